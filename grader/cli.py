@@ -1,0 +1,167 @@
+"""The commands. The only module that prints, reads arguments or decides exit codes."""
+
+import shutil
+import sys
+import traceback
+from pathlib import Path
+
+import click
+
+from grader.course import EXERCISE_ID, Course, find_course
+from grader.errors import KitError, UsageError
+
+UNEXPECTED = 3
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """`python -m grader exercise_03` means `python -m grader grade exercise_03`."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if EXERCISE_ID.fullmatch(args[0]):
+            args = ["grade", *args]
+        elif self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            find_course(Path.cwd()).require(args[0])
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.pass_context
+def command_line(ctx: click.Context) -> None:
+    """Hunt bugs in attention code: list the exercises, or grade one with `python -m grader exercise_03`."""
+    if ctx.invoked_subcommand is None:
+        list_exercises()
+
+
+def list_exercises() -> None:
+    """Print every exercise with its last state, and the overall progress."""
+    from grader.exercise import load_exercise
+    from grader.progress import load_progress
+    from grader.report.overview import Entry, render_overview
+
+    course = find_course(Path.cwd())
+    entries = [
+        Entry(exercise_id, load_exercise(course.description(exercise_id)).title, load_progress(course, exercise_id))
+        for exercise_id in course.exercise_ids()
+    ]
+    _print_report(render_overview(entries, width=_width(), color=_has_color()))
+
+
+def _exercise_argument(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    find_course(Path.cwd()).require(value)
+    return value
+
+
+def _complete_exercise(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in find_course(Path.cwd()).exercise_ids() if name.startswith(incomplete)]
+
+
+exercise_argument = click.argument("exercise_id", metavar="EXERCISE", callback=_exercise_argument, shell_complete=_complete_exercise)
+
+
+@command_line.command()
+@exercise_argument
+@click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
+@click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
+@click.option("--spawn", is_flag=True, hidden=True, help="Start workers anew instead of forking them.")
+@click.pass_context
+def grade(ctx: click.Context, exercise_id: str, path: Path | None, as_json: bool, seed: int | None, spawn: bool) -> None:
+    """Grade one exercise: which defects are gone, which remain, what else broke."""
+    from grader import grading
+    from grader.progress import remember_verdict
+
+    course = find_course(Path.cwd())
+    choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
+    if choice.remark:
+        click.echo(choice.remark, err=as_json)
+    verdict = grading.grade(course, exercise_id, choice.path, seed=seed, spawn=spawn or not grading.CAN_FORK)
+    if path is None:
+        remember_verdict(course, verdict)
+    if as_json:
+        from grader.report.machine import render_json
+
+        click.echo(render_json(verdict))
+    else:
+        from grader.exercise import load_exercise
+        from grader.report.terminal import render_terminal
+
+        exercise = load_exercise(course.description(exercise_id))
+        _print_report(render_terminal(verdict, exercise, width=_width(), color=_has_color()))
+    ctx.exit(verdict.exit_code())
+
+
+@command_line.command()
+@exercise_argument
+def hint(exercise_id: str) -> None:
+    """Give one more hint for the first defect that is still there."""
+    from grader.exercise import load_exercise
+    from grader.workbench import next_hint
+
+    course = find_course(Path.cwd())
+    click.echo(next_hint(course, load_exercise(course.description(exercise_id))))
+
+
+@command_line.command()
+@exercise_argument
+def diff(exercise_id: str) -> None:
+    """Show what you changed since the starter."""
+    from grader.workbench import changes
+
+    click.echo(changes(find_course(Path.cwd()), exercise_id) or "Nothing has changed since the starter.\n", nl=False)
+
+
+@command_line.command()
+@exercise_argument
+def reset(exercise_id: str) -> None:
+    """Put the starter back, keeping a copy of what you have."""
+    from grader.workbench import start_again
+
+    for line in start_again(find_course(Path.cwd()), exercise_id):
+        click.echo(line)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; its exit code."""
+    try:
+        return command_line.main(arguments, prog_name="python -m grader", standalone_mode=False) or 0
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return UsageError.exit_code
+    except KitError as error:
+        click.echo(f"grader: {error}", err=True)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the one place where the unexpected is turned into words
+        click.echo(f"grader: unexpected {type(error).__name__}: {error}; the details are in {_keep_traceback()}", err=True)
+        return UNEXPECTED
+
+
+def _keep_traceback() -> str:
+    """Write the current exception to a file; where it is."""
+    try:
+        course: Course = find_course(Path.cwd())
+        log = course.state_folder() / "error.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(traceback.format_exc(), encoding="utf-8")
+        return str(log.relative_to(course.root))
+    except (OSError, KitError):
+        traceback.print_exc()
+        return "the lines above"
+
+
+def _print_report(text: str) -> None:
+    click.echo(text, nl=False, color=_has_color())
+
+
+def _has_color() -> bool:
+    import os
+
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size((100, 24)).columns, 120)

@@ -1,0 +1,25 @@
+"""One tree of exceptions for what the kit or its operator does wrong; what a submission does wrong is data."""
+
+
+class KitError(Exception):
+    """The kit cannot go on, and no submission is to blame."""
+
+    exit_code = 3
+
+
+class UsageError(KitError):
+    """The command cannot mean anything: a wrong name, a wrong path, a wrong combination."""
+
+    exit_code = 2
+
+
+class SpecError(UsageError):
+    """An exercise's description is wrong; `problems` holds a full sentence for each fault."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class BrokenExerciseError(KitError):
+    """A reference does not pass its own checks, so no submission can be judged by them."""

@@ -1,0 +1,1 @@
+"""The trusted side: holds checks and reference, sends inputs, compares what returns."""

@@ -1,0 +1,92 @@
+"""One rung of a ladder: sizes, constructor arguments and inputs made for them."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from msgspec import Struct
+
+from grader.exercise import Exercise
+from grader.exercise.checks import Check, MaskInput, MaskKind, Shape
+
+VISIBLE_SHARE = 0.6
+"""The share of pairs that a random mask leaves visible."""
+
+
+class Case(Struct, frozen=True):
+    """What one rung is tried with. `drawn` gives Gaussian tensors that depend on the seed, the check and the rung."""
+
+    sizes: dict[str, int]
+    arguments: dict[str, Any]
+    inputs: dict[str, Any]
+    drawn: Callable[..., torch.Tensor]
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The floating-point inputs."""
+        return {name: value for name, value in self.inputs.items() if isinstance(value, torch.Tensor) and value.is_floating_point()}
+
+
+def cases(exercise: Exercise, check: Check, seed: int) -> Iterator[Case]:
+    """The check's ladder, from the smallest rung up."""
+    for rung, sizes in enumerate(check.ladder or exercise.ladder):
+        yield make_case(exercise, check, sizes, _generator(seed, check.id, rung))
+
+
+def make_case(exercise: Exercise, check: Check, sizes: dict[str, int], generator: torch.Generator) -> Case:
+    """The case for one set of sizes."""
+    constructor = {**exercise.interface.constructor, **check.constructor}
+    arguments = {name: sizes.get(value, value) if isinstance(value, str) else value for name, value in constructor.items()}
+    specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
+    inputs = {name: _make_input(spec, sizes, generator) for name, spec in specs.items()}
+
+    def drawn(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator)
+
+    return Case(sizes, arguments, inputs, drawn)
+
+
+def size_of(value: str | int, sizes: dict[str, int]) -> int:
+    """A size by its name, or as it stands."""
+    return sizes[value] if isinstance(value, str) else value
+
+
+def _make_input(spec: Any, sizes: dict[str, int], generator: torch.Generator) -> Any:
+    if isinstance(spec, list):
+        return torch.randn(_shape(spec, sizes), generator=generator)
+    if isinstance(spec, MaskInput):
+        return make_mask(spec, sizes, generator)
+    return spec
+
+
+def make_mask(spec: MaskInput, sizes: dict[str, int], generator: torch.Generator) -> torch.Tensor:
+    """A boolean mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
+    shape = _shape(spec.shape, sizes)
+    mask = torch.ones(shape, dtype=torch.bool)
+    pairs = mask.movedim(spec.axes, (-2, -1))
+    queries, keys = pairs.shape[-2:]
+    if spec.mask is MaskKind.CAUSAL:
+        pairs &= torch.ones(queries, keys, dtype=torch.bool).tril()
+    elif spec.mask is MaskKind.PADDING:
+        pairs[..., (keys + 1) // 2 :] = False
+    else:
+        pairs &= torch.rand(pairs.shape, generator=generator) < VISIBLE_SHARE
+        always = torch.randint(keys, (*pairs.shape[:-1], 1), generator=generator)
+        pairs.scatter_(-1, always, value=True)
+    if spec.mask is MaskKind.DEAD_ROW:
+        pairs[..., dead_row(queries), :] = False
+    return mask
+
+
+def dead_row(queries: int) -> int:
+    """The query that a `dead_row` mask hides everything from."""
+    return queries // 2
+
+
+def _shape(spec: Shape, sizes: dict[str, int]) -> list[int]:
+    return [size_of(size, sizes) for size in spec]
+
+
+def _generator(seed: int, check: str, rung: int) -> torch.Generator:
+    digest = hashlib.sha256(f"{seed}/{check}/{rung}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))

@@ -1,0 +1,121 @@
+"""Tensors against tensors: type, shape and dtype first, then finite values, then values."""
+
+from typing import Any
+
+import torch
+from msgspec import Struct
+
+from grader.examiner.finding import Failure, number, place
+from grader.worker.protocol import Other
+
+
+class Tolerance(Struct, frozen=True):
+    """How far two values of the same quantity may lie apart."""
+
+    relative: float
+    absolute: float
+
+
+FLOAT32 = Tolerance(1e-4, 1e-5)
+"""Different right ways to compute attention in float32 lie within about 2e-6 of each other at these sizes."""
+
+FLOAT32_GRADIENT = Tolerance(1e-3, 5e-5)
+FLOAT64 = Tolerance(1e-9, 1e-10)
+UNCHANGED = Tolerance(0.0, 1e-6)
+
+NEGLIGIBLE_GRADIENT = 1e-5
+"""Gradients below this are zero up to rounding: a key's bias, or a query that sees a single key."""
+
+
+def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32) -> None:
+    """Raise `Failure` unless `seen` has the form and the values of `expected`."""
+    if isinstance(expected, tuple | list):
+        _require_sequence(seen, len(expected), what)
+        for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
+            compare(ours, theirs, f"{what}[{index}]" if len(expected) > 1 else what, tolerance)
+    elif isinstance(expected, torch.Tensor):
+        require_tensor(seen, what)
+        require_shape(seen, list(expected.shape), what)
+        require_dtype(seen, expected.dtype, what)
+        if bool(torch.isfinite(expected).all()):
+            require_finite(seen, what)
+        require_close(seen, expected, what, tolerance)
+    elif seen != expected:
+        raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
+
+
+def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, what: str) -> None:
+    """Raise `Failure` unless a gradient is there where it should be, with the right values."""
+    if expected is None or float(expected.abs().max()) < NEGLIGIBLE_GRADIENT:
+        if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE_GRADIENT:
+            raise Failure("gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none")
+        return
+    require_gradient(seen, what)
+    assert seen is not None
+    require_shape(seen, list(expected.shape), f"the gradient of {what}")
+    require_finite(seen, f"the gradient of {what}")
+    require_close(seen, expected, f"the gradient of {what}", FLOAT32_GRADIENT, kind="gradient")
+
+
+def require_gradient(seen: torch.Tensor | None, what: str) -> None:
+    """Raise `Failure` where nothing flows back."""
+    if seen is None or not bool((seen != 0).any()):
+        raise Failure("no-gradient", f"{what} gets no gradient: expected the loss to reach it, saw {'none' if seen is None else 'zeros'}")
+
+
+def require_tensor(seen: Any, what: str) -> None:
+    if not isinstance(seen, torch.Tensor):
+        raise Failure("type", f"{what}: expected a tensor, saw {describe(seen)}")
+
+
+def require_shape(seen: torch.Tensor, shape: list[int], what: str) -> None:
+    if list(seen.shape) != shape:
+        raise Failure("shape", f"{what}: expected shape {tuple(shape)}, saw {tuple(seen.shape)}")
+
+
+def require_dtype(seen: torch.Tensor, dtype: torch.dtype, what: str) -> None:
+    if seen.dtype != dtype:
+        raise Failure("dtype", f"{what}: expected dtype {_name(dtype)}, saw {_name(seen.dtype)}")
+
+
+def require_finite(seen: torch.Tensor, what: str) -> None:
+    bad = ~torch.isfinite(seen)
+    if bool(bad.any()):
+        first = bad.nonzero()[0].tolist()
+        value = float(seen[tuple(first)])
+        count = f"{int(bad.sum())} of {bad.numel()} elements are not finite"
+        raise Failure("nonfinite", f"{what}{place(first)}: expected a finite number, saw {value}; {count}")
+
+
+def require_close(
+    seen: torch.Tensor, expected: torch.Tensor, what: str, tolerance: Tolerance, kind: str = "values"
+) -> None:
+    """Raise `Failure` at the element that is furthest off."""
+    if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
+        return
+    difference = (seen.double() - expected.double()).abs()
+    off = difference > tolerance.absolute + tolerance.relative * expected.abs()
+    worst = [int(i) for i in torch.unravel_index(difference.nan_to_num(torch.inf).argmax(), difference.shape)]
+    ours, theirs = float(seen[tuple(worst)]), float(expected[tuple(worst)])
+    count = f"{int(off.sum())} of {off.numel()} elements are off"
+    raise Failure(kind, f"{what}{place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}")
+
+
+def describe(value: Any) -> str:
+    """What was returned, in a few words."""
+    if isinstance(value, Other):
+        return value.description
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"{value!r}"[:80]
+
+
+def _require_sequence(seen: Any, length: int, what: str) -> None:
+    if not isinstance(seen, tuple | list) or len(seen) != length:
+        raise Failure("type", f"{what}: expected {length} values, saw {describe(seen)}")
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

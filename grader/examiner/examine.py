@@ -1,0 +1,170 @@
+"""Examine submissions: pytest collects an exercise's checks once, then its run protocol is looped over submissions."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from grader.course import Course
+from grader.errors import KitError
+from grader.examiner import plugin
+from grader.examiner.properties import Bench
+from grader.examiner.seeing import crash_finding, outcome_of
+from grader.examiner.session import Session, SubjectError, SubjectRaised, SubjectTimedOut
+from grader.examiner.standin import Reference, Subject
+from grader.examiner.workers import WorkerSource
+from grader.exercise import Exercise
+from grader.outcome import Examination, Finding, Outcome, Status
+from grader.submission import Submission
+from grader.worker.protocol import Loaded
+
+T = TypeVar("T")
+
+PYTEST_OPTIONS = (
+    "-c=/dev/null",
+    "--disable-plugin-autoload",
+    "--noconftest",
+    "--assert=plain",
+    "--import-mode=importlib",
+    "-s",
+    "-pno:terminal",
+    "-pno:cacheprovider",
+    "-pno:logging",
+    "-pno:junitxml",
+    "-pno:doctest",
+    "-pno:unittest",
+    "-pno:faulthandler",
+    "-pno:threadexception",
+    "-pno:unraisableexception",
+    "-pno:warnings",
+    "-pno:debugging",
+)
+"""No configuration, no conftest, no plugin but our own; nothing printed, nothing written."""
+
+FINGERPRINT_LENGTH = 12
+SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+
+
+class Examiner(plugin.Desk):
+    """Holds an exercise's checks and reference, and examines one submission after another."""
+
+    def __init__(self, course: Course, exercise: Exercise, source: WorkerSource) -> None:
+        self.exercise = exercise
+        self._source = source
+        self._reference = Reference(course.reference(exercise.id), exercise.interface.class_name)
+        self._items: list[pytest.Item] = []
+        self._session: Session | None = None
+        self._outcomes: list[Outcome] = []
+        self._failure: BaseException | None = None
+
+    def bench(self, exercise_id: str) -> Bench:
+        assert self._session is not None and exercise_id == self.exercise.id
+        return Bench(Subject(self._session), self._reference, self.exercise)
+
+    def examine(self, submission: Submission, seed: int) -> Examination:
+        """What every check sees of the submission. `seed` is that of the inputs."""
+        started = time.monotonic()
+        self.seed = seed
+        self._outcomes = []
+        self._session = Session(self._source, self.exercise, submission)
+        try:
+            loaded = self._session.load()
+            unloadable = self._why_unloadable(loaded)
+            if unloadable is None:
+                self._run_checks()
+            methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
+        except SubjectError as error:
+            unloadable, methods = self._load_finding(error), {}
+        finally:
+            self._session.close()
+        return Examination(self._outcomes, unloadable, methods, seconds=time.monotonic() - started)
+
+    def _run_checks(self) -> None:
+        assert self._session is not None
+        for item in self._items:
+            if self._session.is_out_of_time():
+                finding = Finding("no-time", f"all {self.exercise.limits.seconds.total:.0f} s were used up before")
+                self._outcomes.append(Outcome(item.name, Status.NOT_RUN, finding))
+                continue
+            self._session.begin_check()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            if self._failure is not None:
+                raise self._failure
+
+    def _load_finding(self, error: SubjectError) -> Finding:
+        if not isinstance(error, SubjectRaised):
+            was = "was " if isinstance(error, SubjectTimedOut) else ""
+            return Finding("load", f"it {was}{error} while it was loading; keep the file to imports and definitions")
+        seen = crash_finding(error.raised, "", self.exercise.limits.output_bytes)
+        verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
+        next_step = "mend that line" if seen.location else "run the file by itself to see why"
+        return Finding(seen.kind, f"it {verb}: {seen.text}; {next_step}", seen.location)
+
+    def _why_unloadable(self, loaded: Loaded) -> Finding | None:
+        name = self.exercise.interface.class_name
+        if loaded.entry_found and loaded.entry_is_module:
+            return None
+        if loaded.entry_found:
+            return Finding("class", f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module")
+        found = ", ".join(loaded.classes) or "none"
+        because = f"; a cell raised {loaded.tolerated.type}: {loaded.tolerated.text}" if loaded.tolerated else ""
+        return Finding("class", f"there is no class {name}; the classes found: {found}{because}; name your class {name}")
+
+    # The hooks that pytest calls.
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._items = session.items
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
+        """Keep the outcome; pytest's own report, which formats a traceback, is left out."""
+        error = call.excinfo.value if call.excinfo else None
+        if call.when == "call" or error is not None:
+            try:
+                limit = self.exercise.limits.output_bytes
+                self._outcomes.append(outcome_of(item.name, error, call.duration, limit))
+            except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
+                self._failure = own
+        result: Any = "failed" if error else "passed"
+        return pytest.TestReport(item.nodeid, item.location, {}, result, None, call.when, duration=call.duration)
+
+
+def with_examiner(course: Course, exercise: Exercise, source: WorkerSource, body: Callable[[Examiner], T]) -> T:
+    """What `body` returns, given an examiner whose checks have been collected."""
+    examiner = Examiner(course, exercise, source)
+    results: list[T] = []
+
+    class Loop:
+        """Runs the body in place of pytest's loop over items, and lets its exceptions out."""
+
+        error: BaseException | None = None
+
+        def pytest_configure(self, config: pytest.Config) -> None:
+            config.stash[plugin.DESK] = examiner
+
+        def pytest_runtestloop(self, session: pytest.Session) -> bool:
+            try:
+                results.append(body(examiner))
+            except BaseException as error:  # noqa: BLE001 - raised again outside pytest
+                self.error = error
+            return True
+
+    loop = Loop()
+    paths = [str(course.description(exercise.id))]
+    hidden = course.hidden_tests(exercise.id)
+    if hidden.is_dir():
+        paths += sorted(str(path) for path in hidden.glob("test_*.py"))
+    status = pytest.main([*PYTEST_OPTIONS, f"--rootdir={course.root}", *paths], plugins=[loop, plugin, examiner])
+    if loop.error is not None:
+        raise loop.error
+    if not results:
+        raise KitError(f"the checks of {exercise.id} cannot be collected (pytest ended with {status!r})")
+    return results[0]
+
+
+
+def _fingerprint(tree: str) -> str:
+    return hashlib.sha256(tree.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_LENGTH]

@@ -1,0 +1,93 @@
+"""The lattice: every subset of an exercise's defects put back and examined, kept as the key to students' outcomes."""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import torch
+
+from grader.course import Course, write_whole
+from grader.errors import BrokenExerciseError
+from grader.examiner.examine import Examiner
+from grader.exercise import put_back
+from grader.outcome import Key, Status
+from grader.submission import submission_from_text
+
+KIT_FOLDERS = ("exercise", "examiner", "worker")
+"""The parts of the kit that what a check sees depends on."""
+
+KEY_SEED = 20_260_101
+
+
+def find_key(course: Course, examiner: Examiner) -> Key:
+    """The key that fits the exercise as it is now: the one beside it, the one remembered, or a new one.
+
+    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails.
+    """
+    digest = key_digest(course, examiner.exercise.id)
+    proven = course.state_folder() / "proven" / f"{examiner.exercise.id}-{digest[:16]}.json"
+    remembered = _read_key(proven, digest)
+    if remembered is not None:
+        return remembered
+    prove_reference(course, examiner)
+    key = _read_key(course.key(examiner.exercise.id), digest) or make_key(course, examiner)
+    write_key(proven, key)
+    return key
+
+
+def make_key(course: Course, examiner: Examiner) -> Key:
+    """Examine every variant."""
+    exercise = examiner.exercise
+    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    signs, methods = {}, {}
+    for subset in exercise.subsets():
+        text = put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
+        seen = examiner.examine(submission_from_text(text), KEY_SEED)
+        if seen.unloadable is not None:
+            raise BrokenExerciseError(f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable.text}")
+        name = variant_name(subset)
+        signs[name] = {outcome.check: outcome.sign() for outcome in seen.outcomes if outcome.status is not Status.PASSED}
+        methods[name] = seen.methods
+    return Key(key_digest(course, exercise.id), signs, methods)
+
+
+def prove_reference(course: Course, examiner: Examiner) -> None:
+    """Raise `BrokenExerciseError` unless the reference passes every check here and now."""
+    exercise = examiner.exercise
+    text = course.reference(exercise.id).read_text(encoding="utf-8")
+    seen = examiner.examine(submission_from_text(text), KEY_SEED)
+    problems = [f"{outcome.check}: {outcome.finding and outcome.finding.text}" for outcome in seen.outcomes if outcome.status is not Status.PASSED]
+    if seen.unloadable is not None:
+        problems.insert(0, seen.unloadable.text)
+    if problems:
+        raise BrokenExerciseError(f"the reference of {exercise.id} fails its own checks, so nothing is graded: " + "; ".join(problems))
+
+
+def write_key(path: Path, key: Key) -> None:
+    """Write the key, whole or not at all; a folder that cannot be written costs time at the next run, no more."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n")
+
+
+def key_digest(course: Course, exercise_id: str) -> str:
+    """A fingerprint of everything that a key depends on."""
+    kit = Path(__file__).parent.parent
+    files = [course.description(exercise_id), course.reference(exercise_id)]
+    files += sorted(course.hidden_tests(exercise_id).glob("*.py"))
+    files += sorted(path for folder in KIT_FOLDERS for path in (kit / folder).glob("*.py"))
+    digest = hashlib.sha256(torch.__version__.split("+")[0].encode())
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def variant_name(subset: frozenset[str]) -> str:
+    """A subset of defects as the key calls it."""
+    return "+".join(sorted(subset))
+
+
+def _read_key(path: Path, digest: str) -> Key | None:
+    try:
+        key = msgspec.json.decode(path.read_bytes(), type=Key)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return key if key.digest == digest else None

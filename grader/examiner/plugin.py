@@ -1,0 +1,148 @@
+"""The pytest plugin: hidden checks as items, with `subject` and `reference` as fixtures.
+
+Under plain pytest (`pytest tests/hidden [--subject PATH]`) it needs nothing else; without `--subject` the reference is
+the subject.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from grader.course import EXERCISE_ID, find_course
+from grader.exercise import Exercise, load_exercise
+from grader.exercise.checks import Check
+
+if TYPE_CHECKING:
+    from grader.examiner.properties import Bench
+
+
+class Desk:
+    """What the items of one run share: a bench for each exercise, and the seed."""
+
+    seed = 0
+
+    def bench(self, exercise_id: str) -> "Bench":
+        """Subject and reference of an exercise."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Give back what the benches hold."""
+
+
+DESK = pytest.StashKey[Desk]()
+
+
+class ExerciseFile(pytest.File):
+    """An exercise.yaml, as the checks it names."""
+
+    def collect(self) -> Iterator["PropertyItem"]:
+        exercise = load_exercise(self.path)
+        for check in exercise.checks:
+            yield PropertyItem.from_parent(self, name=check.id, check=check, exercise=exercise)
+
+
+class PropertyItem(pytest.Item):
+    """One line of `checks:`, tried at every rung of its ladder."""
+
+    def __init__(self, *, check: Check, exercise: Exercise, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.check = check
+        self.exercise = exercise
+
+    def runtest(self) -> None:
+        from grader.examiner.ladder import walk
+
+        desk = self.config.stash[DESK]
+        walk(self.check, desk.bench(self.exercise.id), desk.seed)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The finding; the property's own traceback helps nobody."""
+        from grader.examiner.finding import Failure
+
+        if isinstance(excinfo.value, Failure):
+            return "\n".join([str(excinfo.value), *getattr(excinfo.value, "__notes__", [])])
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, f"{self.exercise.id}: {self.name}"
+
+
+class HiddenFolder(pytest.Directory):
+    """tests/hidden/exercise_NN: its test files, and the properties that the exercise's YAML names."""
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        for path in sorted(self.path.glob("test_*.py")):
+            yield pytest.Module.from_parent(self, path=path)
+        description = find_course(self.path).description(self.path.name)
+        if description.exists():
+            yield ExerciseFile.from_parent(self, path=description)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--subject", type=Path, help="the submission that hidden checks examine (default: the reference)")
+    parser.addoption("--seed", type=int, default=0, help="the seed of the inputs that hidden checks draw")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if DESK not in config.stash:
+        from grader.examiner.desk import open_desk
+
+        config.stash[DESK] = open_desk(config.getoption("--subject"), config.getoption("--seed"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[DESK].close()
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> HiddenFolder | None:
+    if EXERCISE_ID.fullmatch(path.name) and path.parent.name == "hidden":
+        return HiddenFolder.from_parent(parent, path=path)
+    return None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ExerciseFile | None:
+    if file_path.name == "exercise.yaml":
+        return ExerciseFile.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--subject`, keep the checks of the exercise whose folder the subject lies in, where it lies in one."""
+    path: Path | None = config.getoption("--subject")
+    if path is not None and EXERCISE_ID.fullmatch(path.resolve().parent.name):
+        items[:] = [item for item in items if exercise_of(item) in (path.resolve().parent.name, None)]
+
+
+def exercise_of(item: pytest.Item) -> str | None:
+    """The exercise that a check belongs to."""
+    folder = item.path.parent.name
+    return folder if EXERCISE_ID.fullmatch(folder) else None
+
+
+@pytest.fixture
+def subject(request: pytest.FixtureRequest) -> Any:
+    """The submission: `subject(num_heads=2, ...)` builds its class in a worker."""
+    return _bench(request).subject
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Any:
+    """The reference: `reference(num_heads=2, ...)` builds it in this process."""
+    return _bench(request).reference
+
+
+@pytest.fixture
+def gaussian(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Draws tensors: `gaussian(2, 5, 12)` has that shape and depends on the run's seed."""
+    import torch
+
+    generator = torch.Generator().manual_seed(request.config.stash[DESK].seed)
+    return lambda *shape: torch.randn(shape, generator=generator)
+
+
+def _bench(request: pytest.FixtureRequest) -> "Bench":
+    exercise_id = exercise_of(request.node)
+    assert exercise_id is not None, "hidden checks live in tests/hidden/exercise_NN"
+    return request.config.stash[DESK].bench(exercise_id)

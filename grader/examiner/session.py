@@ -1,0 +1,105 @@
+"""One submission under examination: a worker that is replaced when it dies, under a deadline for each check and for all."""
+
+import time
+from typing import Any
+
+from grader.examiner.workers import Died, Worker, WorkerSource
+from grader.exercise import Exercise
+from grader.submission import Submission
+from grader.worker import protocol
+from grader.worker.protocol import Loaded, Malformed, Raised, Reply, Request
+
+
+class SubjectError(Exception):
+    """The submission did not answer as a module does."""
+
+
+class SubjectRaised(SubjectError):
+    """The submission raised an exception."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(f"{raised.type}: {raised.text}" if raised.text else raised.type)
+        self.raised = raised
+
+
+class SubjectDied(SubjectError):
+    """The worker ended, or sent what is no message."""
+
+
+class SubjectTimedOut(SubjectError):
+    """No answer came before the deadline."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"still running after {seconds:.1f} s")
+
+
+class Session:
+    """Requests to whichever worker currently holds the submission."""
+
+    def __init__(self, source: WorkerSource, exercise: Exercise, submission: Submission) -> None:
+        self.exercise = exercise
+        self._source = source
+        self._submission = submission
+        self._worker: Worker | None = None
+        self._end_of_all = time.monotonic() + exercise.limits.seconds.total
+        self._started = time.monotonic()
+        self._deadline = self._end_of_all
+
+    def load(self) -> Loaded:
+        """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
+        self._allow(self.exercise.limits.seconds.load)
+        return self._load()
+
+    def begin_check(self) -> None:
+        """Start the clock of one check."""
+        self._allow(self.exercise.limits.seconds.check)
+
+    def is_out_of_time(self) -> bool:
+        """Whether the submission's budget as a whole is spent."""
+        return time.monotonic() >= self._end_of_all
+
+    def request(self, message: Request) -> Reply:
+        """The worker's reply; the submission is loaded again first where its last worker died."""
+        if self._worker is None:
+            self._load()
+        return self._ask(message)
+
+    def printed(self) -> bytes:
+        """What the submission wrote to stdout since this was last asked."""
+        return self._worker.printed() if self._worker else b""
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def _allow(self, seconds: float) -> None:
+        self._started = time.monotonic()
+        self._deadline = min(self._started + seconds, self._end_of_all)
+
+    def _load(self) -> Loaded:
+        self._worker = self._source.start(self.exercise.limits)
+        chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
+        reply = self._ask(protocol.Load(chunks, self.exercise.interface.class_name))
+        if not isinstance(reply, Loaded):
+            self.close()
+            raise SubjectDied("answered with a message that was not asked for")
+        return reply
+
+    def _ask(self, message: Request) -> Any:
+        assert self._worker is not None
+        try:
+            reply = self._worker.request(message, self._deadline)
+        except TimeoutError:
+            self.close()
+            raise SubjectTimedOut(time.monotonic() - self._started) from None
+        except Malformed as error:
+            self.close()
+            raise SubjectDied(f"sent what is no message ({error})") from None
+        except Died as error:
+            self._worker = None
+            raise SubjectDied(str(error)) from None
+        if isinstance(reply, Raised):
+            raise SubjectRaised(reply)
+        return reply

@@ -1,0 +1,174 @@
+"""Workers as the examiner holds them: a connection, a deadline, and a way to end them."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import IO, Protocol
+
+from grader.errors import KitError
+from grader.exercise import Limits
+from grader.worker.confinement import PR_SET_DUMPABLE, control_process
+from grader.worker.nursery import ANSWER, COLLECT, FORK, ORDER, run_nursery
+from grader.worker.protocol import Closed, Reply, Request, receive_reply, send
+
+SPAWN_SECONDS = 60.0
+"""How long a spawned worker may take to import torch on a slow machine."""
+
+
+TOKEN_BYTES = 32
+
+
+class Died(Exception):
+    """The worker is gone; the message says how it ended."""
+
+
+class Worker:
+    """A running worker. `request` never blocks past its deadline; `end` leaves no process behind."""
+
+    def __init__(self, connection: socket.socket, stdout: IO[bytes], end: Callable[[], str]) -> None:
+        self._connection = connection
+        self._stdout = stdout
+        self._end = end
+        self._read_to = 0
+
+    def request(self, message: Request, deadline: float) -> Reply:
+        """The worker's reply. `TimeoutError` past the deadline (`time.monotonic` seconds), `Died`, or `Malformed`."""
+        try:
+            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            send(self._connection, message)
+            return receive_reply(self._connection, deadline)
+        except Closed as error:
+            raise Died(self.end()) from error
+
+    def printed(self) -> bytes:
+        """What has come to stdout since this was last asked."""
+        size = os.fstat(self._stdout.fileno()).st_size
+        text = os.pread(self._stdout.fileno(), size - self._read_to, self._read_to)
+        self._read_to = size
+        return text
+
+    def end(self) -> str:
+        """Kill the worker and everything it started; the way it ended, in words."""
+        self._connection.close()
+        ended = self._end()
+        self._stdout.close()
+        return ended
+
+
+class WorkerSource(Protocol):
+    """Where workers come from."""
+
+    def start(self, limits: Limits) -> Worker: ...
+
+    def close(self) -> None: ...
+
+
+class Nursery:
+    """Forks workers from a process that holds torch and no secret. Make it before opening any check or reference."""
+
+    def __init__(self) -> None:
+        self._control, theirs = socket.socketpair()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._process = os.fork()
+        if self._process == 0:
+            run_nursery(theirs)
+        theirs.close()
+
+    def start(self, limits: Limits) -> Worker:
+        """A fresh worker, confined to the limits."""
+        ours, theirs = socket.socketpair()
+        stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        with theirs, stderr:
+            order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
+            socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+        answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
+        if len(answer) < ANSWER.size:
+            raise KitError("the process that starts workers has died; run the command again")
+        (process,) = ANSWER.unpack(answer)
+        return Worker(ours, stdout, lambda: self._end(process, handles[0]))
+
+    def close(self) -> None:
+        """End the nursery and wait for it."""
+        self._control.close()
+        os.waitpid(self._process, 0)
+
+    def _end(self, process: int, handle: int) -> str:
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended by itself
+        os.close(handle)
+        self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
+        (status,) = ANSWER.unpack(self._control.recv(ANSWER.size, socket.MSG_WAITALL))
+        return describe_end(os.waitstatus_to_exitcode(status))
+
+
+class Spawner:
+    """Starts each worker as a new interpreter: for systems that cannot fork, or not safely."""
+
+    def start(self, limits: Limits) -> Worker:
+        """A fresh worker; it takes as long as importing torch does."""
+        stdout = tempfile.TemporaryFile()
+        token = secrets.token_bytes(TOKEN_BYTES)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            sizes = (listener.getsockname()[1], limits.output_bytes, limits.memory_mb << 20)
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "grader.worker", *map(str, sizes)],
+                stdin=subprocess.PIPE,
+                stdout=stdout,
+                stderr=subprocess.DEVNULL,
+            )
+            assert process.stdin is not None
+            with process.stdin:
+                process.stdin.write(token)
+            connection = _accept(listener, token)
+        return Worker(connection, stdout, lambda: _end_spawned(process))
+
+    def close(self) -> None:
+        """Nothing is kept between workers."""
+
+
+def _accept(listener: socket.socket, token: bytes) -> socket.socket:
+    """The connection of whoever shows the token; others are turned away."""
+    deadline = time.monotonic() + SPAWN_SECONDS
+    while True:
+        listener.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            connection, _ = listener.accept()
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            shown = connection.recv(TOKEN_BYTES, socket.MSG_WAITALL)
+        except TimeoutError as error:
+            raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s") from error
+        if secrets.compare_digest(shown, token):
+            return connection
+        connection.close()
+
+
+def _end_spawned(process: "subprocess.Popen[bytes]") -> str:
+    process.kill()
+    return describe_end(process.wait())
+
+
+def hide_memory() -> None:
+    """Keep other processes of the same user from reading this one's memory."""
+    control_process(PR_SET_DUMPABLE, 0)
+
+
+def describe_end(exit_code: int) -> str:
+    """How a process ended, in words."""
+    if exit_code >= 0:
+        return f"ended the process with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    return {"SIGSEGV": "crashed the interpreter (segmentation fault)", "SIGKILL": "was killed"}.get(
+        name, f"was ended by {name}"
+    )

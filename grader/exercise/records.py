@@ -1,0 +1,94 @@
+"""The records an exercise.yaml becomes."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from msgspec import Struct, field
+
+from grader.exercise.checks import Literal, MaskInput, Property, Shape
+
+Ladder = list[dict[str, int]]
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of an exercise's description; unknown keys are refused."""
+
+
+class Source(Record):
+    """The public document an exercise comes from."""
+
+    title: str
+    url: str = ""
+
+
+class Interface(Record):
+    """What a submission must offer: a class, how it is built, what goes in, what comes out."""
+
+    class_name: str = field(name="class")
+    constructor: dict[str, Literal]
+    inputs: dict[str, Shape | MaskInput | Literal]
+    outputs: list[Shape]
+
+
+class Defect(Record):
+    """One real fault of the starter, with the fragments that tell starter from reference."""
+
+    id: str
+    title: str
+    points: float
+    was: str | list[str]
+    fix: str | list[str]
+    hints: tuple[str, str, str]
+    why: str
+    stretch: bool = False
+
+    def edits(self) -> list[tuple[str, str]]:
+        """Pairs of (was, fix)."""
+        was = [self.was] if isinstance(self.was, str) else self.was
+        fix = [self.fix] if isinstance(self.fix, str) else self.fix
+        return list(zip(was, fix, strict=True))
+
+
+class Seconds(Record):
+    """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
+
+    load: float = 10.0
+    check: float = 5.0
+    total: float = 20.0
+
+
+class Limits(Record):
+    """What a submission may use."""
+
+    seconds: Seconds = Seconds()
+    memory_mb: int = 2048
+    output_bytes: int = 1_000_000
+    source_bytes: int = 1_000_000
+
+
+class Exercise(Record):
+    """A story, a starter, a reference, defects and checks, under one id."""
+
+    id: str
+    format_version: int
+    title: str
+    difficulty: int
+    source: Source
+    story: str
+    interface: Interface
+    ladder: Ladder
+    defects: list[Defect]
+    nothing_else_broke: float
+    checks: list[Property]
+    limits: Limits = Limits()
+    equivalents: list[dict[str, str]] = []
+
+    def max_score(self) -> float:
+        """All points but those of stretch defects."""
+        return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
+
+    def subsets(self) -> Iterator[frozenset[str]]:
+        """Every subset of the defects' ids, the empty one first: the lattice."""
+        ids = [defect.id for defect in self.defects]
+        for size in range(len(ids) + 1):
+            yield from map(frozenset, combinations(ids, size))

@@ -1,0 +1,1 @@
+"""Verdict -> text for a reader: a person at a terminal, or a program."""

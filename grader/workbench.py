@@ -1,0 +1,67 @@
+"""What a student does with an exercise besides grading it: ask for a hint, see what changed, start again."""
+
+import difflib
+import time
+from pathlib import Path
+
+import msgspec
+
+from grader.course import Course
+from grader.errors import KitError
+from grader.exercise import Exercise
+from grader.grading import choose_file, is_edited
+from grader.progress import load_progress, save_progress
+from grader.submission import Unreadable, read_submission
+from grader.verdict import DefectStatus
+
+
+def next_hint(course: Course, exercise: Exercise) -> str:
+    """One more hint for the first defect that the last grading did not find fixed; which hints were given is remembered."""
+    progress = load_progress(course, exercise.id)
+    left = [defect for defect in exercise.defects if progress.statuses.get(defect.id) is not DefectStatus.FIXED]
+    if not left:
+        return f"Every defect of {exercise.id} is fixed; there is nothing left to hint at."
+    defect = min(left, key=lambda each: each.stretch)
+    given = progress.hints_given.get(defect.id, 0)
+    number = min(given + 1, len(defect.hints))
+    hints_given = {**progress.hints_given, defect.id: number}
+    save_progress(course, exercise.id, msgspec.structs.replace(progress, hints_given=hints_given))
+    last = " That was the last one." if number == len(defect.hints) else ""
+    untried = "" if progress.outcome else f"\n(Run python -m grader {exercise.id} first, and hints follow what is left.)"
+    return f"{defect.id}, hint {number} of {len(defect.hints)}: {' '.join(defect.hints[number - 1].split())}{last}{untried}"
+
+
+def changes(course: Course, exercise_id: str) -> str:
+    """A unified diff from the starter to what the student has; empty where nothing changed."""
+    path = choose_file(course, exercise_id).path
+    before, after = _source_lines(course.pristine(path)), _source_lines(path)
+    return "".join(difflib.unified_diff(before, after, f"starter/{path.name}", f"yours/{path.name}"))
+
+
+def start_again(course: Course, exercise_id: str) -> list[str]:
+    """Put the starter back; what was there is kept, and one line says where."""
+    told = []
+    for path in course.twins(exercise_id):
+        pristine = course.pristine(path)
+        if path.exists() and not is_edited(course, path):
+            continue
+        if path.exists():
+            stamp = time.strftime("%Y%m%d-%H%M%S")
+            kept = course.state_folder() / "kept" / exercise_id / f"{path.stem}-{stamp}{path.suffix}"
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(kept)
+            told.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
+        else:
+            told.append(f"{path.name}: it was missing and is back")
+        path.write_bytes(pristine.read_bytes())
+    return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
+
+
+def _source_lines(path: Path) -> list[str]:
+    submission = read_submission(path, path.name)
+    if isinstance(submission, Unreadable):
+        raise KitError(submission.reason)
+    lines = []
+    for chunk in submission.chunks:
+        lines += [line + "\n" for line in chunk.text.rstrip("\n").split("\n")]
+    return lines

@@ -1,0 +1,21 @@
+"""A worker that was spawned rather than forked: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES`, token on stdin."""
+
+import socket
+import sys
+
+from grader.worker.confinement import confine
+from grader.worker.server import serve
+
+
+def main() -> None:
+    """Connect back to the examiner on loopback, show the token, and serve."""
+    port, output_bytes, memory_bytes = map(int, sys.argv[1:4])
+    token = sys.stdin.buffer.read()
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.sendall(token)
+    confine(output_bytes, memory_bytes)
+    serve(connection)
+
+
+if __name__ == "__main__":
+    main()

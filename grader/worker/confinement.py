@@ -1,0 +1,79 @@
+"""What a worker gives up before it sees a submission: descriptors, environment, working folder, resources."""
+
+import ctypes
+import io
+import os
+import signal
+import sys
+
+if os.name == "posix":
+    import resource
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
+
+KEPT_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/", "TMPDIR": "/"}
+
+
+def control_process(option: int, value: int) -> None:
+    """prctl(2) on Linux; nothing elsewhere."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent ends."""
+    control_process(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def confine(output_bytes: int, memory_bytes: int) -> None:
+    """Leave the caller with an empty environment, no folder of its own, fresh text streams and hard limits."""
+    os.environ.clear()
+    os.environ.update(KEPT_ENVIRONMENT)
+    os.chdir("/")
+    sys.argv = ["attention"]
+    sys.path[:] = [entry for entry in sys.path if entry.startswith(sys.prefix) or entry.startswith(sys.base_prefix)]
+    sys.dont_write_bytecode = True
+    _renew_streams()
+    if os.name == "posix":
+        _limit_resources(output_bytes, memory_bytes)
+    die_with_parent()
+    control_process(PR_SET_DUMPABLE, 0)
+
+
+def close_descriptors(keep: int) -> None:
+    """Close everything but the three standard streams and one more."""
+    highest = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, keep)
+    os.closerange(keep + 1, highest)
+
+
+def _renew_streams() -> None:
+    """Text streams over the descriptors 0 to 2, with nothing left in their buffers from another life."""
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - they live as long as the process
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115
+        setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=False))
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+
+
+def _limit_resources(output_bytes: int, memory_bytes: int) -> None:
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, output_bytes)
+    if sys.platform == "linux":
+        _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
+
+
+def _limit(what: int, value: int) -> None:
+    _, hard = resource.getrlimit(what)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(what, (value, value))
+
+
+def _address_space() -> int:
+    """Bytes of address space this process has mapped."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()

@@ -1,0 +1,102 @@
+"""The nursery: a process forked before any secret is opened, which forks one worker for each request.
+
+The examiner sends one byte and three descriptors (the worker's end of its connection, its stdout, its stderr) and gets
+back the worker's process id with a descriptor for it. A second message collects a dead worker and whatever it left.
+"""
+
+import os
+import signal
+import socket
+import struct
+from typing import NoReturn
+
+from grader.worker.confinement import (
+    PR_SET_CHILD_SUBREAPER,
+    close_descriptors,
+    confine,
+    control_process,
+    die_with_parent,
+)
+
+ORDER = struct.Struct(">BqQQ")
+"""An order: its kind, then a process id or zero, output bytes and memory bytes allowed."""
+
+ANSWER = struct.Struct(">q")
+"""An answer: a process id or a wait status."""
+
+FORK, COLLECT = 1, 2
+EXIT_FAILED_START = 97
+
+
+def run_nursery(control: socket.socket) -> NoReturn:
+    """Serve orders until the examiner hangs up or dies; never returns."""
+    status = 0
+    try:
+        die_with_parent()
+        control_process(PR_SET_CHILD_SUBREAPER, 1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
+        os.environ.clear()
+        close_descriptors(keep=control.fileno())
+        _serve_orders(control)
+    except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
+        status = EXIT_FAILED_START
+    os._exit(status)
+
+
+def _serve_orders(control: socket.socket) -> None:
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, ORDER.size, 3)
+        if len(message) < ORDER.size:
+            _kill_children()
+            return
+        kind, process, output_bytes, memory_bytes = ORDER.unpack(message)
+        if kind == FORK:
+            _fork_worker(control, descriptors, output_bytes, memory_bytes)
+        else:
+            _, status = os.waitpid(process, 0)
+            _kill_children()
+            control.sendall(ANSWER.pack(status))
+
+
+def _fork_worker(control: socket.socket, descriptors: list[int], output_bytes: int, memory_bytes: int) -> None:
+    process = os.fork()
+    if process == 0:
+        _become_worker(descriptors, output_bytes, memory_bytes)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    handle = os.pidfd_open(process)
+    socket.send_fds(control, [ANSWER.pack(process)], [handle])
+    os.close(handle)
+
+
+def _become_worker(descriptors: list[int], output_bytes: int, memory_bytes: int) -> NoReturn:
+    status = EXIT_FAILED_START
+    try:
+        connection, stdout, stderr = descriptors
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        close_descriptors(keep=connection)
+        confine(output_bytes, memory_bytes)
+
+        from grader.worker.server import serve  # imported by the nursery's parent: here it is only looked up
+
+        serve(socket.socket(fileno=connection))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _kill_children() -> None:
+    """End and collect every process that a worker left behind."""
+    own = os.getpid()
+    while True:
+        with open(f"/proc/{own}/task/{own}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+        if not children:
+            return
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        for child in children:
+            os.waitpid(child, 0)

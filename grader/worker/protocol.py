@@ -1,0 +1,229 @@
+"""Frames and messages between examiner and worker: typed, bounded, tensors as raw bytes with dtype and shape."""
+
+import socket
+import struct
+import time
+
+import msgspec
+from msgspec import Struct
+
+HEADER = struct.Struct(">I")
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_TENSOR_BYTES = 32 * 1024 * 1024
+MAX_TEXT = 2000
+"""Characters of a message or name that travel; the rest is cut and counted."""
+
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+
+
+class Message(Struct, frozen=True, forbid_unknown_fields=True, tag_field="message", tag=True):
+    """A request or a reply."""
+
+
+class TensorValue(Message, frozen=True):
+    """A dense CPU tensor: its dtype's name, its shape, and its elements in row-major order."""
+
+    dtype: str
+    shape: list[int]
+    data: bytes
+
+
+class Sequence(Message, frozen=True):
+    """A tuple or a list."""
+
+    items: "list[Value]"
+    is_tuple: bool = True
+
+
+class Mapping(Message, frozen=True):
+    """A dict with text keys."""
+
+    items: "dict[str, Value]"
+
+
+class Scalar(Message, frozen=True):
+    """None, a truth value, a number or a text."""
+
+    value: None | bool | int | float | str
+
+
+class Other(Message, frozen=True):
+    """Something that does not travel, described in a few words."""
+
+    description: str
+
+
+Value = TensorValue | Sequence | Mapping | Scalar | Other
+
+
+class Source(Message, frozen=True):
+    """Source text that is compiled on its own; `label` is what tracebacks call it."""
+
+    label: str
+    text: str
+
+
+class Load(Message, frozen=True):
+    """Run the submission; answered by `Loaded` or `Raised`."""
+
+    chunks: list[Source]
+    entry: str
+
+
+class Build(Message, frozen=True):
+    """Build a module and keep it under `module`; answered by `Built` or `Raised`.
+
+    `probe` is source run beside the submission, whose names win over the submission's; `parameters` are copied by name.
+    """
+
+    module: int
+    entry: str
+    arguments: dict[str, Value]
+    dtype: str = "float32"
+    probe: str = ""
+    parameters: dict[str, TensorValue] | None = None
+
+
+class Call(Message, frozen=True):
+    """Call a module or a method of it; answered by `Returned` or `Raised`.
+
+    With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products come back too.
+    """
+
+    module: int
+    arguments: dict[str, Value]
+    method: str = ""
+    training: bool = False
+    cotangents: list[TensorValue] | None = None
+
+
+class Read(Message, frozen=True):
+    """Read an attribute of a module; answered by `Returned` or `Raised`."""
+
+    module: int
+    name: str
+
+
+class Transfer(Message, frozen=True):
+    """Load the state dict of one module into another; answered by `Returned` or `Raised`."""
+
+    source: int
+    target: int
+
+
+Request = Load | Build | Call | Read | Transfer
+
+
+class Location(Message, frozen=True):
+    """A line of the submission; `column` counts from 1, or is 0 where it is not known."""
+
+    label: str
+    line: int
+    text: str
+    column: int = 0
+
+
+class Raised(Message, frozen=True):
+    """The submission raised: the exception's class, its bases' names, its text and the submission's own line."""
+
+    type: str
+    bases: list[str]
+    text: str
+    location: Location | None = None
+
+
+class Loaded(Message, frozen=True):
+    """The submission ran: the classes it defines, whether the entry is a module class, its methods' syntax trees."""
+
+    classes: list[str]
+    entry_found: bool
+    entry_is_module: bool
+    trees: dict[str, str]
+    tolerated: Raised | None = None
+
+
+class Built(Message, frozen=True):
+    """A module stands: shapes of its parameters, and what could not be copied into it."""
+
+    parameters: dict[str, list[int]]
+    misfits: list[str]
+
+
+class Returned(Message, frozen=True):
+    """What a call returned; the inputs after it; gradients by name where they were asked for and exist."""
+
+    value: Value
+    inputs: dict[str, TensorValue]
+    has_gradients: bool = False
+    parameter_gradients: dict[str, TensorValue | None] = {}
+    input_gradients: dict[str, TensorValue | None] = {}
+
+
+Reply = Loaded | Built | Returned | Raised
+
+
+class Malformed(Exception):
+    """What came over the wire is not a message."""
+
+
+class Closed(Exception):
+    """The other side has gone."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_request = msgspec.msgpack.Decoder(Request).decode
+_decode_reply = msgspec.msgpack.Decoder(Reply).decode
+
+
+def send(connection: socket.socket, message: Message) -> None:
+    """Write one frame; `Closed` when nobody listens, `Malformed` when the message is too large."""
+    body = _encode(message)
+    if len(body) > MAX_FRAME_BYTES:
+        raise Malformed(f"a message of {len(body):,} bytes is over the limit of {MAX_FRAME_BYTES:,}")
+    try:
+        connection.sendall(HEADER.pack(len(body)) + body)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise Closed(str(error)) from error
+
+
+def receive_request(connection: socket.socket) -> Request:
+    """The next request, however long it takes."""
+    return _decode_request(_receive(connection, deadline=None))
+
+
+def receive_reply(connection: socket.socket, deadline: float) -> Reply:
+    """The next reply. `TimeoutError` past the deadline (on `time.monotonic`), `Malformed`, or `Closed`."""
+    body = _receive(connection, deadline)
+    try:
+        return _decode_reply(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Malformed(str(error)) from error
+
+
+def _receive(connection: socket.socket, deadline: float | None) -> bytes:
+    (size,) = HEADER.unpack(_receive_exactly(connection, HEADER.size, deadline))
+    if size > MAX_FRAME_BYTES:
+        raise Malformed(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
+    return _receive_exactly(connection, size, deadline)
+
+
+def _receive_exactly(connection: socket.socket, size: int, deadline: float | None) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        if deadline is not None:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise TimeoutError
+            connection.settimeout(remaining)
+        try:
+            part = connection.recv(min(size - len(received), 1 << 20))
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not part:
+            raise Closed("the connection ended")
+        received += part
+    return bytes(received)

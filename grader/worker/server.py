@@ -1,0 +1,241 @@
+"""The worker's loop: take a request, run the submission, answer. Whatever the submission does ends up as a reply."""
+
+import ast
+import linecache
+import socket
+import sys
+import traceback
+import types
+from typing import Any
+
+import torch
+
+from grader.worker.protocol import (
+    MAX_TEXT,
+    Build,
+    Built,
+    Call,
+    Closed,
+    Load,
+    Loaded,
+    Location,
+    Message,
+    Raised,
+    Read,
+    Request,
+    Returned,
+    TensorValue,
+    Transfer,
+    receive_request,
+    send,
+)
+from grader.worker.values import TORCH_DTYPES, from_python, from_tensor, to_python, to_tensor, type_name
+
+MODULE_NAME = "attention"
+"""What the submission's module is called, as it is on the student's disk."""
+
+MAX_TREE_TEXT = 200_000
+"""Characters of syntax tree sent back; larger submissions are told apart by their outcomes alone."""
+
+
+class Server:
+    """One submission, loaded once, and the modules built from it."""
+
+    def __init__(self) -> None:
+        self.namespace = types.ModuleType(MODULE_NAME)
+        self.chunks: dict[str, list[str]] = {}
+        self.modules: dict[int, Any] = {}
+
+    def answer(self, request: Request) -> Message:
+        """The reply to one request; anything raised on the way is the submission's doing."""
+        try:
+            return self._dispatch(request)
+        except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
+            return self._raised(error)
+
+    def _dispatch(self, request: Request) -> Message:
+        if isinstance(request, Load):
+            return self._load(request)
+        if isinstance(request, Build):
+            return self._build(request)
+        if isinstance(request, Call):
+            return self._call(request)
+        if isinstance(request, Read):
+            return Returned(from_python(getattr(self.modules[request.module], request.name)), {})
+        return self._transfer(request)
+
+    def _load(self, request: Load) -> Message:
+        sys.modules[MODULE_NAME] = self.namespace
+        for chunk in request.chunks:
+            lines = chunk.text.split("\n")
+            self.chunks[chunk.label] = lines
+            linecache.cache[chunk.label] = (len(chunk.text), None, [line + "\n" for line in lines], chunk.label)
+        compiled = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
+        trees = _method_trees([tree for _, tree in compiled])
+        tolerated: Raised | None = None
+        for label, tree in compiled:
+            try:
+                exec(compile(tree, label, "exec"), self.namespace.__dict__)  # noqa: S102 - the one place
+            except Exception as error:
+                if len(compiled) == 1:
+                    raise
+                tolerated = tolerated or self._raised(error)  # a notebook's other cells may still hold the class
+        return self._loaded(request.entry, trees, tolerated)
+
+    def _loaded(self, entry: str, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
+        names = self.namespace.__dict__
+        classes = [name for name, value in names.items() if isinstance(value, type) and value.__module__ == MODULE_NAME]
+        found = names.get(entry)
+        is_module = isinstance(found, type) and issubclass(found, torch.nn.Module)
+        return Loaded([name[:MAX_TEXT] for name in classes[:50]], entry in names, is_module, trees, tolerated)
+
+    def _build(self, request: Build) -> Built:
+        names = self.namespace.__dict__
+        if request.probe:
+            names = {"submission": self.namespace, "torch": torch}
+            exec(compile(request.probe, "probe", "exec"), names)  # noqa: S102 - the same place: beside the submission
+        arguments = {name: to_python(value) for name, value in request.arguments.items()}
+        module = names[request.entry](**arguments).to(TORCH_DTYPES[request.dtype])
+        self.modules[request.module] = module
+        parameters = dict(module.named_parameters())
+        misfits = _copy(parameters, request.parameters or {})
+        shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
+        return Built(shapes, misfits)
+
+    def _call(self, request: Call) -> Returned:
+        module = self.modules[request.module]
+        module.train(request.training)
+        module.zero_grad(set_to_none=True)
+        arguments = {name: to_python(value) for name, value in request.arguments.items()}
+        tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+        for tensor in tensors.values():
+            tensor.requires_grad_(request.cotangents is not None and tensor.is_floating_point())
+        value = (getattr(module, request.method) if request.method else module)(**arguments)
+        answer = from_python(value)
+        after = {name: from_tensor(tensor) for name, tensor in tensors.items()}
+        outputs = [tensor for tensor in _tensors(value) if tensor.is_floating_point()]
+        if request.cotangents is None or not _backward(outputs, request.cotangents):
+            return Returned(answer, after)
+        parameter_gradients = {name: _gradient(parameter) for name, parameter in module.named_parameters()}
+        input_gradients = {name: _gradient(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
+        return Returned(answer, after, True, parameter_gradients, input_gradients)
+
+    def _transfer(self, request: Transfer) -> Returned:
+        state = self.modules[request.source].state_dict()
+        self.modules[request.target].load_state_dict(state)
+        return Returned(from_python(None), {})
+
+    def _raised(self, error: BaseException) -> Raised:
+        kind = type(error)
+        bases = [type_name(base) for base in kind.__mro__[:20]]
+        try:
+            text = error.msg if isinstance(error, SyntaxError) else str(error)
+        except BaseException:  # noqa: BLE001 - __str__ is the submission's too
+            text = "(its message cannot be shown)"
+        if len(text) > MAX_TEXT:
+            text = f"{text[:MAX_TEXT]} ... ({len(text) - MAX_TEXT:,} more characters)"
+        return Raised(type_name(kind), bases, text, self._location(error))
+
+    def _location(self, error: BaseException) -> Location | None:
+        """The innermost line of the submission that the exception passed through."""
+        if isinstance(error, SyntaxError) and error.filename in self.chunks:
+            return self._line(str(error.filename), error.lineno or 1, error.offset or 0)
+        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+            if frame.f_code.co_filename in self.chunks:
+                return self._line(frame.f_code.co_filename, line)
+        return None
+
+    def _line(self, label: str, line: int, column: int = 0) -> Location:
+        lines = self.chunks[label]
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        return Location(label, line, text[:MAX_TEXT], column)
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the examiner hangs up."""
+    server = Server()
+    while True:
+        try:
+            request = receive_request(connection)
+        except Closed:
+            return
+        reply = server.answer(request)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:  # noqa: BLE001, S110 - the submission may have replaced or filled it
+                pass
+        send(connection, reply)
+
+
+def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
+    """Copy values into parameters by name; what is missing or of another shape is named."""
+    misfits = []
+    with torch.no_grad():
+        for name, value in values.items():
+            parameter = parameters.get(name)
+            if parameter is None:
+                misfits.append(f"there is no parameter {name}")
+            elif list(parameter.shape) != value.shape:
+                misfits.append(f"{name} has shape {tuple(parameter.shape)}, not {tuple(value.shape)}")
+            else:
+                parameter.copy_(to_tensor(value))
+    return misfits
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in _tensors(item)]
+    return []
+
+
+def _backward(outputs: list[torch.Tensor], cotangents: list[TensorValue]) -> bool:
+    """Run backward from the sum of output times cotangent; False where they do not fit or nothing asks for it."""
+    if len(outputs) != len(cotangents):
+        return False
+    pairs = [(output, to_tensor(value)) for output, value in zip(outputs, cotangents, strict=True)]
+    if any(output.shape != cotangent.shape for output, cotangent in pairs):
+        return False
+    live = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
+    if not live:
+        return False
+    total = live[0]
+    for term in live[1:]:
+        total = total + term
+    total.backward()  # type: ignore[no-untyped-call]
+    return True
+
+
+def _gradient(tensor: torch.Tensor) -> TensorValue | None:
+    return None if tensor.grad is None else from_tensor(tensor.grad)
+
+
+def _method_trees(trees: list[ast.Module]) -> dict[str, str]:
+    """The syntax tree of each method, as text without positions and docstrings, by `Class.method`."""
+    methods: dict[str, str] = {}
+    try:
+        for tree in trees:
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef):
+                    for part in node.body:
+                        if isinstance(part, ast.FunctionDef):
+                            methods[f"{node.name}.{part.name}"] = _tree_text(part)
+    except RecursionError:
+        return {}
+    return methods if sum(map(len, methods.values())) <= MAX_TREE_TEXT else {}
+
+
+def _tree_text(node: object) -> str:
+    """A syntax tree as text that does not depend on Python's version: fields that are empty are left out."""
+    if isinstance(node, list):
+        return "[" + ",".join(_tree_text(item) for item in node if not _is_docstring(item)) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
+    return f"{type(node).__name__}(" + ",".join(f"{name}={_tree_text(value)}" for name, value in fields) + ")"
+
+
+def _is_docstring(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,0 +1,84 @@
+"""Tensors and plain values <-> the protocol's values, on the worker's side."""
+
+import ctypes
+import math
+from typing import Any
+
+import torch
+
+from grader.worker.protocol import DTYPES, MAX_TENSOR_BYTES, MAX_TEXT, Mapping, Other, Scalar, Sequence, TensorValue, Value
+
+TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
+DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+MAX_DEPTH = 8
+MAX_ITEMS = 1000
+MAX_INT = 2**63
+
+
+def to_tensor(value: TensorValue) -> torch.Tensor:
+    """A tensor of its own memory; `ValueError` unless dtype, shape and number of bytes agree."""
+    dtype = TORCH_DTYPES.get(value.dtype)
+    if dtype is None:
+        raise ValueError(f"no such dtype: {value.dtype[:40]}")
+    if any(size < 0 for size in value.shape) or math.prod(value.shape) * dtype.itemsize != len(value.data):
+        raise ValueError(f"{len(value.data)} bytes do not make a {value.dtype} tensor of shape {value.shape[:10]}")
+    if not value.data:
+        return torch.empty(value.shape, dtype=dtype)
+    return torch.frombuffer(bytearray(value.data), dtype=dtype).reshape(value.shape)
+
+
+def from_tensor(tensor: torch.Tensor) -> TensorValue:
+    """The elements of a dense CPU tensor."""
+    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    data = ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
+    return TensorValue(DTYPE_NAMES[dense.dtype], list(dense.shape), data)
+
+
+def to_python(value: Value) -> Any:
+    """Plain Python values and tensors; what did not travel stays an `Other`."""
+    if isinstance(value, TensorValue):
+        return to_tensor(value)
+    if isinstance(value, Sequence):
+        items = [to_python(item) for item in value.items]
+        return tuple(items) if value.is_tuple else items
+    if isinstance(value, Mapping):
+        return {key: to_python(item) for key, item in value.items.items()}
+    if isinstance(value, Scalar):
+        return value.value
+    return value
+
+
+def from_python(value: Any, depth: int = 0) -> Value:
+    """What may travel of a value that a submission made; the rest is described."""
+    kind = type(value)
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        return _from_any_tensor(value)
+    if kind is bool or kind is float or value is None or kind is int and abs(value) < MAX_INT:
+        return Scalar(value)
+    if kind is str:
+        return Scalar(value[:MAX_TEXT])
+    if depth < MAX_DEPTH and kind in (tuple, list, dict) and len(value) <= MAX_ITEMS:
+        if kind is dict:
+            if all(type(key) is str for key in value):
+                return Mapping({key[:MAX_TEXT]: from_python(item, depth + 1) for key, item in value.items()})
+        else:
+            return Sequence([from_python(item, depth + 1) for item in value], kind is tuple)
+    return Other(f"an object of type {type_name(kind)}"[:MAX_TEXT])
+
+
+def type_name(kind: type) -> str:
+    """A class's name as its author wrote it."""
+    name = getattr(kind, "__qualname__", "?")
+    return name[:200] if type(name) is str else "?"
+
+
+def _from_any_tensor(tensor: torch.Tensor) -> Value:
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
+        return Other(f"a tensor of layout {tensor.layout}")
+    if tensor.device.type != "cpu":
+        return Other(f"a tensor on device {tensor.device}")
+    if tensor.dtype not in DTYPE_NAMES:
+        return Other(f"a tensor of dtype {tensor.dtype}")
+    if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
+        return Other(f"a tensor of shape {tuple(tensor.shape)}, {tensor.numel() * tensor.element_size():,} bytes")
+    return from_tensor(tensor)

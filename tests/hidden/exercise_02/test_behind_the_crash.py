@@ -1,0 +1,34 @@
+"""Looks past a crash, so that what it hides can be told apart: whole sizes, then whatever the values are missing."""
+
+# B batch, H heads, T tokens, D embedding size
+
+import torch
+
+from grader.examiner.finding import Failure
+
+B, H, T, D = 2, 3, 5, 12
+
+WHOLE_SIZES = """
+class Variation(submission.MultiHeadAttention):
+    def __init__(self, embed_dim, num_heads, dropout=0.1):
+        super().__init__(embed_dim, num_heads, dropout)
+        self.head_dim = embed_dim // num_heads
+"""
+
+SPELLED_OUT = WHOLE_SIZES + """
+torch.Tensor.vies = torch.Tensor.view
+"""
+
+
+def test_runs_once_its_sizes_are_whole(subject, gaussian):
+    module = subject.build({"embed_dim": D, "num_heads": H}, probe=WHOLE_SIZES, entry="Variation")
+    module(x=gaussian(B, T, D))
+
+
+def test_masked_row_once_everything_else_runs(subject, gaussian):
+    module = subject.build({"embed_dim": D, "num_heads": H}, probe=SPELLED_OUT, entry="Variation")
+    mask_TT = torch.ones(T, T, dtype=torch.bool)
+    mask_TT[2] = False
+    output_BTD = module(x=gaussian(B, T, D), mask=mask_TT)
+    if not bool(torch.isfinite(output_BTD).all()):
+        raise Failure("nonfinite", "query 2 may look at no key: expected a finite output, saw NaN")
