@@ -119,7 +119,8 @@ def _read(exercise: Exercise, key: Key, seen: Examination) -> _Reading:
     """Find the variants that behave like the submission.
 
     A variant that fails where the submission passes is ruled out. Of the rest, those that explain the most failures,
-    sign for sign, are look-alikes. A defect that no variant left has is fixed; one that every look-alike has is present.
+    sign for sign, are look-alikes. A defect that every look-alike has is present. One that no possible variant has is
+    fixed, and so is one that no look-alike has where they explain every failure.
     """
     passed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.PASSED}
     failed = {outcome.check: outcome.sign() for outcome in seen.outcomes if outcome.check not in passed}
@@ -131,11 +132,12 @@ def _read(exercise: Exercise, key: Key, seen: Examination) -> _Reading:
     statuses, reasons = {}, {}
     for defect in exercise.defects:
         holders = {name for name in alike if defect.id in name.split("+")}
-        if not any(defect.id in name.split("+") for name in possible):
+        is_ruled_out = not any(defect.id in name.split("+") for name in possible)
+        if is_ruled_out or not (holders or unexplained):
             statuses[defect.id] = DefectStatus.FIXED
         elif len(holders) == len(alike):
             statuses[defect.id] = DefectStatus.PRESENT
-        elif unexplained or not holders:
+        elif unexplained:
             statuses[defect.id] = DefectStatus.UNKNOWN
             reasons[defect.id] = "the checks that would show it fail for another reason"
         else:

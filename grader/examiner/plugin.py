@@ -54,7 +54,7 @@ class PropertyItem(pytest.Item):
     def runtest(self) -> None:
         from grader.examiner.ladder import walk
 
-        desk = self.config.stash[DESK]
+        desk = desk_of(self.config)
         walk(self.check, desk.bench(self.exercise.id), desk.seed)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -86,14 +86,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """With `--subject`, open the desk now: the nursery is forked before any check is collected."""
+    if config.getoption("--subject"):
+        desk_of(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if DESK in config.stash:
+        config.stash[DESK].close()
+
+
+def desk_of(config: pytest.Config) -> Desk:
+    """The desk of this run, opened when first asked for."""
     if DESK not in config.stash:
         from grader.examiner.desk import open_desk
 
         config.stash[DESK] = open_desk(config.getoption("--subject"), config.getoption("--seed"))
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    config.stash[DESK].close()
+    return config.stash[DESK]
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> HiddenFolder | None:
@@ -138,11 +147,11 @@ def gaussian(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Draws tensors: `gaussian(2, 5, 12)` has that shape and depends on the run's seed."""
     import torch
 
-    generator = torch.Generator().manual_seed(request.config.stash[DESK].seed)
+    generator = torch.Generator().manual_seed(desk_of(request.config).seed)
     return lambda *shape: torch.randn(shape, generator=generator)
 
 
 def _bench(request: pytest.FixtureRequest) -> "Bench":
     exercise_id = exercise_of(request.node)
     assert exercise_id is not None, "hidden checks live in tests/hidden/exercise_NN"
-    return request.config.stash[DESK].bench(exercise_id)
+    return desk_of(request.config).bench(exercise_id)
