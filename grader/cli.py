@@ -17,7 +17,9 @@ INTERRUPTED = 130
 class Commands(click.Group):
     """`python -m grader exercise_03` means `python -m grader grade exercise_03`."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if EXERCISE_ID.fullmatch(args[0]):
             args = ["grade", *args]
         elif self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
@@ -56,7 +58,9 @@ def _complete_exercise(_ctx: click.Context, _parameter: click.Parameter, incompl
     return [name for name in find_course(Path.cwd()).exercise_ids() if name.startswith(incomplete)]
 
 
-exercise_argument = click.argument("exercise_id", metavar="EXERCISE", callback=_exercise_argument, shell_complete=_complete_exercise)
+exercise_argument = click.argument(
+    "exercise_id", metavar="EXERCISE", callback=_exercise_argument, shell_complete=_complete_exercise
+)
 
 
 @command_line.command()
@@ -66,7 +70,9 @@ exercise_argument = click.argument("exercise_id", metavar="EXERCISE", callback=_
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
 @click.option("--spawn", is_flag=True, hidden=True, help="Start workers anew instead of forking them.")
 @click.pass_context
-def grade(ctx: click.Context, exercise_id: str, path: Path | None, as_json: bool, seed: int | None, spawn: bool) -> None:
+def grade(
+    ctx: click.Context, exercise_id: str, path: Path | None, as_json: bool, seed: int | None, spawn: bool
+) -> None:
     """Grade one exercise: which defects are gone, which remain, what else broke."""
     from grader import grading
     from grader.progress import remember_verdict
@@ -136,7 +142,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the one place where the unexpected is turned into words
-        click.echo(f"grader: unexpected {type(error).__name__}: {error}; the details are in {_keep_traceback()}", err=True)
+        click.echo(
+            f"grader: unexpected {type(error).__name__}: {error}; the details are in {_keep_traceback()}", err=True
+        )
         return UNEXPECTED
 
 

@@ -33,7 +33,9 @@ def choose_file(course: Course, exercise_id: str) -> Choice:
     if not edited:
         return Choice(module)
     newer = max(edited, key=lambda path: path.stat().st_mtime_ns)
-    return Choice(newer, f"Both {module.name} and {notebook.name} were edited; this is about {newer.name}, the newer one.")
+    return Choice(
+        newer, f"Both {module.name} and {notebook.name} were edited; this is about {newer.name}, the newer one."
+    )
 
 
 def is_edited(course: Course, path: Path) -> bool:

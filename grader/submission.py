@@ -118,15 +118,19 @@ def _from_notebook(content: bytes, name: str) -> Submission | Unreadable:
 
     try:
         text = content.decode("utf-8-sig")
-        notebook: Any = nbformat.reader.reads(text)
+        notebook: Any = nbformat.reader.reads(text)  # type: ignore[no-untyped-call]  # nbformat has no annotations
         version = notebook.get("nbformat")
         if version != 4:  # noqa: PLR2004 - the version of the notebook format
-            return Unreadable(f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)")
+            return Unreadable(
+                f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)"
+            )
         nbformat.validate(notebook)
     except UnicodeDecodeError:
         return Unreadable(f"{name} is not UTF-8 text; save the notebook again from Jupyter")
     except NotJSONError:
-        return Unreadable(f"{name} is not JSON, so it is no notebook; save it again from Jupyter, or hand in the .py file")
+        return Unreadable(
+            f"{name} is not JSON, so it is no notebook; save it again from Jupyter, or hand in the .py file"
+        )
     except (nbformat.ValidationError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         problem = str(getattr(error, "message", error)).splitlines()[0][:120]
         return Unreadable(f"{name} is not a valid notebook ({problem}); save it again from Jupyter")

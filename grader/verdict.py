@@ -38,7 +38,11 @@ class DefectVerdict(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """Everything that is known of a submission. `score` and `max_score` leave stretch defects out; seconds are wall-clock."""
+    """Everything that is known of a submission.
+
+    `score` and `max_score` leave stretch defects out; `causes` names the present defects that explain a failed check;
+    `where` is what was seen of a submission that cannot be graded; `seconds` are wall-clock.
+    """
 
     exercise: str
     file: str
@@ -52,6 +56,7 @@ class Verdict(Struct, frozen=True):
     checks: list[Outcome]
     isolation: dict[str, bool]
     seconds: float
+    causes: dict[str, list[str]] = {}
     where: Finding | None = None
 
     def exit_code(self) -> int:
@@ -91,6 +96,7 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
         seen.outcomes,
         seen.isolation,
         seen.seconds,
+        reading.causes,
     )
 
 
@@ -103,7 +109,19 @@ def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: E
     isolation, seconds = (seen.isolation, seen.seconds) if seen else ({}, 0.0)
     where = f" ({why.location})" if why.location else ""
     return Verdict(
-        exercise.id, file, Result.NOT_GRADABLE, why.text + where, 0.0, exercise.max_score(), seed, defects, [], [], isolation, seconds, why
+        exercise.id,
+        file,
+        Result.NOT_GRADABLE,
+        why.text + where,
+        0.0,
+        exercise.max_score(),
+        seed,
+        defects,
+        [],
+        [],
+        isolation,
+        seconds,
+        where=why,
     )
 
 
@@ -113,6 +131,7 @@ class _Reading(Struct, frozen=True):
     statuses: dict[str, DefectStatus]
     reasons: dict[str, str]
     unexplained: list[str]
+    causes: dict[str, list[str]]
 
 
 def _read(exercise: Exercise, key: Key, seen: Examination) -> _Reading:
@@ -144,7 +163,9 @@ def _read(exercise: Exercise, key: Key, seen: Examination) -> _Reading:
             statuses[defect.id] = _second_look(defect.id, key, alike, seen.methods)
             if statuses[defect.id] is DefectStatus.UNKNOWN:
                 reasons[defect.id] = "it cannot be seen behind the crash"
-    return _Reading(statuses, reasons, unexplained)
+    present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
+    causes = {check: [name for name in present if key.signs[name].get(check) == sign] for check, sign in failed.items()}
+    return _Reading(statuses, reasons, unexplained, causes)
 
 
 def _explained(signs: dict[str, str], failed: dict[str, str]) -> set[str]:
@@ -154,7 +175,9 @@ def _explained(signs: dict[str, str], failed: dict[str, str]) -> set[str]:
 def _second_look(defect: str, key: Key, alike: list[str], methods: dict[str, str]) -> DefectStatus:
     """Tell look-alikes apart by the syntax trees of the methods that the defect touches."""
     touched = [name for name, tree in key.methods[defect].items() if key.methods[""].get(name) != tree]
-    matching = [name for name in alike if all(key.methods[name].get(method) == methods.get(method) for method in touched)]
+    matching = [
+        name for name in alike if all(key.methods[name].get(method) == methods.get(method) for method in touched)
+    ]
     has_defect = {defect in name.split("+") for name in matching}
     if has_defect == {True}:
         return DefectStatus.PRESENT

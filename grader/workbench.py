@@ -27,7 +27,9 @@ def next_hint(course: Course, exercise: Exercise) -> str:
     hints_given = {**progress.hints_given, defect.id: number}
     save_progress(course, exercise.id, msgspec.structs.replace(progress, hints_given=hints_given))
     last = " That was the last one." if number == len(defect.hints) else ""
-    untried = "" if progress.outcome else f"\n(Run python -m grader {exercise.id} first, and hints follow what is left.)"
+    untried = (
+        "" if progress.outcome else f"\n(Run python -m grader {exercise.id} first, and hints follow what is left.)"
+    )
     return f"{defect.id}, hint {number} of {len(defect.hints)}: {' '.join(defect.hints[number - 1].split())}{last}{untried}"
 
 

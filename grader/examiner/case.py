@@ -24,7 +24,11 @@ class Case(Struct, frozen=True):
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The floating-point inputs."""
-        return {name: value for name, value in self.inputs.items() if isinstance(value, torch.Tensor) and value.is_floating_point()}
+        return {
+            name: value
+            for name, value in self.inputs.items()
+            if isinstance(value, torch.Tensor) and value.is_floating_point()
+        }
 
 
 def cases(exercise: Exercise, check: Check, seed: int) -> Iterator[Case]:
@@ -36,7 +40,9 @@ def cases(exercise: Exercise, check: Check, seed: int) -> Iterator[Case]:
 def make_case(exercise: Exercise, check: Check, sizes: dict[str, int], generator: torch.Generator) -> Case:
     """The case for one set of sizes."""
     constructor = {**exercise.interface.constructor, **check.constructor}
-    arguments = {name: sizes.get(value, value) if isinstance(value, str) else value for name, value in constructor.items()}
+    arguments = {
+        name: sizes.get(value, value) if isinstance(value, str) else value for name, value in constructor.items()
+    }
     specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
     inputs = {name: _make_input(spec, sizes, generator) for name, spec in specs.items()}
 

@@ -32,7 +32,7 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
     if isinstance(expected, tuple | list):
         _require_sequence(seen, len(expected), what)
         for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
-            compare(ours, theirs, f"{what}[{index}]" if len(expected) > 1 else what, tolerance)
+            compare(ours, theirs, f"{what} {index}", tolerance)
     elif isinstance(expected, torch.Tensor):
         require_tensor(seen, what)
         require_shape(seen, list(expected.shape), what)
@@ -48,7 +48,9 @@ def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, w
     """Raise `Failure` unless a gradient is there where it should be, with the right values."""
     if expected is None or float(expected.abs().max()) < NEGLIGIBLE_GRADIENT:
         if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE_GRADIENT:
-            raise Failure("gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none")
+            raise Failure(
+                "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none"
+            )
         return
     require_gradient(seen, what)
     assert seen is not None
@@ -60,7 +62,10 @@ def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, w
 def require_gradient(seen: torch.Tensor | None, what: str) -> None:
     """Raise `Failure` where nothing flows back."""
     if seen is None or not bool((seen != 0).any()):
-        raise Failure("no-gradient", f"{what} gets no gradient: expected the loss to reach it, saw {'none' if seen is None else 'zeros'}")
+        raise Failure(
+            "no-gradient",
+            f"{what} gets no gradient: expected the loss to reach it, saw {'none' if seen is None else 'zeros'}",
+        )
 
 
 def require_tensor(seen: Any, what: str) -> None:
@@ -84,7 +89,7 @@ def require_finite(seen: torch.Tensor, what: str) -> None:
         first = bad.nonzero()[0].tolist()
         value = float(seen[tuple(first)])
         count = f"{int(bad.sum())} of {bad.numel()} elements are not finite"
-        raise Failure("nonfinite", f"{what}{place(first)}: expected a finite number, saw {value}; {count}")
+        raise Failure("nonfinite", f"{what} at {place(first)}: expected a finite number, saw {value}; {count}")
 
 
 def require_close(
@@ -98,7 +103,7 @@ def require_close(
     worst = [int(i) for i in torch.unravel_index(difference.nan_to_num(torch.inf).argmax(), difference.shape)]
     ours, theirs = float(seen[tuple(worst)]), float(expected[tuple(worst)])
     count = f"{int(off.sum())} of {off.numel()} elements are off"
-    raise Failure(kind, f"{what}{place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}")
+    raise Failure(kind, f"{what} at {place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}")
 
 
 def describe(value: Any) -> str:

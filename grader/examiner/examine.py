@@ -3,7 +3,6 @@
 import hashlib
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -13,7 +12,7 @@ from grader.errors import KitError
 from grader.examiner import plugin
 from grader.examiner.properties import Bench
 from grader.examiner.seeing import crash_finding, outcome_of
-from grader.examiner.session import Session, SubjectError, SubjectRaised, SubjectTimedOut
+from grader.examiner.session import Session, SubjectError, SubjectRaisedError, SubjectTimedOutError
 from grader.examiner.standin import Reference, Subject
 from grader.examiner.workers import WorkerSource
 from grader.exercise import Exercise
@@ -95,8 +94,8 @@ class Examiner(plugin.Desk):
                 raise self._failure
 
     def _load_finding(self, error: SubjectError) -> Finding:
-        if not isinstance(error, SubjectRaised):
-            was = "was " if isinstance(error, SubjectTimedOut) else ""
+        if not isinstance(error, SubjectRaisedError):
+            was = "was " if isinstance(error, SubjectTimedOutError) else ""
             return Finding("load", f"it {was}{error} while it was loading; keep the file to imports and definitions")
         seen = crash_finding(error.raised, "", self.exercise.limits.output_bytes)
         verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
@@ -111,7 +110,9 @@ class Examiner(plugin.Desk):
             return Finding("class", f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module")
         found = ", ".join(loaded.classes) or "none"
         because = f"; a cell raised {loaded.tolerated.type}: {loaded.tolerated.text}" if loaded.tolerated else ""
-        return Finding("class", f"there is no class {name}; the classes found: {found}{because}; name your class {name}")
+        return Finding(
+            "class", f"there is no class {name}; the classes found: {found}{because}; name your class {name}"
+        )
 
     # The hooks that pytest calls.
 
@@ -129,7 +130,8 @@ class Examiner(plugin.Desk):
             except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
                 self._failure = own
         result: Any = "failed" if error else "passed"
-        return pytest.TestReport(item.nodeid, item.location, {}, result, None, call.when, duration=call.duration)
+        when: Any = call.when
+        return pytest.TestReport(item.nodeid, item.location, {}, result, None, when, duration=call.duration)
 
 
 def with_examiner(course: Course, exercise: Exercise, source: WorkerSource, body: Callable[[Examiner], T]) -> T:
@@ -163,7 +165,6 @@ def with_examiner(course: Course, exercise: Exercise, source: WorkerSource, body
     if not results:
         raise KitError(f"the checks of {exercise.id} cannot be collected (pytest ended with {status!r})")
     return results[0]
-
 
 
 def _fingerprint(tree: str) -> str:

@@ -44,9 +44,13 @@ def make_key(course: Course, examiner: Examiner) -> Key:
         text = put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
         seen = examiner.examine(submission_from_text(text), KEY_SEED)
         if seen.unloadable is not None:
-            raise BrokenExerciseError(f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable.text}")
+            raise BrokenExerciseError(
+                f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable.text}"
+            )
         name = variant_name(subset)
-        signs[name] = {outcome.check: outcome.sign() for outcome in seen.outcomes if outcome.status is not Status.PASSED}
+        signs[name] = {
+            outcome.check: outcome.sign() for outcome in seen.outcomes if outcome.status is not Status.PASSED
+        }
         methods[name] = seen.methods
     return Key(key_digest(course, exercise.id), signs, methods)
 
@@ -56,11 +60,17 @@ def prove_reference(course: Course, examiner: Examiner) -> None:
     exercise = examiner.exercise
     text = course.reference(exercise.id).read_text(encoding="utf-8")
     seen = examiner.examine(submission_from_text(text), KEY_SEED)
-    problems = [f"{outcome.check}: {outcome.finding and outcome.finding.text}" for outcome in seen.outcomes if outcome.status is not Status.PASSED]
+    problems = [
+        f"{outcome.check}: {outcome.finding and outcome.finding.text}"
+        for outcome in seen.outcomes
+        if outcome.status is not Status.PASSED
+    ]
     if seen.unloadable is not None:
         problems.insert(0, seen.unloadable.text)
     if problems:
-        raise BrokenExerciseError(f"the reference of {exercise.id} fails its own checks, so nothing is graded: " + "; ".join(problems))
+        raise BrokenExerciseError(
+            f"the reference of {exercise.id} fails its own checks, so nothing is graded: " + "; ".join(problems)
+        )
 
 
 def write_key(path: Path, key: Key) -> None:

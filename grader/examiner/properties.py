@@ -19,7 +19,7 @@ from grader.examiner.compare import (
     require_tensor,
 )
 from grader.examiner.finding import Failure, number, place
-from grader.examiner.session import SubjectRaised
+from grader.examiner.session import SubjectRaisedError
 from grader.examiner.standin import Maker, StandIn, flatten
 from grader.exercise import Exercise
 from grader.exercise import checks as c
@@ -33,7 +33,7 @@ class Bench:
         self.reference = reference
         self.exercise = exercise
 
-    def pair(self, check: c.Check, case: Case, dtype: str = "float32", **arguments: Any) -> tuple[StandIn, StandIn]:
+    def pair(self, check: c.Check, case: Case, *, dtype: str = "float32", **arguments: Any) -> tuple[StandIn, StandIn]:
         """Subject and reference with the same weights."""
         theirs = self.reference.build({**case.arguments, **arguments}, dtype=dtype)
         ours = self.subject.build({**case.arguments, **arguments}, dtype=dtype, like=theirs)
@@ -78,7 +78,7 @@ def _(check: c.ReturnsShapes, bench: Bench, case: Case) -> None:
     if len(values) != len(shapes):
         raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
     for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
-        what = f"output[{index}]" if len(shapes) > 1 else "output"
+        what = f"output {index}" if len(shapes) > 1 else "output"
         require_tensor(seen, what)
         require_shape(seen, shape, what)
 
@@ -130,7 +130,9 @@ def _(check: c.MaskedRowsStayFinite, bench: Bench, case: Case) -> None:
     cotangents = _cotangents(expected, case)
     row = dead_row(flatten(expected)[0].size(check.axis))
     cotangents[0].select(check.axis, row).zero_()
-    seen = ours.differentiate(cotangents[:1] + [torch.zeros_like(rest) for rest in cotangents[1:]], check.method, **case.inputs)
+    seen = ours.differentiate(
+        cotangents[:1] + [torch.zeros_like(rest) for rest in cotangents[1:]], check.method, **case.inputs
+    )
     what = f"query {row} may look at no key; output"
     output = _output(seen.value, 0)
     require_shape(output, list(flatten(expected)[0].shape), what)
@@ -158,7 +160,10 @@ def _(check: c.RowsSumToOne, bench: Bench, case: Case) -> None:
     if float(off.max()) > SUM_TOLERANCE:
         worst = [int(i) for i in torch.unravel_index(off.argmax(), off.shape)]
         mode = " in training mode" if check.training else ""
-        raise Failure("sum", f"{what}{mode}: expected each row to sum to 1, saw {number(float(sums[tuple(worst)]))} at {place(worst)}")
+        raise Failure(
+            "sum",
+            f"{what}{mode}: expected each row to sum to 1, saw {number(float(sums[tuple(worst)]))} at {place(worst)}",
+        )
 
 
 @try_rung.register
@@ -182,8 +187,11 @@ def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
     module.training = True
     draw = flatten(module(**case.inputs))[0]
     if all(torch.equal(_output(module(**case.inputs), 0), draw) for _ in range(MOST_DRAWS)):
-        raise Failure("no-dropout", f"in training mode with dropout 0.5, the same input {MOST_DRAWS} times: expected other draws, saw the same output")
-    ours, theirs = bench.pair(check, case, **{check.probability: 1.0})
+        raise Failure(
+            "no-dropout",
+            f"in training mode with dropout 0.5, the same input {MOST_DRAWS} times: expected other draws, saw the same output",
+        )
+    ours, theirs = bench.pair(check, case, dtype="float32", **{check.probability: 1.0})
     ours.training = theirs.training = True
     what = "in training mode with dropout 1, output"
     compare(_output(ours(**case.inputs), 0), flatten(theirs(**case.inputs))[0], what)
@@ -196,7 +204,7 @@ def _(check: c.Raises, bench: Bench, case: Case) -> None:
         module = bench.subject.build(case.arguments)
         if check.at == "call":
             module.call(check.method, **case.inputs)
-    except SubjectRaised as error:
+    except SubjectRaisedError as error:
         raised = error.raised
     else:
         raise Failure("not-refused", f"with {sizes}: expected {' or '.join(check.errors)}, saw no exception")
@@ -206,7 +214,10 @@ def _(check: c.Raises, bench: Bench, case: Case) -> None:
     missing = [str(size_of(name, case.sizes)) for name in check.mentions]
     missing = [digits for digits in missing if digits not in raised.text]
     if missing:
-        raise Failure("unclear-refusal", f"with {sizes}: expected a message that says {' and '.join(missing)}, saw {raised.text[:120]!r}")
+        raise Failure(
+            "unclear-refusal",
+            f"with {sizes}: expected a message that says {' and '.join(missing)}, saw {raised.text[:120]!r}",
+        )
 
 
 @try_rung.register
@@ -230,13 +241,19 @@ def _(check: c.PrintsNothing, bench: Bench, case: Case) -> None:
     printed = _printed_by_call(check, bench, case)
     if printed:
         first = printed.strip().splitlines()[0][:60] if printed.strip() else printed[:20]
-        raise Failure("prints", f"a call: expected nothing on stdout, saw {len(printed.splitlines())} lines, the first {first!r}")
+        raise Failure(
+            "prints", f"a call: expected nothing on stdout, saw {len(printed.splitlines())} lines, the first {first!r}"
+        )
 
 
 @try_rung.register
 def _(check: c.Prints, bench: Bench, case: Case) -> None:
     if not _printed_by_call(check, bench, case).strip():
-        asked = ", ".join(f"{name}={value}" for name, value in {**check.constructor, **check.inputs}.items() if isinstance(value, bool))
+        asked = ", ".join(
+            f"{name}={value}"
+            for name, value in {**check.constructor, **check.inputs}.items()
+            if isinstance(value, bool)
+        )
         raise Failure("silent", f"a call with {asked}: expected it to print, saw nothing on stdout")
 
 
@@ -245,7 +262,7 @@ def _(check: c.AttributeEquals, bench: Bench, case: Case) -> None:
     expected = case.sizes.get(check.equals, check.equals) if isinstance(check.equals, str) else check.equals
     try:
         seen = bench.ours(check, case).attribute(check.name)
-    except SubjectRaised as error:
+    except SubjectRaisedError as error:
         if error.raised.type != "AttributeError":
             raise
         raise Failure("attribute", f"the attribute {check.name}: expected {expected}, saw that there is none") from None
@@ -270,9 +287,12 @@ def _(check: c.WeightsTransfer, bench: Bench, case: Case) -> None:
     change = ", ".join(f"{name}={case.sizes[name]} into one with {name}={size}" for name, size in check.to.items())
     try:
         our_other.load_from(ours)
-    except SubjectRaised as error:
+    except SubjectRaisedError as error:
         text = " ".join(error.raised.text.split())[:160]
-        raise Failure("transfer", f"loading the state dict of a module with {change}: expected it to fit, saw {error.raised.type}: {text}") from None
+        raise Failure(
+            "transfer",
+            f"loading the state dict of a module with {change}: expected it to fit, saw {error.raised.type}: {text}",
+        ) from None
     their_other.load_from(theirs)
     compare(our_other(**other.inputs), their_other(**other.inputs), "after loading that state dict, output")
 
@@ -302,7 +322,7 @@ def _output(value: Any, index: int) -> torch.Tensor:
 
 
 def _output_name(check: c.Check) -> str:
-    return f"{check.method}: output" if check.method else "output"
+    return f"with the same weights and inputs, {check.method or 'forward'}: output"
 
 
 def _changed(case: Case, name: str, axis: int, index: int) -> dict[str, Any]:
@@ -319,13 +339,18 @@ def _require_unchanged(
     """Raise `Failure` at the kept token or sample that moved most."""
     require_shape(after, list(before.shape), "output")
     if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
-        raise Failure("shape", f"output: expected an axis {axis} of at least {max(kept) + 1} {unit}s, saw shape {tuple(before.shape)}")
+        raise Failure(
+            "shape",
+            f"output: expected an axis {axis} of at least {max(kept) + 1} {unit}s, saw shape {tuple(before.shape)}",
+        )
     require_finite(before, "output")
     require_finite(after, f"{what}: output")
     moved = {index: float((after - before).select(axis, index).abs().max()) for index in kept}
     worst = max(moved, key=lambda index: moved[index], default=None)
     if worst is not None and moved[worst] > UNCHANGED.absolute:
-        raise Failure(kind, f"{what} changed the output at {unit} {worst} by {number(moved[worst])}; expected no change")
+        raise Failure(
+            kind, f"{what} changed the output at {unit} {worst} by {number(moved[worst])}; expected no change"
+        )
 
 
 def _printed_by_call(check: c.Check, bench: Bench, case: Case) -> str:

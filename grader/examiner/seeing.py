@@ -2,8 +2,8 @@
 
 from grader.errors import KitError
 from grader.examiner.finding import Failure
-from grader.examiner.session import SubjectDied, SubjectError, SubjectRaised, SubjectTimedOut
-from grader.examiner.standin import Misfit
+from grader.examiner.session import SubjectDiedError, SubjectError, SubjectRaisedError, SubjectTimedOutError
+from grader.examiner.standin import MisfitError
 from grader.outcome import Finding, Location, Outcome, Status
 from grader.worker.protocol import Raised
 
@@ -37,13 +37,13 @@ def crash_finding(raised: Raised, sizes: str, output_bytes: int) -> Finding:
 
 
 def _see(error: Exception, sizes: str, output_bytes: int) -> tuple[Status, Finding]:
-    if isinstance(error, SubjectRaised):
+    if isinstance(error, SubjectRaisedError):
         return Status.CRASHED, crash_finding(error.raised, sizes, output_bytes)
-    if isinstance(error, SubjectTimedOut):
+    if isinstance(error, SubjectTimedOutError):
         return Status.TIMED_OUT, Finding("timeout", f"it was {error}", None, sizes)
-    if isinstance(error, SubjectDied):
+    if isinstance(error, SubjectDiedError):
         return Status.CRASHED, Finding("died", f"it {error}", None, sizes)
-    if isinstance(error, Misfit):
+    if isinstance(error, MisfitError):
         return Status.FAILED, Finding("parameters", f"its parameters are not the interface's: {error}", None, sizes)
     if isinstance(error, Failure):
         return Status.FAILED, Finding(error.kind, str(error), None, sizes)

@@ -3,18 +3,18 @@
 import time
 from typing import Any
 
-from grader.examiner.workers import Died, Worker, WorkerSource
+from grader.examiner.workers import DiedError, Worker, WorkerSource
 from grader.exercise import Exercise
 from grader.submission import Submission
 from grader.worker import protocol
-from grader.worker.protocol import Loaded, Malformed, Raised, Reply, Request
+from grader.worker.protocol import Loaded, MalformedError, Raised, Reply, Request
 
 
 class SubjectError(Exception):
     """The submission did not answer as a module does."""
 
 
-class SubjectRaised(SubjectError):
+class SubjectRaisedError(SubjectError):
     """The submission raised an exception."""
 
     def __init__(self, raised: Raised) -> None:
@@ -22,11 +22,11 @@ class SubjectRaised(SubjectError):
         self.raised = raised
 
 
-class SubjectDied(SubjectError):
+class SubjectDiedError(SubjectError):
     """The worker ended, or sent what is no message."""
 
 
-class SubjectTimedOut(SubjectError):
+class SubjectTimedOutError(SubjectError):
     """No answer came before the deadline."""
 
     def __init__(self, seconds: float) -> None:
@@ -62,7 +62,8 @@ class Session:
         """The worker's reply; the submission is loaded again first where its last worker died."""
         if self._worker is None:
             self._load()
-        return self._ask(message)
+        reply: Reply = self._ask(message)
+        return reply
 
     def printed(self) -> bytes:
         """What the submission wrote to stdout since this was last asked."""
@@ -84,7 +85,7 @@ class Session:
         reply = self._ask(protocol.Load(chunks, self.exercise.interface.class_name))
         if not isinstance(reply, Loaded):
             self.close()
-            raise SubjectDied("answered with a message that was not asked for")
+            raise SubjectDiedError("answered with a message that was not asked for")
         return reply
 
     def _ask(self, message: Request) -> Any:
@@ -93,13 +94,13 @@ class Session:
             reply = self._worker.request(message, self._deadline)
         except TimeoutError:
             self.close()
-            raise SubjectTimedOut(time.monotonic() - self._started) from None
-        except Malformed as error:
+            raise SubjectTimedOutError(time.monotonic() - self._started) from None
+        except MalformedError as error:
             self.close()
-            raise SubjectDied(f"sent what is no message ({error})") from None
-        except Died as error:
+            raise SubjectDiedError(f"sent what is no message ({error})") from None
+        except DiedError as error:
             self._worker = None
-            raise SubjectDied(str(error)) from None
+            raise SubjectDiedError(str(error)) from None
         if isinstance(reply, Raised):
-            raise SubjectRaised(reply)
+            raise SubjectRaisedError(reply)
         return reply

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from msgspec import Struct
 
-from grader.examiner.session import Session, SubjectDied
+from grader.examiner.session import Session, SubjectDiedError
 from grader.worker import protocol
 from grader.worker.protocol import Built, Returned, TensorValue
 from grader.worker.values import from_python, from_tensor, to_python, to_tensor
@@ -63,12 +63,18 @@ class Maker(Protocol):
     def __call__(self, **arguments: Any) -> StandIn: ...
 
     def build(
-        self, arguments: dict[str, Any], *, like: StandIn | None = None, dtype: str = "float32", probe: str = "", entry: str = ""
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: StandIn | None = None,
+        dtype: str = "float32",
+        probe: str = "",
+        entry: str = "",
     ) -> StandIn:
         """A module with `like`'s weights; `probe` is source run beside it, which may define another `entry` class."""
 
 
-class Misfit(Exception):
+class MisfitError(Exception):
     """The submission's parameters are not the interface's."""
 
 
@@ -113,7 +119,7 @@ class RemoteModule:
         arguments = {name: from_python(value) for name, value in inputs.items()}
         call = protocol.Call(self._number, arguments, method, self.training, cotangents)
         returned = _returned(self._session.request(call))
-        self._after = {name: tensor for name, tensor in _tensors(returned.inputs).items() if tensor is not None}
+        self._after = {name: _tensor(value) for name, value in returned.inputs.items()}
         return returned
 
 
@@ -128,18 +134,24 @@ class Subject:
         return self.build(arguments)
 
     def build(
-        self, arguments: dict[str, Any], *, like: StandIn | None = None, dtype: str = "float32", probe: str = "", entry: str = ""
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: StandIn | None = None,
+        dtype: str = "float32",
+        probe: str = "",
+        entry: str = "",
     ) -> StandIn:
-        """A module in the worker. `Misfit` when `like`'s weights do not fit it."""
+        """A module in the worker. `MisfitError` when `like`'s weights do not fit it."""
         self._count += 1
         weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
         values = {name: from_python(value) for name, value in arguments.items()}
         entry = entry or self._session.exercise.interface.class_name
         built = self._session.request(protocol.Build(self._count, entry, values, dtype, probe, weights))
         if not isinstance(built, Built):
-            raise SubjectDied("answered with a message that was not asked for")
+            raise SubjectDiedError("answered with a message that was not asked for")
         if built.misfits:
-            raise Misfit("; ".join(built.misfits[:4]))
+            raise MisfitError("; ".join(built.misfits[:4]))
         return RemoteModule(self._session, self._count, built)
 
 
@@ -163,7 +175,9 @@ class LocalModule:
         value, tensors = self._run(method, inputs, requires_grad=True)
         outputs = [output for output in flatten(value) if output.is_floating_point()]
         pairs = [(output, cotangent) for output, cotangent in zip(outputs, cotangents, strict=True)]
-        total = sum(((output * cotangent).sum() for output, cotangent in pairs if output.requires_grad), torch.zeros(()))
+        total = sum(
+            ((output * cotangent).sum() for output, cotangent in pairs if output.requires_grad), torch.zeros(())
+        )
         total.backward()  # type: ignore[no-untyped-call]
         gradients = {name: parameter.grad for name, parameter in self._module.named_parameters()}
         inputs_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
@@ -213,7 +227,13 @@ class Reference:
         return self.build(arguments)
 
     def build(
-        self, arguments: dict[str, Any], *, like: StandIn | None = None, dtype: str = "float32", probe: str = "", entry: str = ""
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: StandIn | None = None,
+        dtype: str = "float32",
+        probe: str = "",
+        entry: str = "",
     ) -> StandIn:
         """The reference, with fresh weights or `like`'s."""
         names: dict[str, Any] = vars(self._module)
@@ -265,7 +285,7 @@ def _run_probe(source: str, submission: ModuleType) -> ModuleType:
 
 def _returned(reply: Any) -> Returned:
     if not isinstance(reply, Returned):
-        raise SubjectDied("answered with a message that was not asked for")
+        raise SubjectDiedError("answered with a message that was not asked for")
     return reply
 
 
@@ -273,14 +293,18 @@ def _decoded(value: protocol.Value) -> Any:
     try:
         return to_python(value)
     except ValueError as error:
-        raise SubjectDied(f"sent what is no tensor ({error})") from None
+        raise SubjectDiedError(f"sent what is no tensor ({error})") from None
 
 
 def _tensors(values: dict[str, TensorValue | None]) -> dict[str, torch.Tensor | None]:
+    return {name: None if value is None else _tensor(value) for name, value in values.items()}
+
+
+def _tensor(value: TensorValue) -> torch.Tensor:
     try:
-        return {name: None if value is None else to_tensor(value) for name, value in values.items()}
+        return to_tensor(value)
     except ValueError as error:
-        raise SubjectDied(f"sent what is no tensor ({error})") from None
+        raise SubjectDiedError(f"sent what is no tensor ({error})") from None
 
 
 def _detached(value: Any) -> Any:

@@ -15,7 +15,7 @@ from grader.errors import KitError
 from grader.exercise import Limits
 from grader.worker.confinement import PR_SET_DUMPABLE, control_process
 from grader.worker.nursery import ANSWER, COLLECT, FORK, ORDER, run_nursery
-from grader.worker.protocol import Closed, Reply, Request, receive_reply, send
+from grader.worker.protocol import ClosedError, Reply, Request, receive_reply, send
 
 SPAWN_SECONDS = 60.0
 """How long a spawned worker may take to import torch on a slow machine."""
@@ -24,7 +24,7 @@ SPAWN_SECONDS = 60.0
 TOKEN_BYTES = 32
 
 
-class Died(Exception):
+class DiedError(Exception):
     """The worker is gone; the message says how it ended."""
 
 
@@ -38,13 +38,13 @@ class Worker:
         self._read_to = 0
 
     def request(self, message: Request, deadline: float) -> Reply:
-        """The worker's reply. `TimeoutError` past the deadline (`time.monotonic` seconds), `Died`, or `Malformed`."""
+        """The worker's reply. `TimeoutError` past the deadline (`time.monotonic` seconds), `DiedError`, or `MalformedError`."""
         try:
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             send(self._connection, message)
             return receive_reply(self._connection, deadline)
-        except Closed as error:
-            raise Died(self.end()) from error
+        except ClosedError as error:
+            raise DiedError(self.end()) from error
 
     def printed(self) -> bytes:
         """What has come to stdout since this was last asked."""
@@ -119,7 +119,7 @@ class Spawner:
         token = secrets.token_bytes(TOKEN_BYTES)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             sizes = (listener.getsockname()[1], limits.output_bytes, limits.memory_mb << 20)
-            process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            process = subprocess.Popen(
                 [sys.executable, "-m", "grader.worker", *map(str, sizes)],
                 stdin=subprocess.PIPE,
                 stdout=stdout,

@@ -5,7 +5,6 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-
 class MaskKind(StrEnum):
     """What a made mask hides."""
 

@@ -24,7 +24,9 @@ def replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
     places = _places(text, old)
     if len(places) != 1:
         found = "nowhere" if not places else f"{len(places)} times"
-        raise SpecError([f"defect {defect_id}: the fragment {old.splitlines()[0].strip()!r} occurs {found}; it must occur once"])
+        raise SpecError(
+            [f"defect {defect_id}: the fragment {old.splitlines()[0].strip()!r} occurs {found}; it must occur once"]
+        )
     start, end, indent = places[0]
     lines = new.split("\n")
     indented = [lines[0] if start and text[start - 1] != "\n" else _indent(lines[0], indent)]

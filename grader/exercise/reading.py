@@ -11,6 +11,7 @@ from grader.exercise.records import Exercise
 
 SCALARS = yaml.constructor.SafeConstructor()
 
+
 def load_exercise(path: Path) -> Exercise:
     """The exercise described by the file; `SpecError` names file, line and column of what is wrong."""
     text = path.read_text(encoding="utf-8")
@@ -31,8 +32,10 @@ def load_exercise(path: Path) -> Exercise:
     return _with_check_ids(exercise, path)
 
 
-def _data(node: yaml.Node, at: str, marks: dict[str, tuple[int, int]], path: Path) -> Any:
+def _data(node: yaml.Node | None, at: str, marks: dict[str, tuple[int, int]], path: Path) -> Any:
     """Plain values of a YAML node; remembers the position of each path and refuses duplicate keys."""
+    if node is None:
+        return None
     marks[at] = (node.start_mark.line + 1, node.start_mark.column + 1)
     if isinstance(node, yaml.SequenceNode):
         return [_data(item, f"{at}[{index}]", marks, path) for index, item in enumerate(node.value)]

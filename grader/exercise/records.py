@@ -14,14 +14,14 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A part of an exercise's description; unknown keys are refused."""
 
 
-class Source(Record):
+class Source(Record, frozen=True):
     """The public document an exercise comes from."""
 
     title: str
     url: str = ""
 
 
-class Interface(Record):
+class Interface(Record, frozen=True):
     """What a submission must offer: a class, how it is built, what goes in, what comes out."""
 
     class_name: str = field(name="class")
@@ -30,7 +30,7 @@ class Interface(Record):
     outputs: list[Shape]
 
 
-class Defect(Record):
+class Defect(Record, frozen=True):
     """One real fault of the starter, with the fragments that tell starter from reference."""
 
     id: str
@@ -49,7 +49,7 @@ class Defect(Record):
         return list(zip(was, fix, strict=True))
 
 
-class Seconds(Record):
+class Seconds(Record, frozen=True):
     """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
 
     load: float = 10.0
@@ -57,7 +57,7 @@ class Seconds(Record):
     total: float = 20.0
 
 
-class Limits(Record):
+class Limits(Record, frozen=True):
     """What a submission may use."""
 
     seconds: Seconds = Seconds()
@@ -66,7 +66,7 @@ class Limits(Record):
     source_bytes: int = 1_000_000
 
 
-class Exercise(Record):
+class Exercise(Record, frozen=True):
     """A story, a starter, a reference, defects and checks, under one id."""
 
     id: str

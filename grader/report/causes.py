@@ -4,6 +4,9 @@ from msgspec import Struct
 
 from grader.outcome import Finding, Outcome, Status
 
+GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
+"""Kinds of fault that one cause shows in many checks, at another element each time."""
+
 
 class Cause(Struct, frozen=True):
     """A finding and the checks that saw it, or saw the like of it."""
@@ -13,18 +16,26 @@ class Cause(Struct, frozen=True):
     checks: list[str]
 
 
-def group_causes(outcomes: list[Outcome]) -> list[Cause]:
-    """Crashes at the same line are one cause, and so are failures of the same kind; crashes first."""
+def group_causes(outcomes: list[Outcome], explained_by: dict[str, list[str]]) -> list[Cause]:
+    """Crashes at the same line are one cause, and so are wrong values that the same defects explain.
+
+    Crashes come first, then what one property says in its own words, then wrong values.
+    """
     groups: dict[tuple[str, ...], list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.finding is not None:
-            groups.setdefault(_cause(outcome, outcome.finding), []).append(outcome)
-    causes = [Cause(members[0].finding, members[0].status, [m.check for m in members]) for members in groups.values() if members[0].finding]
-    return sorted(causes, key=lambda cause: cause.status is Status.FAILED)
+            groups.setdefault(_cause(outcome, outcome.finding, explained_by), []).append(outcome)
+    causes = [
+        Cause(first.finding, first.status, [first.check, *(other.check for other in others)])
+        for first, *others in groups.values()
+        if first.finding
+    ]
+    return sorted(causes, key=lambda cause: (cause.status is Status.FAILED, cause.finding.kind in GENERAL_KINDS))
 
 
-def _cause(outcome: Outcome, finding: Finding) -> tuple[str, ...]:
-    place = str(finding.location) if finding.location else ""
-    if outcome.status is Status.CRASHED and not place:
-        place = finding.text
-    return outcome.status, finding.kind, place
+def _cause(outcome: Outcome, finding: Finding, explained_by: dict[str, list[str]]) -> tuple[str, ...]:
+    if finding.location:
+        return outcome.status, finding.kind, str(finding.location)
+    if finding.kind in GENERAL_KINDS:
+        return outcome.status, finding.kind, *explained_by.get(outcome.check, [])
+    return outcome.status, finding.kind, finding.text

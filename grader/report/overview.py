@@ -1,12 +1,10 @@
 """The list of exercises, each with its state, and the overall progress."""
 
-import io
-
 from msgspec import Struct
-from rich.console import Console
 from rich.text import Text
 
 from grader.progress import Progress
+from grader.report.page import render_page
 from grader.verdict import DefectStatus, Result
 
 BAR_WIDTH = 30
@@ -22,17 +20,14 @@ class Entry(Struct, frozen=True):
 
 def render_overview(entries: list[Entry], *, width: int = 100, color: bool = False) -> str:
     """The list as lines of text."""
-    console = Console(file=io.StringIO(), width=width, force_terminal=color, no_color=not color, highlight=False, emoji=False, legacy_windows=False)
-    for entry in entries:
-        console.print(_line(entry))
     fixed = sum(entry.progress.outcome is Result.FIXED for entry in entries)
     done = round(BAR_WIDTH * fixed / max(len(entries), 1))
-    bar = Text.assemble(("█" * done, "green"), ("░" * (BAR_WIDTH - done), "dim"))
-    console.print(Text.assemble("\n", bar, f"  {fixed} of {len(entries)} fixed"))
+    bar = Text.assemble(("█" * done, "green"), ("░" * (BAR_WIDTH - done), "dim"), f"  {fixed} of {len(entries)} fixed")
+    lines = [*(_line(entry) for entry in entries), Text(), bar]
     upcoming = next((entry.exercise for entry in entries if entry.progress.outcome is not Result.FIXED), None)
     if upcoming:
-        console.print(Text(f"Next: read exercises/{upcoming}/README.md, then python -m grader {upcoming}", "dim"))
-    return console.file.getvalue()  # type: ignore[attr-defined]
+        lines.append(Text(f"Next: read exercises/{upcoming}/README.md, then python -m grader {upcoming}", "dim"))
+    return render_page(lines, width, color=color)
 
 
 def _line(entry: Entry) -> Text:

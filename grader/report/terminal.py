@@ -1,14 +1,12 @@
 """Verdict -> what a student reads in the terminal: one screen."""
 
-import io
-
-from rich.console import Console
 from rich.text import Text
 
 from grader.exercise import Exercise
 from grader.outcome import Status
 from grader.report.causes import Cause, group_causes
 from grader.report.escape import printable, printable_line
+from grader.report.page import INDENT, Line, indented, marked, render_page
 from grader.verdict import DefectStatus, DefectVerdict, Result, Verdict
 
 MARKS = {
@@ -16,29 +14,27 @@ MARKS = {
     DefectStatus.PRESENT: ("✗", "red"),
     DefectStatus.UNKNOWN: ("?", "yellow"),
 }
-MOST_CAUSES = 5
+MOST_CAUSES = 6
 """As many causes as fit one screen beside the rest."""
 
-NAMED_CHECKS = 3
+NAMED_CHECKS = 2
+MOST_FINDING_TEXT = 240
 
 
 def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, color: bool = False) -> str:
     """The verdict as lines of text, with colours where asked."""
-    console = Console(file=io.StringIO(), width=width, force_terminal=color, no_color=not color, highlight=False, emoji=False, legacy_windows=False)
-    for line in _lines(verdict, exercise):
-        console.print(line, soft_wrap=False)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return render_page(_lines(verdict, exercise), width, color=color)
 
 
-def _lines(verdict: Verdict, exercise: Exercise) -> list[Text]:
+def _lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
     head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (verdict.file, "dim"))
     if verdict.outcome is Result.NOT_GRADABLE:
         return [head, Text(), *_not_gradable(verdict), Text(), *_foot(verdict)]
-    lines = [head, Text()]
+    lines: list[Line] = [head, Text()]
     lines += [_defect(defect, exercise) for defect in verdict.defects]
     lines.append(_rest(verdict, exercise))
     lines += _why(verdict, exercise)
-    causes = group_causes(verdict.checks)
+    causes = group_causes(verdict.checks, verdict.causes)
     if causes:
         passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
         lines += [Text(), Text(f"What the checks saw ({passed} of {len(verdict.checks)} pass)", "bold")]
@@ -61,7 +57,11 @@ def _not_gradable(verdict: Verdict) -> list[Text]:
 
 def _defect(defect: DefectVerdict, exercise: Exercise) -> Text:
     mark, style = MARKS[defect.status]
-    title = next(d.title for d in exercise.defects if d.id == defect.id) if defect.status is DefectStatus.FIXED else defect.reason
+    title = (
+        next(d.title for d in exercise.defects if d.id == defect.id)
+        if defect.status is DefectStatus.FIXED
+        else defect.reason
+    )
     points = f"{_points(defect.points)} of {_points(defect.max_points)}" + (" extra" if defect.stretch else "")
     return Text.assemble((f"{mark} {defect.status:<8}", style), f"{defect.id:<32} {points:<14}", (title, "dim"))
 
@@ -71,7 +71,11 @@ def _rest(verdict: Verdict, exercise: Exercise) -> Text:
     name = f"{'nothing else broke':<32}"
     if verdict.regressions:
         named = ", ".join(verdict.regressions[:NAMED_CHECKS])
-        return Text.assemble(("✗ broken   ", "red"), f"{name} {f'0 of {_points(points)}':<14}", (f"right in the starter, not here: {named}", "dim"))
+        return Text.assemble(
+            ("✗ broken   ", "red"),
+            f"{name} {f'0 of {_points(points)}':<14}",
+            (f"right in the starter, not here: {named}", "dim"),
+        )
     if verdict.outcome is Result.FIXED:
         return Text.assemble(("✓ whole    ", "green"), f"{name} {_points(points)} of {_points(points)}")
     return Text(f"· so far   {name} {f'0 of {_points(points)}':<14}counts once every defect is fixed", "dim")
@@ -82,23 +86,31 @@ def _why(verdict: Verdict, exercise: Exercise) -> list[Text]:
     fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
     if verdict.outcome is not Result.FIXED:
         return []
-    return [Text(), *(Text(f"{defect.id}: {' '.join(defect.why.split())}") for defect in exercise.defects if defect.id in fixed)]
+    return [
+        Text(),
+        *(Text(f"{defect.id}: {' '.join(defect.why.split())}") for defect in exercise.defects if defect.id in fixed),
+    ]
 
 
-def _cause(cause: Cause) -> list[Text]:
+def _cause(cause: Cause) -> list[Line]:
     finding = cause.finding
     mark = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}.get(cause.status, "wrong")
-    lines = [Text.assemble((f"{mark:>6}  ", "red"), printable(finding.text))]
+    lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), Text(printable(finding.text, MOST_FINDING_TEXT)))]
     if finding.location:
-        lines.append(Text.assemble((f"        {finding.location}: ", "dim"), printable_line(finding.location.text.strip())))
-    if finding.sizes:
-        lines.append(Text(f"        {finding.sizes}", "dim"))
-    named = ", ".join(cause.checks[:NAMED_CHECKS])
-    more = f" and {len(cause.checks) - NAMED_CHECKS} more" if len(cause.checks) > NAMED_CHECKS else ""
-    ends = "end here: " if cause.status is Status.CRASHED else "see it: "
-    count = f"{len(cause.checks)} checks {ends}" if len(cause.checks) > 1 else "check: "
-    lines.append(Text(f"        {count}{named}{more}", "dim"))
+        line = printable_line(finding.location.text.strip())
+        located = Text.assemble((f"{finding.location}: ", "dim"), line, no_wrap=True, overflow="ellipsis")
+        lines.append(indented(located))
+    lines.append(indented(Text(" · ".join(filter(None, (finding.sizes, _checks(cause)))), "dim")))
     return lines
+
+
+def _checks(cause: Cause) -> str:
+    named = ", ".join(cause.checks[:NAMED_CHECKS])
+    more = len(cause.checks) - NAMED_CHECKS
+    if len(cause.checks) == 1:
+        return f"check: {named}"
+    ends = "end here" if cause.status is Status.CRASHED else "see it"
+    return f"{len(cause.checks)} checks {ends}: {named}" + (f" and {more} more" if more > 0 else "")
 
 
 def _foot(verdict: Verdict) -> list[Text]:
@@ -108,9 +120,14 @@ def _foot(verdict: Verdict) -> list[Text]:
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
         Result.NOT_GRADABLE: ("Not gradable", "bold red"),
     }[verdict.outcome]
-    score = f"{_points(verdict.score)} of {_points(verdict.max_score)} points" + (f", {_points(extra)} extra" if extra else "")
+    score = f"{_points(verdict.score)} of {_points(verdict.max_score)} points" + (
+        f", {_points(extra)} extra" if extra else ""
+    )
     lines = [Text.assemble((word, style), f" · {score} · seed {verdict.seed} · {verdict.seconds:.2f} s")]
-    if any(defect.status is not DefectStatus.FIXED for defect in verdict.defects) and verdict.outcome is not Result.NOT_GRADABLE:
+    if (
+        any(defect.status is not DefectStatus.FIXED for defect in verdict.defects)
+        and verdict.outcome is not Result.NOT_GRADABLE
+    ):
         lines.append(Text(f"A nudge: python -m grader hint {verdict.exercise}", "dim"))
     return lines
 

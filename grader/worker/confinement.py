@@ -33,7 +33,7 @@ def confine(output_bytes: int, memory_bytes: int) -> None:
     os.environ.update(KEPT_ENVIRONMENT)
     os.chdir("/")
     sys.argv = ["attention"]
-    sys.path[:] = [entry for entry in sys.path if entry.startswith(sys.prefix) or entry.startswith(sys.base_prefix)]
+    sys.path[:] = [entry for entry in sys.path if entry.startswith((sys.prefix, sys.base_prefix))]
     sys.dont_write_bytecode = True
     _renew_streams()
     if os.name == "posix":
@@ -54,8 +54,9 @@ def _renew_streams() -> None:
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - they live as long as the process
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115
-        setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=False))
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+        stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace")
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _limit_resources(output_bytes: int, memory_bytes: int) -> None:

@@ -44,7 +44,7 @@ class Mapping(Message, frozen=True):
 class Scalar(Message, frozen=True):
     """None, a truth value, a number or a text."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 class Other(Message, frozen=True):
@@ -162,50 +162,50 @@ class Returned(Message, frozen=True):
 Reply = Loaded | Built | Returned | Raised
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """What came over the wire is not a message."""
 
 
-class Closed(Exception):
+class ClosedError(Exception):
     """The other side has gone."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_request = msgspec.msgpack.Decoder(Request).decode
-_decode_reply = msgspec.msgpack.Decoder(Reply).decode
+_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 def send(connection: socket.socket, message: Message) -> None:
-    """Write one frame; `Closed` when nobody listens, `Malformed` when the message is too large."""
+    """Write one frame; `ClosedError` when nobody listens, `MalformedError` when the message is too large."""
     body = _encode(message)
     if len(body) > MAX_FRAME_BYTES:
-        raise Malformed(f"a message of {len(body):,} bytes is over the limit of {MAX_FRAME_BYTES:,}")
+        raise MalformedError(f"a message of {len(body):,} bytes is over the limit of {MAX_FRAME_BYTES:,}")
     try:
         connection.sendall(HEADER.pack(len(body)) + body)
     except TimeoutError:
         raise
     except OSError as error:
-        raise Closed(str(error)) from error
+        raise ClosedError(str(error)) from error
 
 
 def receive_request(connection: socket.socket) -> Request:
     """The next request, however long it takes."""
-    return _decode_request(_receive(connection, deadline=None))
+    return _requests.decode(_receive(connection, deadline=None))
 
 
 def receive_reply(connection: socket.socket, deadline: float) -> Reply:
-    """The next reply. `TimeoutError` past the deadline (on `time.monotonic`), `Malformed`, or `Closed`."""
+    """The next reply. `TimeoutError` past the deadline (on `time.monotonic`), `MalformedError`, or `ClosedError`."""
     body = _receive(connection, deadline)
     try:
-        return _decode_reply(body)
+        return _replies.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise Malformed(str(error)) from error
+        raise MalformedError(str(error)) from error
 
 
 def _receive(connection: socket.socket, deadline: float | None) -> bytes:
     (size,) = HEADER.unpack(_receive_exactly(connection, HEADER.size, deadline))
     if size > MAX_FRAME_BYTES:
-        raise Malformed(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
+        raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
     return _receive_exactly(connection, size, deadline)
 
 
@@ -222,8 +222,8 @@ def _receive_exactly(connection: socket.socket, size: int, deadline: float | Non
         except TimeoutError:
             raise
         except OSError as error:
-            raise Closed(str(error)) from error
+            raise ClosedError(str(error)) from error
         if not part:
-            raise Closed("the connection ended")
+            raise ClosedError("the connection ended")
         received += part
     return bytes(received)

@@ -15,7 +15,7 @@ from grader.worker.protocol import (
     Build,
     Built,
     Call,
-    Closed,
+    ClosedError,
     Load,
     Loaded,
     Location,
@@ -157,7 +157,7 @@ def serve(connection: socket.socket) -> None:
     while True:
         try:
             request = receive_request(connection)
-        except Closed:
+        except ClosedError:
             return
         reply = server.answer(request)
         for stream in (sys.stdout, sys.stderr):

@@ -6,7 +6,17 @@ from typing import Any
 
 import torch
 
-from grader.worker.protocol import DTYPES, MAX_TENSOR_BYTES, MAX_TEXT, Mapping, Other, Scalar, Sequence, TensorValue, Value
+from grader.worker.protocol import (
+    DTYPES,
+    MAX_TENSOR_BYTES,
+    MAX_TEXT,
+    Mapping,
+    Other,
+    Scalar,
+    Sequence,
+    TensorValue,
+    Value,
+)
 
 TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
@@ -53,7 +63,7 @@ def from_python(value: Any, depth: int = 0) -> Value:
     kind = type(value)
     if kind is torch.Tensor or kind is torch.nn.Parameter:
         return _from_any_tensor(value)
-    if kind is bool or kind is float or value is None or kind is int and abs(value) < MAX_INT:
+    if kind is bool or kind is float or value is None or (kind is int and abs(value) < MAX_INT):
         return Scalar(value)
     if kind is str:
         return Scalar(value[:MAX_TEXT])
