@@ -1,4 +1,4 @@
-"""What the kit remembers between runs: each exercise's last verdict and the hints given. Kept in the course's `.grader/`."""
+"""What the kit remembers between runs, in the course's `.grader/`: last verdicts and the hints given."""
 
 from pathlib import Path
 

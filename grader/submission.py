@@ -1,9 +1,12 @@
-"""A file a student hands in -> Submission: text in chunks whose lines are the lines the student sees. Never executed here."""
+"""A file handed in -> Submission: text in chunks whose lines are the lines the student sees. Never executed here."""
 
 import hashlib
+import json
 import os
+import re
 import stat
 import tokenize
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,15 @@ DEMONSTRATION = "demonstration"
 PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 """Cell magics whose body is ordinary Python."""
 
+
+MAGIC_LINE = re.compile(r"\s*([%!?]|[\w.*]+\?{1,2}\s*$)")
+"""A line magic, a shell line, or a request for help before or after a name."""
+
+MAGIC_ASSIGNMENT = re.compile(r"(\s*[\w., ]+=\s*)[%!]")
+"""What a magic or a shell line is assigned to."""
+
+CODING_COOKIE = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=]")
+NOTEBOOK_FORMAT = 4
 
 MAX_FILE_BYTES = 16_000_000
 """A file larger than this, outputs of a notebook included, is not read."""
@@ -53,9 +65,10 @@ def read_submission(path: Path, name: str) -> Submission | Unreadable:
     content = _read_bytes(path, name, MAX_FILE_BYTES)
     if isinstance(content, Unreadable):
         return content
-    if path.suffix == ".ipynb":
-        return _from_notebook(content, name)
-    return _from_module(content, name)
+    submission = _from_notebook(content, name) if path.suffix == ".ipynb" else _from_module(content, name)
+    if isinstance(submission, Submission):
+        return _why_no_source(submission) or submission
+    return submission
 
 
 def exceeds(submission: Submission, max_bytes: int) -> Unreadable | None:
@@ -71,8 +84,21 @@ def submission_from_text(source: str, name: str = "attention.py") -> Submission:
     return Submission(name, (Chunk(name, source),))
 
 
+def _why_no_source(submission: Submission) -> Unreadable | None:
+    """Why the text cannot be Python source, whatever it says."""
+    for chunk in submission.chunks:
+        place = chunk.label if chunk.label == submission.name else f"{submission.name}, {chunk.label}"
+        if "\0" in chunk.text:
+            return Unreadable(f"{place} holds a NUL byte, so it is not Python source; save it again as UTF-8 text")
+        if any("\ud800" <= character <= "\udfff" for character in chunk.text):
+            return Unreadable(f"{place} holds half a character (a lone surrogate); delete it and save again")
+    return None
+
+
 def _read_bytes(path: Path, name: str, max_bytes: int) -> bytes | Unreadable:
     """The file's content, opened without blocking on a pipe or a device, read once."""
+    if path.is_dir():
+        return Unreadable(f"{name} is a directory; name the file in it")
     if path.suffix not in (".py", ".ipynb"):
         return Unreadable(f"{name} is neither a .py nor a .ipynb file; hand in one of these")
     try:
@@ -83,8 +109,6 @@ def _read_bytes(path: Path, name: str, max_bytes: int) -> bytes | Unreadable:
         return Unreadable(f"{name} cannot be opened: {error.strerror}; check its permissions")
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            return Unreadable(f"{name} is a directory; name the file in it")
         if not stat.S_ISREG(status.st_mode):
             return Unreadable(f"{name} is not an ordinary file; hand in a .py or .ipynb file")
         content = file.read(max_bytes + 1)
@@ -97,47 +121,56 @@ def _read_bytes(path: Path, name: str, max_bytes: int) -> bytes | Unreadable:
 
 def _from_module(content: bytes, name: str) -> Submission | Unreadable:
     """A module's text; a byte order mark, a coding cookie and any line ending are honoured."""
-    if b"\0" in content:
-        return Unreadable(f"{name} holds a NUL byte, so it is not Python source; save it again as UTF-8 text")
     lines = iter(content.splitlines(keepends=True))
     try:
         encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        return Unreadable(f"{name} is not {error.encoding} text (line {line}); save it as UTF-8")
-    except (SyntaxError, LookupError) as error:
-        return Unreadable(f"{name} cannot be decoded: {error}; save it as UTF-8 and drop the coding line")
+        return Unreadable(f"{name} is not {error.encoding.upper()} text (line {line}); save it as UTF-8")
+    except (SyntaxError, LookupError, UnicodeError) as error:
+        if not CODING_COOKIE.search(content):
+            return Unreadable(f"{name} is not UTF-8 text; save it as UTF-8")
+        problem = str(error).split(";", 1)[0]
+        return Unreadable(f"{name} cannot be decoded ({problem}); drop its coding line and save it as UTF-8")
     return Submission(name, (Chunk(name, _unix_lines(text)),))
 
 
 def _from_notebook(content: bytes, name: str) -> Submission | Unreadable:
     """A notebook's code cells, in the order they stand; outputs and execution counts are ignored."""
-    import nbformat  # a tenth of a second that module submissions need not pay
-    from nbformat.reader import NotJSONError
-
     try:
         text = content.decode("utf-8-sig")
-        notebook: Any = nbformat.reader.reads(text)  # type: ignore[no-untyped-call]  # nbformat has no annotations
-        version = notebook.get("nbformat")
-        if version != 4:  # noqa: PLR2004 - the version of the notebook format
-            return Unreadable(
-                f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)"
-            )
-        nbformat.validate(notebook)
+        data = json.loads(text)
     except UnicodeDecodeError:
         return Unreadable(f"{name} is not UTF-8 text; save the notebook again from Jupyter")
-    except NotJSONError:
-        return Unreadable(
-            f"{name} is not JSON, so it is no notebook; save it again from Jupyter, or hand in the .py file"
-        )
-    except (nbformat.ValidationError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        problem = str(getattr(error, "message", error)).splitlines()[0][:120]
-        return Unreadable(f"{name} is not a valid notebook ({problem}); save it again from Jupyter")
+    except (ValueError, RecursionError):
+        return Unreadable(f"{name} is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file")
+    version = data.get("nbformat") if isinstance(data, dict) else None
+    if not isinstance(version, int):
+        return Unreadable(f"{name} is JSON, but no notebook; hand in what Jupyter saved, or the .py file")
+    if version != NOTEBOOK_FORMAT:
+        return Unreadable(f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)")
+    notebook = _valid_notebook(text)
+    if isinstance(notebook, str):
+        return Unreadable(f"{name} is not a valid notebook ({notebook}); save it again from Jupyter")
     chunks = tuple(_code_cells(notebook))
     if not chunks:
-        return Unreadable(f"{name} has no code cell; put your class into one")
+        return Unreadable(f"{name} has no code cell to grade; put your class into one")
     return Submission(name, chunks)
+
+
+def _valid_notebook(text: str) -> Any:
+    """The notebook, or a few words on what is wrong with it."""
+    import nbformat  # a tenth of a second that module submissions need not pay
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # on cells without ids, or with the same one twice
+            read: Any = nbformat.reader.reads
+            notebook = read(text)
+            nbformat.validate(notebook)
+    except (nbformat.ValidationError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return str(getattr(error, "message", error)).split("\n", 1)[0][:120] or "its version is not a number"
+    return notebook
 
 
 def _code_cells(notebook: Any) -> Iterator[Chunk]:
@@ -147,7 +180,7 @@ def _code_cells(notebook: Any) -> Iterator[Chunk]:
             continue
         number += 1
         if cell.source.strip() and DEMONSTRATION not in cell.metadata.get("tags", []):
-            yield Chunk(f"cell {number}", _without_magics(_unix_lines(cell.source)))
+            yield Chunk(f"code cell {number}", _without_magics(_unix_lines(cell.source)))
 
 
 def _unix_lines(text: str) -> str:
@@ -159,11 +192,11 @@ def _without_magics(source: str) -> str:
     first = source.lstrip().split("\n", 1)[0]
     if first.startswith("%%") and first.split()[0] not in PYTHON_CELL_MAGICS:
         return "\n" * source.count("\n")
-    lines = source.split("\n")
-    reader = _MagicReader(lines)
+    reader = _MagicReader(source.split("\n"))
     try:
         for token in tokenize.generate_tokens(reader):
-            reader.follow(token)
+            if token.type == tokenize.NEWLINE:
+                reader.is_at_statement = True
     except (tokenize.TokenError, SyntaxError):
         pass  # the worker's compiler will say what is wrong, at the same line
     return "\n".join(reader.lines)
@@ -175,29 +208,30 @@ class _MagicReader:
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.position = 0
-        self.depth = 0
-        self.between_statements = True
+        self.is_at_statement = True
 
     def __call__(self) -> str:
         if self.position >= len(self.lines):
             return ""
+        if self.is_at_statement:
+            self._replace_magic()
         line = self.lines[self.position]
-        if self.between_statements and self.depth == 0 and _is_magic(line):
-            line = line[: len(line) - len(line.lstrip())] + "pass"
-            self.lines[self.position] = line
         self.position += 1
+        if line.strip() and not line.lstrip().startswith("#"):
+            self.is_at_statement = False  # until the tokenizer says that the statement is over
         return line + "\n"
 
-    def follow(self, token: tokenize.TokenInfo) -> None:
-        if token.type == tokenize.OP:
-            self.depth += (token.string in "([{") - (token.string in ")]}")
-        layout = (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
-        if token.type not in layout:
-            self.between_statements = False
-        elif token.type == tokenize.NEWLINE:
-            self.between_statements = True
-
-
-def _is_magic(line: str) -> bool:
-    text = line.strip()
-    return text.startswith(("%", "!", "?")) or (text.endswith("?") and not text.startswith("#"))
+    def _replace_magic(self) -> None:
+        """Make the line harmless where it is a magic, with the lines it goes on in."""
+        line = self.lines[self.position]
+        assignment = MAGIC_ASSIGNMENT.match(line)
+        if assignment:
+            harmless = f"{assignment[1]}None"
+        elif MAGIC_LINE.match(line):
+            harmless = line[: len(line) - len(line.lstrip())] + "pass"
+        else:
+            return
+        last = self.position
+        while self.lines[last].endswith("\\") and last + 1 < len(self.lines):
+            last += 1
+        self.lines[self.position : last + 1] = [harmless] + [""] * (last - self.position)

@@ -16,7 +16,7 @@ from grader.verdict import DefectStatus
 
 
 def next_hint(course: Course, exercise: Exercise) -> str:
-    """One more hint for the first defect that the last grading did not find fixed; which hints were given is remembered."""
+    """One more hint for the first defect that the last grading did not find fixed; hints given are remembered."""
     progress = load_progress(course, exercise.id)
     left = [defect for defect in exercise.defects if progress.statuses.get(defect.id) is not DefectStatus.FIXED]
     if not left:
@@ -30,7 +30,8 @@ def next_hint(course: Course, exercise: Exercise) -> str:
     untried = (
         "" if progress.outcome else f"\n(Run python -m grader {exercise.id} first, and hints follow what is left.)"
     )
-    return f"{defect.id}, hint {number} of {len(defect.hints)}: {' '.join(defect.hints[number - 1].split())}{last}{untried}"
+    text = " ".join(defect.hints[number - 1].split())
+    return f"{defect.id}, hint {number} of {len(defect.hints)}: {text}{last}{untried}"
 
 
 def changes(course: Course, exercise_id: str) -> str:

@@ -60,7 +60,8 @@ class Examiner(plugin.Desk):
         self._failure: BaseException | None = None
 
     def bench(self, exercise_id: str) -> Bench:
-        assert self._session is not None and exercise_id == self.exercise.id
+        assert self._session is not None
+        assert exercise_id == self.exercise.id
         return Bench(Subject(self._session), self._reference, self.exercise)
 
     def examine(self, submission: Submission, seed: int) -> Examination:
@@ -147,7 +148,7 @@ def with_examiner(course: Course, exercise: Exercise, source: WorkerSource, body
         def pytest_configure(self, config: pytest.Config) -> None:
             config.stash[plugin.DESK] = examiner
 
-        def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        def pytest_runtestloop(self) -> bool:
             try:
                 results.append(body(examiner))
             except BaseException as error:  # noqa: BLE001 - raised again outside pytest

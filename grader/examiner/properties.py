@@ -12,6 +12,7 @@ from grader.examiner.compare import (
     compare,
     compare_gradient,
     describe,
+    place_of_largest,
     require_close,
     require_finite,
     require_gradient,
@@ -158,7 +159,7 @@ def _(check: c.RowsSumToOne, bench: Bench, case: Case) -> None:
     sums = weights.sum(check.axis)
     off = (sums - 1).abs()
     if float(off.max()) > SUM_TOLERANCE:
-        worst = [int(i) for i in torch.unravel_index(off.argmax(), off.shape)]
+        worst = place_of_largest(off)
         mode = " in training mode" if check.training else ""
         raise Failure(
             "sum",
@@ -189,7 +190,7 @@ def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
     if all(torch.equal(_output(module(**case.inputs), 0), draw) for _ in range(MOST_DRAWS)):
         raise Failure(
             "no-dropout",
-            f"in training mode with dropout 0.5, the same input {MOST_DRAWS} times: expected other draws, saw the same output",
+            f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, saw the same output",
         )
     ours, theirs = bench.pair(check, case, dtype="float32", **{check.probability: 1.0})
     ours.training = theirs.training = True
@@ -199,7 +200,8 @@ def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
 
 @try_rung.register
 def _(check: c.Raises, bench: Bench, case: Case) -> None:
-    sizes = ", ".join(f"{name}={case.sizes[name]}" for name in check.mentions if isinstance(name, str))
+    named = [name for name in check.mentions if isinstance(name, str)] or list(case.sizes)
+    sizes = ", ".join(f"{name}={case.sizes[name]}" for name in named)
     try:
         module = bench.subject.build(case.arguments)
         if check.at == "call":

@@ -1,4 +1,4 @@
-"""One submission under examination: a worker that is replaced when it dies, under a deadline for each check and for all."""
+"""One submission under examination: a worker, replaced when it dies, under deadlines for each check and for all."""
 
 import time
 from typing import Any

@@ -84,7 +84,7 @@ class RemoteModule:
     def __init__(self, session: Session, number: int, built: Built) -> None:
         self.training = False
         self._session = session
-        self._number = number
+        self.number = number
         self._built = built
         self._after: Tensors = {}
 
@@ -107,17 +107,17 @@ class RemoteModule:
         return {name: torch.empty(shape) for name, shape in self._built.parameters.items()}
 
     def attribute(self, name: str) -> Any:
-        return _decoded(_returned(self._session.request(protocol.Read(self._number, name))).value)
+        return _decoded(_returned(self._session.request(protocol.Read(self.number, name))).value)
 
     def printed(self) -> str:
         return self._session.printed().decode("utf-8", "replace")
 
     def load_from(self, other: Any) -> None:
-        self._session.request(protocol.Transfer(other._number, self._number))
+        self._session.request(protocol.Transfer(other.number, self.number))
 
     def _request(self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None) -> Returned:
         arguments = {name: from_python(value) for name, value in inputs.items()}
-        call = protocol.Call(self._number, arguments, method, self.training, cotangents)
+        call = protocol.Call(self.number, arguments, method, self.training, cotangents)
         returned = _returned(self._session.request(call))
         self._after = {name: _tensor(value) for name, value in returned.inputs.items()}
         return returned
@@ -160,7 +160,7 @@ class LocalModule:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.training = False
-        self._module = module
+        self.module = module
         self._after: Tensors = {}
         self._output = io.StringIO()
 
@@ -171,7 +171,7 @@ class LocalModule:
         return _detached(self._run(method, inputs, requires_grad=False)[0])
 
     def differentiate(self, cotangents: list[torch.Tensor], method: str = "", **inputs: Any) -> Pass:
-        self._module.zero_grad(set_to_none=True)
+        self.module.zero_grad(set_to_none=True)
         value, tensors = self._run(method, inputs, requires_grad=True)
         outputs = [output for output in flatten(value) if output.is_floating_point()]
         pairs = [(output, cotangent) for output, cotangent in zip(outputs, cotangents, strict=True)]
@@ -179,7 +179,7 @@ class LocalModule:
             ((output * cotangent).sum() for output, cotangent in pairs if output.requires_grad), torch.zeros(())
         )
         total.backward()  # type: ignore[no-untyped-call]
-        gradients = {name: parameter.grad for name, parameter in self._module.named_parameters()}
+        gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         inputs_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
         return Pass(_detached(value), gradients, inputs_gradients)
 
@@ -187,10 +187,10 @@ class LocalModule:
         return self._after
 
     def weights(self) -> Tensors:
-        return {name: parameter.detach() for name, parameter in self._module.named_parameters()}
+        return {name: parameter.detach() for name, parameter in self.module.named_parameters()}
 
     def attribute(self, name: str) -> Any:
-        return _detached(getattr(self._module, name))
+        return _detached(getattr(self.module, name))
 
     def printed(self) -> str:
         text = self._output.getvalue()
@@ -199,10 +199,10 @@ class LocalModule:
         return text
 
     def load_from(self, other: Any) -> None:
-        self._module.load_state_dict(other._module.state_dict())
+        self.module.load_state_dict(other.module.state_dict())
 
     def _run(self, method: str, inputs: dict[str, Any], *, requires_grad: bool) -> tuple[Any, Tensors]:
-        self._module.train(self.training)
+        self.module.train(self.training)
         copies = {
             name: value.clone().requires_grad_(requires_grad and value.is_floating_point())
             if isinstance(value, torch.Tensor)
@@ -210,7 +210,7 @@ class LocalModule:
             for name, value in inputs.items()
         }
         with contextlib.redirect_stdout(self._output):
-            value = (getattr(self._module, method) if method else self._module)(**copies)
+            value = (getattr(self.module, method) if method else self.module)(**copies)
         tensors = {name: value for name, value in copies.items() if isinstance(value, torch.Tensor)}
         self._after = {name: tensor.detach() for name, tensor in tensors.items()}
         return value, tensors
@@ -257,7 +257,8 @@ def flatten(value: Any) -> list[torch.Tensor]:
 
 def _import_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"reference_of_{path.parent.name}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -269,7 +270,7 @@ class _ProbeLoader(importlib.abc.InspectLoader):
     def __init__(self, source: str) -> None:
         self._source = source
 
-    def get_source(self, fullname: str) -> str:
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002 - the loader serves one module
         return self._source
 
 

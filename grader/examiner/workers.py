@@ -38,7 +38,7 @@ class Worker:
         self._read_to = 0
 
     def request(self, message: Request, deadline: float) -> Reply:
-        """The worker's reply. `TimeoutError` past the deadline (`time.monotonic` seconds), `DiedError`, or `MalformedError`."""
+        """The worker's reply; `TimeoutError` past the deadline (`time.monotonic`), `DiedError` or `MalformedError`."""
         try:
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             send(self._connection, message)
@@ -84,8 +84,8 @@ class Nursery:
     def start(self, limits: Limits) -> Worker:
         """A fresh worker, confined to the limits."""
         ours, theirs = socket.socketpair()
-        stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        with theirs, stderr:
+        stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
+        with theirs, tempfile.TemporaryFile() as stderr:
             order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
             socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
         answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
@@ -115,7 +115,7 @@ class Spawner:
 
     def start(self, limits: Limits) -> Worker:
         """A fresh worker; it takes as long as importing torch does."""
-        stdout = tempfile.TemporaryFile()
+        stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
         token = secrets.token_bytes(TOKEN_BYTES)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             sizes = (listener.getsockname()[1], limits.output_bytes, limits.memory_mb << 20)

@@ -1,4 +1,4 @@
-"""Text that a submission made, fit to be shown: control and direction-changing characters spelled out, long text cut."""
+"""Text that a submission made, fit to be shown: what cannot be seen is spelled out, what is long is cut."""
 
 import unicodedata
 

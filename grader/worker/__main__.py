@@ -1,4 +1,4 @@
-"""A worker that was spawned rather than forked: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES`, token on stdin."""
+"""A worker that is spawned: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES`, with a token on stdin."""
 
 import socket
 import sys
