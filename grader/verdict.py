@@ -158,7 +158,7 @@ def _read(exercise: Exercise, key: Key, seen: Examination) -> _Reading:
             statuses[defect.id] = DefectStatus.PRESENT
         elif unexplained:
             statuses[defect.id] = DefectStatus.UNKNOWN
-            reasons[defect.id] = "the checks that would show it fail for another reason"
+            reasons[defect.id] = "its checks fail for another reason"
         else:
             statuses[defect.id] = _second_look(defect.id, key, alike, seen.methods)
             if statuses[defect.id] is DefectStatus.UNKNOWN:

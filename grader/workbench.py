@@ -1,6 +1,7 @@
 """What a student does with an exercise besides grading it: ask for a hint, see what changed, start again."""
 
 import difflib
+import itertools
 import time
 from pathlib import Path
 
@@ -49,8 +50,7 @@ def start_again(course: Course, exercise_id: str) -> list[str]:
         if path.exists() and not is_edited(course, path):
             continue
         if path.exists():
-            stamp = time.strftime("%Y%m%d-%H%M%S")
-            kept = course.state_folder() / "kept" / exercise_id / f"{path.stem}-{stamp}{path.suffix}"
+            kept = _free_name(course.state_folder() / "kept" / exercise_id, path)
             kept.parent.mkdir(parents=True, exist_ok=True)
             path.replace(kept)
             told.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
@@ -58,6 +58,17 @@ def start_again(course: Course, exercise_id: str) -> list[str]:
             told.append(f"{path.name}: it was missing and is back")
         path.write_bytes(pristine.read_bytes())
     return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
+
+
+def _free_name(folder: Path, path: Path) -> Path:
+    """A name that says when, and that no kept copy has."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    kept = folder / f"{path.stem}-{stamp}{path.suffix}"
+    for number in itertools.count(2):
+        if not kept.exists():
+            break
+        kept = folder / f"{path.stem}-{stamp}-{number}{path.suffix}"
+    return kept
 
 
 def _source_lines(path: Path) -> list[str]:

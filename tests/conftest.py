@@ -1,5 +1,7 @@
 """What the kit's own tests share."""
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,9 +10,17 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
+from grader.examiner.torch_import import THREAD_SETTINGS
 from grader.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
+
+for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
+    os.environ[_name] = "1"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden anew, to be reviewed as a diff")
 
 
 @pytest.fixture(scope="session")
@@ -18,13 +28,27 @@ def course() -> Course:
     return Course(ROOT)
 
 
+@pytest.fixture
+def own_course(tmp_path: Path) -> Course:
+    """A copy of the course that a test may change."""
+    for folder in ("exercises", "solutions", "tests/hidden", ".grader/proven"):
+        if (ROOT / folder).is_dir():
+            shutil.copytree(ROOT / folder, tmp_path / folder)
+    return Course(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `python -m grader ...` as a person would."""
+    """Run `python -m grader ...` as a person would, in a terminal of `columns`."""
 
-    def run(*arguments: str, cwd: Path = ROOT, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, cwd: Path = ROOT, timeout: float = 120, columns: int = 100
+    ) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "grader", *map(str, arguments)]
-        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+        environment = os.environ | {"COLUMNS": str(columns)}
+        return subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, timeout=timeout, env=environment, check=False
+        )
 
     return run
 

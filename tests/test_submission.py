@@ -54,7 +54,7 @@ def test_a_module_is_one_chunk_under_its_own_name(read):
         pytest.param(b"x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n", id="CRLF"),
         pytest.param(b"x = 1\ry = 2\r", "x = 1\ny = 2\n", id="CR"),
         pytest.param(b"# coding: latin-1\nx = '\xe9'\n", "# coding: latin-1\nx = 'é'\n", id="coding cookie"),
-        pytest.param(b"#!py\n# -*- coding: cp1252 -*-\nx = '\x80'", "#!py\n# -*- coding: cp1252 -*-\nx = '€'", id="line 2"),
+        pytest.param(b"#!py\n# vim: fileencoding=cp1252\n'\x80'", "#!py\n# vim: fileencoding=cp1252\n'€'", id="line 2"),
         pytest.param("x = 'π'".encode(), "x = 'π'", id="UTF-8"),
     ],
 )
@@ -80,8 +80,8 @@ def test_a_module_is_decoded_as_python_would(read, content, text):
         ),
         (
             b"# coding: undefined\n",
-            "cannot be decoded (decoding with 'undefined' codec failed (UnicodeError: undefined encoding)); "
-            + "drop its coding line and save it as UTF-8",
+            "cannot be decoded (decoding with 'undefined' codec failed (UnicodeError: undefined encoding)); \
+drop its coding line and save it as UTF-8",
         ),
         (
             b"# coding: unicode_escape\nx = '\\ud800'\n",
@@ -143,8 +143,8 @@ def test_source_over_the_exercises_limit_is_refused():
         ),
         (
             '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code"}]}',
-            " is not a valid notebook (The notebook is invalid and is missing an expected key: metadata); "
-            + "save it again from Jupyter",
+            " is not a valid notebook (The notebook is invalid and is missing an expected key: metadata); \
+save it again from Jupyter",
         ),
         (notebook(markdown("# Story")), " has no code cell to grade; put your class into one"),
         (notebook(code("x", tags=["demonstration"]), code(" ")), " has no code cell to grade; put your class into one"),

@@ -1,7 +1,7 @@
 """One rung of a ladder: sizes, constructor arguments and inputs made for them."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -15,12 +15,11 @@ VISIBLE_SHARE = 0.6
 
 
 class Case(Struct, frozen=True):
-    """What one rung is tried with. `drawn` gives Gaussian tensors that depend on the seed, the check and the rung."""
+    """What one rung is tried with; all of it depends on the seed, the check and the rung."""
 
     sizes: dict[str, int]
     arguments: dict[str, Any]
     inputs: dict[str, Any]
-    drawn: Callable[..., torch.Tensor]
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The floating-point inputs."""
@@ -34,22 +33,19 @@ class Case(Struct, frozen=True):
 def cases(exercise: Exercise, check: Check, seed: int) -> Iterator[Case]:
     """The check's ladder, from the smallest rung up."""
     for rung, sizes in enumerate(check.ladder or exercise.ladder):
-        yield make_case(exercise, check, sizes, _generator(seed, check.id, rung))
+        seed_draws(f"{seed}/{check.id}/{rung}")
+        yield make_case(exercise, check, sizes)
 
 
-def make_case(exercise: Exercise, check: Check, sizes: dict[str, int], generator: torch.Generator) -> Case:
+def make_case(exercise: Exercise, check: Check, sizes: dict[str, int]) -> Case:
     """The case for one set of sizes."""
     constructor = {**exercise.interface.constructor, **check.constructor}
     arguments = {
         name: sizes.get(value, value) if isinstance(value, str) else value for name, value in constructor.items()
     }
     specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
-    inputs = {name: _make_input(spec, sizes, generator) for name, spec in specs.items()}
-
-    def drawn(*shape: int) -> torch.Tensor:
-        return torch.randn(shape, generator=generator)
-
-    return Case(sizes, arguments, inputs, drawn)
+    inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}
+    return Case(sizes, arguments, inputs)
 
 
 def size_of(value: str | int, sizes: dict[str, int]) -> int:
@@ -57,15 +53,15 @@ def size_of(value: str | int, sizes: dict[str, int]) -> int:
     return sizes[value] if isinstance(value, str) else value
 
 
-def _make_input(spec: Any, sizes: dict[str, int], generator: torch.Generator) -> Any:
+def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
     if isinstance(spec, list):
-        return torch.randn(_shape(spec, sizes), generator=generator)
+        return torch.randn(_shape(spec, sizes))
     if isinstance(spec, MaskInput):
-        return make_mask(spec, sizes, generator)
+        return make_mask(spec, sizes)
     return spec
 
 
-def make_mask(spec: MaskInput, sizes: dict[str, int], generator: torch.Generator) -> torch.Tensor:
+def make_mask(spec: MaskInput, sizes: dict[str, int]) -> torch.Tensor:
     """A boolean mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
     shape = _shape(spec.shape, sizes)
     mask = torch.ones(shape, dtype=torch.bool)
@@ -76,8 +72,8 @@ def make_mask(spec: MaskInput, sizes: dict[str, int], generator: torch.Generator
     elif spec.mask is MaskKind.PADDING:
         pairs[..., (keys + 1) // 2 :] = False
     else:
-        pairs &= torch.rand(pairs.shape, generator=generator) < VISIBLE_SHARE
-        always = torch.randint(keys, (*pairs.shape[:-1], 1), generator=generator)
+        pairs &= torch.rand(pairs.shape) < VISIBLE_SHARE
+        always = torch.randint(keys, (*pairs.shape[:-1], 1))
         pairs.scatter_(-1, always, value=True)
     if spec.mask is MaskKind.DEAD_ROW:
         pairs[..., dead_row(queries), :] = False
@@ -93,6 +89,6 @@ def _shape(spec: Shape, sizes: dict[str, int]) -> list[int]:
     return [size_of(size, sizes) for size in spec]
 
 
-def _generator(seed: int, check: str, rung: int) -> torch.Generator:
-    digest = hashlib.sha256(f"{seed}/{check}/{rung}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+def seed_draws(name: str) -> None:
+    """Make what this process draws from here on, inputs and reference weights, depend on `name` alone."""
+    torch.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))

@@ -109,11 +109,12 @@ class Examiner(plugin.Desk):
             return None
         if loaded.entry_found:
             return Finding("class", f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module")
+        if loaded.tolerated is not None:
+            seen = crash_finding(loaded.tolerated, "", self.exercise.limits.output_bytes)
+            text = f"a cell raises before there is a class {name}: {seen.text}; mend that line"
+            return Finding(seen.kind, text, seen.location)
         found = ", ".join(loaded.classes) or "none"
-        because = f"; a cell raised {loaded.tolerated.type}: {loaded.tolerated.text}" if loaded.tolerated else ""
-        return Finding(
-            "class", f"there is no class {name}; the classes found: {found}{because}; name your class {name}"
-        )
+        return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
 
     # The hooks that pytest calls.
 

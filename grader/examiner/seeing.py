@@ -50,4 +50,6 @@ def _see(error: Exception, sizes: str, output_bytes: int) -> tuple[Status, Findi
     if isinstance(error, AssertionError) and error.args:
         return Status.FAILED, Finding("assertion", str(error.args[0]), None, sizes)
     assert not isinstance(error, SubjectError)
-    return Status.FAILED, Finding("form", "what it returned has another form than the interface says", None, sizes)
+    return Status.FAILED, Finding(
+        f"form:{type(error).__name__}", "what it returned has another form than the interface says", None, sizes
+    )

@@ -7,7 +7,7 @@ from grader.examiner.workers import DiedError, Worker, WorkerSource
 from grader.exercise import Exercise
 from grader.submission import Submission
 from grader.worker import protocol
-from grader.worker.protocol import Loaded, MalformedError, Raised, Reply, Request
+from grader.worker.protocol import Build, Call, Loaded, MalformedError, Raised, Reply, Request
 
 
 class SubjectError(Exception):
@@ -102,5 +102,14 @@ class Session:
             self._worker = None
             raise SubjectDiedError(str(error)) from None
         if isinstance(reply, Raised):
-            raise SubjectRaisedError(reply)
+            raise _explained(SubjectRaisedError(reply), message)
         return reply
+
+
+def _explained(error: SubjectRaisedError, message: Request) -> SubjectRaisedError:
+    """The error; where a signature does not take what the interface hands over, with a note of what that is."""
+    if error.raised.type == "TypeError" and error.raised.location is None and isinstance(message, Build | Call):
+        keywords = ", ".join(message.arguments)
+        called = "it is built" if isinstance(message, Build) else f"{message.method or 'forward'} is called"
+        error.add_note(f"{called} with the keywords {keywords}: keep the interface's signature")
+    return error

@@ -14,6 +14,7 @@ from msgspec import Struct
 from grader.examiner.session import Session, SubjectDiedError
 from grader.worker import protocol
 from grader.worker.protocol import Built, Returned, TensorValue
+from grader.worker.torch_parts import complete_torch_for
 from grader.worker.values import from_python, from_tensor, to_python, to_tensor
 
 Tensors = dict[str, torch.Tensor]
@@ -220,6 +221,7 @@ class Reference:
     """Builds the reference's class in this process."""
 
     def __init__(self, path: Path, class_name: str) -> None:
+        complete_torch_for(path.read_text(encoding="utf-8"))
         self._module = _import_file(path)
         self._class_name = class_name
 

@@ -23,16 +23,17 @@ def render_overview(entries: list[Entry], *, width: int = 100, color: bool = Fal
     fixed = sum(entry.progress.outcome is Result.FIXED for entry in entries)
     done = round(BAR_WIDTH * fixed / max(len(entries), 1))
     bar = Text.assemble(("█" * done, "green"), ("░" * (BAR_WIDTH - done), "dim"), f"  {fixed} of {len(entries)} fixed")
-    lines = [*(_line(entry) for entry in entries), Text(), bar]
+    longest = max((len(entry.title) for entry in entries), default=0)
+    lines = [*(_line(entry, longest + 2) for entry in entries), Text(), bar]
     upcoming = next((entry.exercise for entry in entries if entry.progress.outcome is not Result.FIXED), None)
     if upcoming:
         lines.append(Text(f"Next: read exercises/{upcoming}/README.md, then python -m grader {upcoming}", "dim"))
     return render_page(lines, width, color=color)
 
 
-def _line(entry: Entry) -> Text:
+def _line(entry: Entry, title_width: int) -> Text:
     mark, style, state = _state(entry.progress)
-    return Text.assemble((f"{mark} ", style), f"{entry.exercise}  {entry.title:<46}", (state, style))
+    return Text.assemble((f"{mark} ", style), f"{entry.exercise}  {entry.title:<{title_width}}", (state, style))
 
 
 def _state(progress: Progress) -> tuple[str, str, str]:
@@ -44,4 +45,4 @@ def _state(progress: Progress) -> tuple[str, str, str]:
     if progress.outcome is Result.FIXED:
         return "✓", "green", f"fixed, {score}"
     gone = sum(status is DefectStatus.FIXED for status in progress.statuses.values())
-    return "✗", "yellow", f"{gone} of {len(progress.statuses)} defects gone, {score}"
+    return "✗", "yellow", f"{score}, {gone} of {len(progress.statuses)} gone"

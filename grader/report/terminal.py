@@ -51,7 +51,8 @@ def _not_gradable(verdict: Verdict) -> list[Text]:
     if at:
         lines.append(Text(f"  {at.line:>4} │ {printable_line(at.text)}"))
         if at.column:
-            lines.append(Text(f"       │ {' ' * (at.column - 1)}^", "red"))
+            before = printable_line(at.text[: at.column - 1])
+            lines.append(Text(f"       │ {' ' * len(before)}^", "red"))
     return lines
 
 
@@ -71,10 +72,12 @@ def _rest(verdict: Verdict, exercise: Exercise) -> Text:
     name = f"{'nothing else broke':<32}"
     if verdict.regressions:
         named = ", ".join(verdict.regressions[:NAMED_CHECKS])
+        left = len(verdict.regressions) - NAMED_CHECKS
+        more = f" and {left} more" if left > 0 else ""
         return Text.assemble(
             ("✗ broken   ", "red"),
             f"{name} {f'0 of {_points(points)}':<14}",
-            (f"right in the starter, not here: {named}", "dim"),
+            (f"new faults, seen by {named}{more}", "dim"),
         )
     if verdict.outcome is Result.FIXED:
         return Text.assemble(("✓ whole    ", "green"), f"{name} {_points(points)} of {_points(points)}")

@@ -1,0 +1,27 @@
+"""Right fixes, however they are written, get everything."""
+
+from pathlib import Path
+
+import pytest
+from judging import Judge
+
+from grader.verdict import DefectStatus, Result
+
+FOLDER = Path(__file__).parent / "alternatives"
+EXERCISES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+FEWEST = 6
+SEEDS = (7, 1_234_567)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str, seed: int) -> None:
+    paths = sorted((FOLDER / exercise_id).glob("*.py"))
+    assert len(paths) >= FEWEST
+    for path, verdict in zip(paths, judge_text.many(exercise_id, [path.read_text() for path in paths], seed), strict=True):
+        findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+        assert verdict.outcome is Result.FIXED, (path.name, verdict.reason, findings)
+        assert findings == [], path.name
+        assert {defect.status for defect in verdict.defects} == {DefectStatus.FIXED}, path.name
+        assert verdict.regressions == [], path.name
+        assert verdict.score == verdict.max_score, path.name

@@ -1,0 +1,201 @@
+"""Descriptions are read with every refusal saying where; and the shipped exercises are what they promise to be."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from grader.errors import SpecError
+from grader.exercise import Defect, load_exercise, put_back
+from grader.submission import read_submission
+
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
+EVERY_EXERCISE = pytest.mark.parametrize("exercise_id", EXERCISES)
+
+DESCRIPTION = """\
+format_version: 1
+title: A hunt
+difficulty: 1
+source: {title: a notebook}
+story: Once upon a time.
+interface:
+  class: Attention
+  constructor: {size: size}
+  inputs: {x: [batch, size]}
+  outputs: [[batch, size]]
+ladder: [{batch: 1, size: 2}]
+defects:
+  - id: first
+    title: the first
+    points: 7
+    was: x = 1
+    fix: x = 2
+    hints: [a, b, c]
+    why: because
+nothing_else_broke: 3
+checks:
+  - property: matches_reference
+  - property: keeps_dtype
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a description with one line replaced by others."""
+
+    def load(before: str = "", after: str = ""):
+        assert before in DESCRIPTION
+        path = tmp_path / "exercise_90" / "exercise.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(DESCRIPTION.replace(before, after, 1) if before else DESCRIPTION, encoding="utf-8")
+        return load_exercise(path)
+
+    return load
+
+
+def test_a_description_becomes_an_exercise_with_every_check_named(load):
+    exercise = load()
+    assert exercise.id == "exercise_90"
+    assert [check.id for check in exercise.checks] == ["matches_reference", "keeps_dtype"]
+    assert exercise.max_score() == 10
+    assert list(exercise.subsets()) == [frozenset(), frozenset({"first"})]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refusal"),
+    [
+        ("difficulty: 1", "difficulty: 1\ntitle: Another", r"exercise\.yaml:4:1: \$\.title: this key stands twice"),
+        ("    points: 7", "    points: 7\n    points: 8", r":16:5: \$\.defects\[0\]\.points: this key stands twice"),
+        ("points: 7", "points: two", r"exercise\.yaml:15:13: \$\.defects\[0\]\.points: Expected `float`, got `str`"),
+        ("difficulty: 1", "difficulty: easy", r":3:13: \$\.difficulty: Expected `int`, got `str`"),
+        ("[a, b, c]", "[a, b]", r":18:12: \$\.defects\[0\]\.hints: Expected `array` of length 3, got 2"),
+        ("    why: because\n", "", r":13:5: \$\.defects\[0\]: Object missing required field `why`"),
+        ("    why: because", "    why: because\n    wy: so", r":13:5: \$\.defects\[0\]: .* unknown field `wy`"),
+        ("nothing_else_broke: 3", "nothing_else_broke: 3\nbonus: 1", r":1:1: \$: .* unknown field `bonus`"),
+        ("keeps_dtype", "keeps_type", r":23:15: \$\.checks\[1\]\.property: Invalid value 'keeps_type'"),
+        ("keeps_dtype", "keeps_dtype\n    gradient: 1", r":23:5: \$\.checks\[1\]: .* unknown field `gradient`"),
+        ("keeps_dtype", "matches_reference", r"two checks are called matches_reference; give one an id of its own"),
+        ("title: A hunt", "title: [A hunt", r"exercise\.yaml:\d+:\d+: "),
+        ("title: A hunt", "title: !!python/name:os.system", r":2:8: could not determine a constructor"),
+        ("title: A hunt", "[title]: A hunt", r":2:1: \$: a key must be a plain word"),
+        ("fix: x = 2", "fix: [x = 2, y = 3]", r"defects: first has 1 was and 2 fix fragments; pair them"),
+    ],
+)
+def test_a_wrong_description_is_refused_with_the_place_and_the_fault(load, before, after, refusal):
+    with pytest.raises(SpecError, match=refusal):
+        load(before, after)
+
+
+def test_a_description_that_is_no_yaml_is_refused(tmp_path):
+    path = tmp_path / "exercise.yaml"
+    with pytest.raises(SpecError, match=r"exercise\.yaml: cannot be read: No such file or directory"):
+        load_exercise(path)
+    refusals = {b"": "expected a mapping", b"title: \xe9": "is not YAML in UTF-8", b"a: \0": "is not YAML in UTF-8"}
+    for content, refusal in refusals.items():
+        path.write_bytes(content)
+        with pytest.raises(SpecError, match=refusal):
+            load_exercise(path)
+
+
+def defect(was, fix) -> Defect:
+    return Defect(id="d", title="t", points=1, was=was, fix=fix, hints=("a", "b", "c"), why="w")
+
+
+def test_a_one_line_fragment_is_put_back_inside_a_line():
+    text = "def f():\n    return a // b  # why\n"
+    assert put_back(text, [defect("a / b", "a // b")]) == "def f():\n    return a / b  # why\n"
+
+
+def test_a_fragment_of_several_lines_is_put_back_at_its_indentation():
+    text = "class A:\n    def f():\n        x = 1\n\n        y = 2\n"
+    assert put_back(text, [defect("x = 3\n", "x = 1\n\ny = 2\n")]) == "class A:\n    def f():\n        x = 3\n"
+    assert put_back("    a\n", [defect("if a:\n    b\n", "a\n")]) == "    if a:\n        b\n"
+
+
+def test_every_pair_of_fragments_is_put_back():
+    assert put_back("a b", [defect(["x", "y"], ["a", "b"])]) == "x y"
+
+
+@pytest.mark.parametrize(
+    ("text", "fix", "found"),
+    [
+        ("y", "x", "nowhere"),
+        ("x x", "x", "2 times"),
+        ("x\n    x\n", "x", "2 times"),
+        ("x\ny\n  x\n  y\n", "x\ny", "2 times"),
+        ("x\n  y\n", "x\ny", "nowhere"),
+        ("if x\ny\n", "x\ny", "nowhere"),
+    ],
+)
+def test_a_fragment_that_does_not_stand_exactly_once_is_refused(text, fix, found):
+    with pytest.raises(SpecError, match=f"defect d: the fragment 'x' occurs {found}; it must occur once"):
+        put_back(text, [defect("z", fix)])
+
+
+@EVERY_EXERCISE
+def test_the_starter_is_the_reference_with_every_defect_put_back(course, exercise_id):
+    exercise = load_exercise(course.description(exercise_id))
+    starter = course.twins(exercise_id)[0].read_text(encoding="utf-8")
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    assert put_back(reference, exercise.defects) == starter
+    for each in exercise.defects:
+        for was, _ in each.edits():
+            assert put_back(starter, [defect(was, was)]) == starter  # once, or this raises
+
+
+@EVERY_EXERCISE
+def test_the_notebook_holds_the_starters_syntax_tree(course, exercise_id):
+    module, notebook = course.twins(exercise_id)
+    chunks = read_submission(notebook, notebook.name).chunks
+    body = [node for chunk in chunks for node in ast.parse(chunk.text).body]
+    expected = ast.parse(module.read_text(encoding="utf-8")).body
+    assert [ast.dump(node) for node in body] == [ast.dump(node) for node in expected]
+
+
+@EVERY_EXERCISE
+def test_the_notebook_is_handed_out_clean(course, exercise_id):
+    notebook = nbformat.read(course.twins(exercise_id)[1], as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+    assert any("demonstration" in cell.metadata.get("tags", []) for cell in code)
+    assert notebook.cells[0].cell_type == "markdown"
+
+
+@EVERY_EXERCISE
+def test_the_pristine_copies_equal_what_is_handed_out(course, exercise_id):
+    for path in course.twins(exercise_id):
+        assert course.pristine(path).read_bytes() == path.read_bytes()
+
+
+@EVERY_EXERCISE
+def test_points_sum_to_ten_and_every_defect_has_three_hints_and_a_reason(course, exercise_id):
+    exercise = load_exercise(course.description(exercise_id))
+    assert exercise.max_score() == 10
+    assert exercise.nothing_else_broke == 3
+    for each in exercise.defects:
+        assert len({hint.strip() for hint in each.hints} - {""}) == 3
+        assert each.points > 0
+        assert each.why.strip()
+
+
+@EVERY_EXERCISE
+def test_what_a_student_reads_first_names_the_class_and_no_defect(course, exercise_id):
+    exercise = load_exercise(course.description(exercise_id))
+    module, notebook = course.twins(exercise_id)
+    readme = (module.parent / "README.md").read_text(encoding="utf-8")
+    assert f"{exercise.interface.class_name}(" in readme
+    assert f"python -m grader {exercise_id}" in readme
+    for text in (readme, module.read_text(encoding="utf-8"), notebook.read_text(encoding="utf-8")):
+        for each in exercise.defects:
+            assert each.id not in text
+            assert each.title.lower() not in text.lower()
+
+
+@EVERY_EXERCISE
+def test_no_shipped_file_says_where_a_defect_is(course, exercise_id):
+    for path in [*course.twins(exercise_id), Path(course.reference(exercise_id))]:
+        text = path.read_text(encoding="utf-8").lower()
+        assert not re.search(r"\b(bug|defect|fixme|todo|wrong|broken)\b", text), path

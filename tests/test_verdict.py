@@ -1,0 +1,156 @@
+"""Outcomes are read by the key: what is known is said, what is not known is called unknown, nothing is guessed."""
+
+import pytest
+
+from grader.exercise import Defect, Exercise
+from grader.exercise.records import Interface, Source
+from grader.outcome import Examination, Finding, Key, Location, Outcome, Status
+from grader.verdict import DefectStatus, Result, judge
+
+FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
+
+CHECKS = ("values", "causal", "shapes", "dtype")
+SIGNS = {
+    "": {},
+    "mask": {"values": "failed:values", "causal": "failed:changed"},
+    "scale": {"values": "failed:values"},
+    "extra": {"dtype": "failed:dtype"},
+    "mask+scale": {"values": "failed:values", "causal": "failed:changed"},
+    "extra+mask": {"values": "failed:values", "causal": "failed:changed", "dtype": "failed:dtype"},
+    "extra+scale": {"values": "failed:values", "dtype": "failed:dtype"},
+    "extra+mask+scale": {"values": "failed:values", "causal": "failed:changed", "dtype": "failed:dtype"},
+}
+"""Mask hides scale: with both, nothing is seen that mask alone would not show."""
+
+METHODS = {
+    name: {
+        "A.forward": "masked" if "mask" not in name else "unmasked",
+        "A.scores": "scaled" if "scale" not in name else "unscaled",
+        "A.extra": "plain" if "extra" in name else "rich",
+    }
+    for name in SIGNS
+}
+
+
+def defect(name: str, points: float, *, stretch: bool = False) -> Defect:
+    return Defect(
+        id=name, title=name, points=points, was="1", fix="2", hints=("a", "b", "c"), why="so", stretch=stretch
+    )
+
+
+EXERCISE = Exercise(
+    id="exercise_90",
+    format_version=1,
+    title="A hunt",
+    difficulty=1,
+    source=Source(title="s"),
+    story="s",
+    interface=Interface(class_name="A", constructor={}, inputs={}, outputs=[]),
+    ladder=[{}],
+    defects=[defect("mask", 4), defect("scale", 3), defect("extra", 2, stretch=True)],
+    nothing_else_broke=3,
+    checks=[],
+)
+KEY = Key("digest", SIGNS, METHODS)
+
+
+def read(signs: dict[str, str], methods: dict[str, str] | None = None):
+    """The verdict on a submission whose failing checks have these signs."""
+    outcomes = []
+    for check in CHECKS:
+        status, _, kind = signs.get(check, "passed:").partition(":")
+        outcomes.append(Outcome(check, Status(status), Finding(kind, f"{check} is off") if kind else None))
+    return judge(EXERCISE, KEY, Examination(outcomes, methods=methods or {}), "attention.py", 7)
+
+
+def statuses(verdict):
+    return [each.status for each in verdict.defects]
+
+
+def test_the_reference_gets_everything():
+    verdict = read({})
+    assert statuses(verdict) == [FIXED, FIXED, FIXED]
+    assert (verdict.outcome, verdict.exit_code(), verdict.score, verdict.max_score) == (Result.FIXED, 0, 10, 10)
+    assert [each.points for each in verdict.defects] == [4, 3, 2]
+
+
+def test_the_starter_gets_nothing():
+    verdict = read(SIGNS["extra+mask+scale"], METHODS["extra+mask+scale"])
+    assert statuses(verdict) == [PRESENT, PRESENT, PRESENT]
+    assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.NOT_FIXED, 1, 0)
+    assert verdict.regressions == []
+
+
+def test_a_stretch_defect_left_over_costs_neither_points_nor_the_exit_code():
+    verdict = read(SIGNS["extra"])
+    assert statuses(verdict) == [FIXED, FIXED, PRESENT]
+    assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.FIXED, 0, 10)
+
+
+def test_a_check_that_passes_rules_out_every_defect_that_would_fail_it():
+    verdict = read(SIGNS["scale"])  # causal passes, so mask is fixed whatever the methods look like
+    assert statuses(verdict) == [FIXED, PRESENT, FIXED]
+    assert (verdict.score, verdict.regressions) == (4, [])
+
+
+@pytest.mark.parametrize(("variant", "expected"), [("mask", FIXED), ("mask+scale", PRESENT)])
+def test_look_alikes_are_told_apart_by_the_methods_that_the_defect_touches(variant, expected):
+    assert SIGNS["mask"] == SIGNS["mask+scale"]
+    assert statuses(read(SIGNS[variant], METHODS[variant])) == [PRESENT, expected, FIXED]
+
+
+def test_look_alikes_whose_methods_were_rewritten_are_unknown_with_a_reason():
+    verdict = read(SIGNS["mask"], {"A.scores": "something else"})
+    assert statuses(verdict) == [PRESENT, UNKNOWN, FIXED]
+    assert [each.reason for each in verdict.defects] == ["", "it cannot be seen behind the crash", ""]
+    assert verdict.defects[1].points == 0
+
+
+def test_a_failure_that_no_defect_explains_is_a_regression():
+    verdict = read({"shapes": "failed:shape"})
+    assert statuses(verdict) == [FIXED, FIXED, FIXED]
+    assert verdict.regressions == ["shapes"]
+    assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.NOT_FIXED, 1, 7)
+
+
+def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not_present():
+    verdict = read({"values": "crashed:crash:TypeError", "causal": "crashed:crash:TypeError"})
+    assert statuses(verdict) == [UNKNOWN, UNKNOWN, FIXED]
+    assert verdict.defects[0].reason == "its checks fail for another reason"
+    assert verdict.regressions == ["values", "causal"]
+    assert verdict.score == 0
+
+
+def test_a_crash_everywhere_leaves_everything_unknown():
+    verdict = read(dict.fromkeys(CHECKS, "crashed:crash:NameError"))
+    assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
+    assert verdict.regressions == list(CHECKS)
+    assert verdict.score == 0
+
+
+def test_a_regression_beside_a_defect_leaves_the_defect_present():
+    verdict = read(SIGNS["extra"] | {"shapes": "failed:shape"})
+    assert statuses(verdict) == [FIXED, FIXED, PRESENT]
+    assert verdict.regressions == ["shapes"]
+    assert verdict.exit_code() == 1
+
+
+@pytest.mark.parametrize("status", ["timed_out:timeout", "not_run:no-time"])
+def test_a_check_that_never_ended_counts_as_failed(status):
+    verdict = read({"shapes": status})
+    assert verdict.regressions == ["shapes"]
+    assert verdict.outcome is Result.NOT_FIXED
+
+
+def test_the_defects_that_explain_a_failure_are_named_as_its_causes():
+    verdict = read(SIGNS["extra+mask"], METHODS["extra+mask"])
+    assert verdict.causes == {"values": ["mask"], "causal": ["mask"], "dtype": ["extra"]}
+
+
+def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
+    why = Finding("crash:SyntaxError", "it cannot be compiled", Location("attention.py", 3, "x = (", 5))
+    verdict = judge(EXERCISE, KEY, Examination([], why, seconds=0.5), "attention.py", 7)
+    assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.NOT_GRADABLE, 1, 0)
+    assert verdict.reason == "it cannot be compiled (attention.py, line 3, column 5)"
+    assert statuses(verdict) == [UNKNOWN] * 3
+    assert verdict.seconds == 0.5
