@@ -80,6 +80,7 @@ def _examine_and_judge(
         too_large = exceeds(submission, exercise.limits.source_bytes)
         if too_large is not None:
             return _ungraded(exercise, name, seed, too_large)
+        source.order(exercise.limits)  # forked while pytest is being imported
 
         from grader.examiner.examine import with_examiner
         from grader.examiner.key import find_key

@@ -54,13 +54,13 @@ EXERCISE = Exercise(
 KEY = Key("digest", SIGNS, METHODS)
 
 
-def read(signs: dict[str, str], methods: dict[str, str] | None = None):
+def read(signs: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY):
     """The verdict on a submission whose failing checks have these signs."""
     outcomes = []
     for check in CHECKS:
         status, _, kind = signs.get(check, "passed:").partition(":")
         outcomes.append(Outcome(check, Status(status), Finding(kind, f"{check} is off") if kind else None))
-    return judge(EXERCISE, KEY, Examination(outcomes, methods=methods or {}), "attention.py", 7)
+    return judge(EXERCISE, key, Examination(outcomes, methods=methods or {}), "attention.py", 7)
 
 
 def statuses(verdict):
@@ -119,6 +119,13 @@ def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not
     assert verdict.defects[0].reason == "its checks fail for another reason"
     assert verdict.regressions == ["values", "causal"]
     assert verdict.score == 0
+
+
+def test_a_defect_whose_checks_all_fail_is_not_called_fixed_while_a_failure_is_unexplained():
+    crash, off = {"dtype": "crashed:crash:TypeError"}, {"dtype": "failed:dtype"}
+    key = Key("digest", {"": {}, "extra": off, "scale": crash, "extra+scale": crash}, METHODS)
+    assert statuses(read(off, key=key)) == [FIXED, FIXED, PRESENT]
+    assert statuses(read(off | {"values": "failed:values"}, key=key)) == [FIXED, UNKNOWN, PRESENT]
 
 
 def test_a_crash_everywhere_leaves_everything_unknown():

@@ -62,7 +62,7 @@ def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
 
 
 def make_mask(spec: MaskInput, sizes: dict[str, int]) -> torch.Tensor:
-    """A boolean mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
+    """A mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
     shape = _shape(spec.shape, sizes)
     mask = torch.ones(shape, dtype=torch.bool)
     pairs = mask.movedim(spec.axes, (-2, -1))
@@ -77,7 +77,7 @@ def make_mask(spec: MaskInput, sizes: dict[str, int]) -> torch.Tensor:
         pairs.scatter_(-1, always, value=True)
     if spec.mask is MaskKind.DEAD_ROW:
         pairs[..., dead_row(queries), :] = False
-    return mask
+    return mask.long() if spec.integers else mask
 
 
 def dead_row(queries: int) -> int:

@@ -6,8 +6,10 @@ from grader.course import find_course
 from grader.errors import UsageError
 from grader.examiner.plugin import Desk
 from grader.examiner.properties import Bench
+from grader.examiner.reference import Reference
 from grader.examiner.session import Session
-from grader.examiner.standin import Maker, Reference, Subject
+from grader.examiner.standin import Maker
+from grader.examiner.subject import Subject
 from grader.examiner.torch_import import assert_single_thread, import_torch
 from grader.examiner.workers import Nursery
 from grader.exercise import load_exercise

@@ -11,9 +11,10 @@ from grader.course import Course
 from grader.errors import KitError
 from grader.examiner import plugin
 from grader.examiner.properties import Bench
+from grader.examiner.reference import Reference
 from grader.examiner.seeing import crash_finding, outcome_of
 from grader.examiner.session import Session, SubjectError, SubjectRaisedError, SubjectTimedOutError
-from grader.examiner.standin import Reference, Subject
+from grader.examiner.subject import Subject
 from grader.examiner.workers import WorkerSource
 from grader.exercise import Exercise
 from grader.outcome import Examination, Finding, Outcome, Status

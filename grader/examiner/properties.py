@@ -7,6 +7,7 @@ import torch
 
 from grader.examiner.case import Case, dead_row, make_case, size_of
 from grader.examiner.compare import (
+    FLOAT32,
     FLOAT64,
     UNCHANGED,
     compare,
@@ -61,9 +62,8 @@ def _(check: c.MatchesReference, bench: Bench, case: Case) -> None:
         expected = theirs.call(check.method, **case.inputs)
         compare(ours.call(check.method, **case.inputs), expected, _output_name(check))
         return
-    cotangents = _cotangents(theirs.call(check.method, **case.inputs))
-    expected = theirs.differentiate(cotangents, check.method, **case.inputs)
-    seen = ours.differentiate(cotangents, check.method, **case.inputs)
+    expected = theirs.differentiate(None, check.method, **case.inputs)
+    seen = ours.differentiate(expected.cotangents, check.method, **case.inputs)
     compare(seen.value, expected.value, _output_name(check))
     for name, gradient in expected.parameters.items():
         compare_gradient(seen.parameters.get(name), gradient, name)
@@ -87,11 +87,10 @@ def _(check: c.ReturnsShapes, bench: Bench, case: Case) -> None:
 @try_rung.register
 def _(check: c.EveryParameterLearns, bench: Bench, case: Case) -> None:
     ours, theirs = bench.pair(check, case)
-    cotangents = _cotangents(theirs.call(check.method, **case.inputs))
-    expected = theirs.differentiate(cotangents, check.method, **case.inputs).parameters
-    seen = ours.differentiate(cotangents, check.method, **case.inputs).parameters
-    for name in check.parameters or expected:
-        gradient = expected[name]
+    expected = theirs.differentiate(None, check.method, **case.inputs)
+    seen = ours.differentiate(expected.cotangents, check.method, **case.inputs).parameters
+    for name in check.parameters or expected.parameters:
+        gradient = expected.parameters[name]
         if gradient is not None and float(gradient.abs().max()) > LEARNS:
             require_gradient(seen.get(name), name)
 
@@ -199,6 +198,22 @@ def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
 
 
 @try_rung.register
+def _(check: c.DropoutActsOnWeights, bench: Bench, case: Case) -> None:
+    ours, theirs = bench.pair(check, case, **{check.probability: 0.5})
+    ours.training = theirs.training = True
+    possible = [flatten(theirs(**case.inputs))[0] for _ in range(MOST_DRAWS)]
+    for _ in range(SOME_DRAWS):
+        draw = _output(ours(**case.inputs), 0)
+        require_shape(draw, list(possible[0].shape), "output")
+        if not any(torch.allclose(draw, one, FLOAT32.relative, FLOAT32.absolute) for one in possible):
+            raise Failure(
+                "dropout-elsewhere",
+                "in training mode with dropout 0.5 and a single key: expected that key's value twice as large or nothing "
+                "of it, saw an output that comes of neither",
+            )
+
+
+@try_rung.register
 def _(check: c.Raises, bench: Bench, case: Case) -> None:
     named = [name for name in check.mentions if isinstance(name, str)] or list(case.sizes)
     sizes = ", ".join(f"{name}={case.sizes[name]}" for name in named)
@@ -303,6 +318,7 @@ LEARNS = 1e-4
 """A reference gradient above this is one that a submission must have too."""
 
 SUM_TOLERANCE = 1e-4
+SOME_DRAWS = 10
 MOST_DRAWS = 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
 

@@ -3,7 +3,7 @@
 from grader.errors import KitError
 from grader.examiner.finding import Failure
 from grader.examiner.session import SubjectDiedError, SubjectError, SubjectRaisedError, SubjectTimedOutError
-from grader.examiner.standin import MisfitError
+from grader.examiner.subject import MisfitError
 from grader.outcome import Finding, Location, Outcome, Status
 from grader.worker.protocol import Raised
 

@@ -64,6 +64,8 @@ class Worker:
 class WorkerSource(Protocol):
     """Where workers come from."""
 
+    def order(self, limits: Limits) -> None: ...
+
     def start(self, limits: Limits) -> Worker: ...
 
     def close(self) -> None: ...
@@ -80,14 +82,26 @@ class Nursery:
         if self._process == 0:
             run_nursery(theirs)
         theirs.close()
+        self._ordered: tuple[Limits, socket.socket, IO[bytes]] | None = None
 
-    def start(self, limits: Limits) -> Worker:
-        """A fresh worker, confined to the limits."""
+    def order(self, limits: Limits) -> None:
+        """Have the next worker forked while the caller does something else."""
+        if self._ordered is not None:
+            return
         ours, theirs = socket.socketpair()
         stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
         with theirs, tempfile.TemporaryFile() as stderr:
             order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
             socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+        self._ordered = (limits, ours, stdout)
+
+    def start(self, limits: Limits) -> Worker:
+        """A fresh worker, confined to the limits."""
+        self.order(limits)
+        assert self._ordered is not None
+        ordered_limits, ours, stdout = self._ordered
+        assert ordered_limits == limits, "workers are ordered for one exercise at a time"
+        self._ordered = None
         answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
         if len(answer) < ANSWER.size:
             raise KitError("the process that starts workers has died; run the command again")
@@ -112,6 +126,9 @@ class Nursery:
 
 class Spawner:
     """Starts each worker as a new interpreter: for systems that cannot fork, or not safely."""
+
+    def order(self, limits: Limits) -> None:
+        """Nothing is started ahead."""
 
     def start(self, limits: Limits) -> Worker:
         """A fresh worker; it takes as long as importing torch does."""

@@ -19,11 +19,15 @@ Literal = bool | int | float | str | None
 
 
 class MaskInput(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mask to be made: true where a query may look at a key. `axes` are those of the queries and the keys."""
+    """A mask to be made: true where a query may look at a key.
+
+    `axes` are those of the queries and the keys; `integers` makes it of ones and zeros rather than of truth values.
+    """
 
     mask: MaskKind
     shape: Shape
     axes: tuple[int, int] = (-2, -1)
+    integers: bool = False
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="property"):
@@ -103,6 +107,12 @@ class DropoutOnlyInTraining(Check, frozen=True, tag="dropout_only_in_training"):
     probability: str = "dropout"
 
 
+class DropoutActsOnWeights(Check, frozen=True, tag="dropout_acts_on_weights"):
+    """With one sample, one head and one key, a draw of dropout takes the whole value or none of it."""
+
+    probability: str = "dropout"
+
+
 class Raises(Check, frozen=True, tag="raises"):
     """What cannot work is refused, with a message that names the numbers."""
 
@@ -156,6 +166,7 @@ Property = (
     | RowsSumToOne
     | SamplesDoNotMix
     | DropoutOnlyInTraining
+    | DropoutActsOnWeights
     | Raises
     | KeepsDtype
     | LeavesInputsAlone

@@ -38,8 +38,13 @@ def indented(text: Text) -> Padding:
 
 def marked(mark: tuple[str, str], text: Text) -> Table:
     """A line with a mark in the margin; its wrapped lines are set in."""
+    return beside(Text(*mark), text, INDENT)
+
+
+def beside(left: Text, right: Text, left_width: int) -> Table:
+    """Two columns; what does not fit the second is wrapped within it."""
     table = Table.grid()
-    table.add_column(width=INDENT)
+    table.add_column(width=left_width)
     table.add_column()
-    table.add_row(Text(*mark), text)
+    table.add_row(left, right)
     return table

@@ -6,7 +6,7 @@ from grader.exercise import Exercise
 from grader.outcome import Status
 from grader.report.causes import Cause, group_causes
 from grader.report.escape import printable, printable_line
-from grader.report.page import INDENT, Line, indented, marked, render_page
+from grader.report.page import INDENT, Line, beside, indented, marked, render_page
 from grader.verdict import DefectStatus, DefectVerdict, Result, Verdict
 
 MARKS = {
@@ -14,10 +14,11 @@ MARKS = {
     DefectStatus.PRESENT: ("✗", "red"),
     DefectStatus.UNKNOWN: ("?", "yellow"),
 }
-MOST_CAUSES = 6
+MOST_CAUSES = 5
 """As many causes as fit one screen beside the rest."""
 
 NAMED_CHECKS = 2
+ROW_WIDTH = 57
 MOST_FINDING_TEXT = 240
 
 
@@ -56,32 +57,30 @@ def _not_gradable(verdict: Verdict) -> list[Text]:
     return lines
 
 
-def _defect(defect: DefectVerdict, exercise: Exercise) -> Text:
-    mark, style = MARKS[defect.status]
-    title = (
-        next(d.title for d in exercise.defects if d.id == defect.id)
-        if defect.status is DefectStatus.FIXED
-        else defect.reason
-    )
+def _defect(defect: DefectVerdict, exercise: Exercise) -> Line:
+    title = next(each.title for each in exercise.defects if each.id == defect.id)
+    note = title if defect.status is DefectStatus.FIXED else defect.reason
     points = f"{_points(defect.points)} of {_points(defect.max_points)}" + (" extra" if defect.stretch else "")
-    return Text.assemble((f"{mark} {defect.status:<8}", style), f"{defect.id:<32} {points:<14}", (title, "dim"))
+    return _row(MARKS[defect.status], defect.status, defect.id, points, note)
 
 
-def _rest(verdict: Verdict, exercise: Exercise) -> Text:
-    points = exercise.nothing_else_broke
-    name = f"{'nothing else broke':<32}"
+def _rest(verdict: Verdict, exercise: Exercise) -> Line:
+    name, points = "nothing else broke", _points(exercise.nothing_else_broke)
     if verdict.regressions:
         named = ", ".join(verdict.regressions[:NAMED_CHECKS])
         left = len(verdict.regressions) - NAMED_CHECKS
         more = f" and {left} more" if left > 0 else ""
-        return Text.assemble(
-            ("✗ broken   ", "red"),
-            f"{name} {f'0 of {_points(points)}':<14}",
-            (f"new faults, seen by {named}{more}", "dim"),
-        )
+        return _row(("✗", "red"), "broken", name, f"0 of {points}", f"new faults, seen by {named}{more}")
     if verdict.outcome is Result.FIXED:
-        return Text.assemble(("✓ whole    ", "green"), f"{name} {_points(points)} of {_points(points)}")
-    return Text(f"· so far   {name} {f'0 of {_points(points)}':<14}counts once every defect is fixed", "dim")
+        return _row(("✓", "green"), "whole", name, f"{points} of {points}", "")
+    return _row(("·", "dim"), "so far", name, f"0 of {points}", "counts once every defect is fixed")
+
+
+def _row(mark: tuple[str, str], state: str, name: str, points: str, note: str) -> Line:
+    """A line of the table at the top: state, what it is about, points, and a note."""
+    sign, style = mark
+    left = Text.assemble((f"{sign} {state:<8}", style), f"{name:<32} {points}")
+    return beside(left, Text(note, "dim"), ROW_WIDTH)
 
 
 def _why(verdict: Verdict, exercise: Exercise) -> list[Text]:

@@ -2,6 +2,8 @@
 
 # I queries, J keys, B batch, H heads, D model size
 
+import torch
+
 from grader.examiner.compare import compare, compare_gradient
 
 ARGUMENTS = {"heads": 3, "d_model": 12, "dropout_prob": 0.0}
@@ -28,11 +30,17 @@ def test_scores_shared_between_heads_are_accepted(subject, reference, gaussian):
     agree_on_values_and_gradients(SHARED, subject, reference, gaussian)
 
 
-def agree_on_values_and_gradients(variation, subject, reference, gaussian):
+def test_a_mask_does_not_touch_scores_that_are_still_needed(subject, reference, gaussian):
+    mask_IJB = torch.ones(5, 7, 1, dtype=torch.bool)
+    mask_IJB[:, 4:] = False
+    agree_on_values_and_gradients(SQUASHED, subject, reference, gaussian, mask=mask_IJB)
+
+
+def agree_on_values_and_gradients(variation, subject, reference, gaussian, **more):
     """Subclass and reference's subclass compute the same, forward and backward."""
     theirs = reference.build(ARGUMENTS, probe=variation, entry="Variation")
     ours = subject.build(ARGUMENTS, like=theirs, probe=variation, entry="Variation")
-    inputs = {"query": gaussian(5, 2, 12), "key": gaussian(7, 2, 12), "value": gaussian(7, 2, 12)}  # (I, B, D), (J, B, D)
+    inputs = {"query": gaussian(5, 2, 12), "key": gaussian(7, 2, 12), "value": gaussian(7, 2, 12), **more}  # (I, B, D), (J, B, D)
     cotangent_IBD = gaussian(5, 2, 12)
     expected = theirs.differentiate([cotangent_IBD], **inputs)
     seen = ours.differentiate([cotangent_IBD], **inputs)

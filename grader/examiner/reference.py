@@ -1,0 +1,142 @@
+"""The reference as a check sees it: modules in the examiner's own process."""
+
+import contextlib
+import importlib.abc
+import importlib.util
+import io
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from grader.examiner.standin import Pass, StandIn, Tensors, flatten
+from grader.worker.torch_parts import complete_torch_for
+
+
+class LocalModule:
+    """The reference, in this process."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.training = False
+        self.module = module
+        self._after: Tensors = {}
+        self._output = io.StringIO()
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.call("", **inputs)
+
+    def call(self, method: str, **inputs: Any) -> Any:
+        return _detached(self._run(method, inputs, requires_grad=False)[0])
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        self.module.zero_grad(set_to_none=True)
+        value, tensors = self._run(method, inputs, requires_grad=True)
+        outputs = [output for output in flatten(value) if output.is_floating_point()]
+        if cotangents is None:
+            cotangents = [torch.randn(output.shape).to(output.dtype) for output in outputs]
+        terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
+        sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
+        input_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
+        return Pass(_detached(value), cotangents, gradients, input_gradients)
+
+    def inputs_after(self) -> Tensors:
+        return self._after
+
+    def weights(self) -> Tensors:
+        return {name: parameter.detach() for name, parameter in self.module.named_parameters()}
+
+    def attribute(self, name: str) -> Any:
+        return _detached(getattr(self.module, name))
+
+    def printed(self) -> str:
+        text = self._output.getvalue()
+        self._output.seek(0)
+        self._output.truncate()
+        return text
+
+    def load_from(self, other: Any) -> None:
+        self.module.load_state_dict(other.module.state_dict())
+
+    def _run(self, method: str, inputs: dict[str, Any], *, requires_grad: bool) -> tuple[Any, Tensors]:
+        self.module.train(self.training)
+        copies = {
+            name: value.clone().requires_grad_(requires_grad and value.is_floating_point())
+            if isinstance(value, torch.Tensor)
+            else value
+            for name, value in inputs.items()
+        }
+        with contextlib.redirect_stdout(self._output):
+            value = (getattr(self.module, method) if method else self.module)(**copies)
+        tensors = {name: value for name, value in copies.items() if isinstance(value, torch.Tensor)}
+        self._after = {name: tensor.detach() for name, tensor in tensors.items()}
+        return value, tensors
+
+
+class Reference:
+    """Builds the reference's class in this process."""
+
+    def __init__(self, path: Path, class_name: str) -> None:
+        complete_torch_for(path.read_text(encoding="utf-8"))
+        self._module = _import_file(path)
+        self._class_name = class_name
+
+    def __call__(self, **arguments: Any) -> StandIn:
+        return self.build(arguments)
+
+    def build(
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: StandIn | None = None,
+        dtype: str = "float32",
+        probe: str = "",
+        entry: str = "",
+    ) -> StandIn:
+        """The reference, with fresh weights or `like`'s."""
+        names: dict[str, Any] = vars(self._module)
+        if probe:
+            names = vars(_run_probe(probe, self._module))
+        with contextlib.redirect_stdout(io.StringIO()):
+            module = names[entry or self._class_name](**arguments).to(getattr(torch, dtype))
+        if like is not None:
+            module.load_state_dict(like.weights(), strict=False)
+        return LocalModule(module)
+
+
+def _import_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"reference_of_{path.parent.name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class _ProbeLoader(importlib.abc.InspectLoader):
+    """Imports a probe's text as a module."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002 - the loader serves one module
+        return self._source
+
+
+def _run_probe(source: str, submission: ModuleType) -> ModuleType:
+    loader = _ProbeLoader(source)
+    spec = importlib.util.spec_from_loader("probe", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    vars(module).update(submission=submission, torch=torch)
+    loader.exec_module(module)
+    return module
+
+
+def _detached(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, tuple | list):
+        return type(value)(_detached(item) for item in value)
+    return value

@@ -1,0 +1,120 @@
+"""The submission as a check sees it: modules that stand in a worker."""
+
+from typing import Any
+
+import torch
+
+from grader.examiner.session import Session, SubjectDiedError
+from grader.examiner.standin import Pass, StandIn, Tensors
+from grader.worker import protocol
+from grader.worker.protocol import Built, Returned, TensorValue
+from grader.worker.values import from_python, from_tensor, to_python, to_tensor
+
+
+class MisfitError(Exception):
+    """The submission's parameters are not the interface's."""
+
+
+class RemoteModule:
+    """A module in a worker."""
+
+    def __init__(self, session: Session, number: int, built: Built) -> None:
+        self.training = False
+        self._session = session
+        self.number = number
+        self._built = built
+        self._after: Tensors = {}
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.call("", **inputs)
+
+    def call(self, method: str, **inputs: Any) -> Any:
+        return _decoded(self._request(method, inputs, None).value)
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        assert cotangents is not None, "only the reference draws them"
+        returned = self._request(method, inputs, [from_tensor(cotangent) for cotangent in cotangents])
+        return Pass(
+            _decoded(returned.value),
+            cotangents,
+            _tensors(returned.parameter_gradients),
+            _tensors(returned.input_gradients),
+        )
+
+    def inputs_after(self) -> Tensors:
+        return self._after
+
+    def weights(self) -> Tensors:
+        return {name: torch.empty(shape) for name, shape in self._built.parameters.items()}
+
+    def attribute(self, name: str) -> Any:
+        return _decoded(_returned(self._session.request(protocol.Read(self.number, name))).value)
+
+    def printed(self) -> str:
+        return self._session.printed().decode("utf-8", "replace")
+
+    def load_from(self, other: Any) -> None:
+        self._session.request(protocol.Transfer(other.number, self.number))
+
+    def _request(self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None) -> Returned:
+        arguments = {name: from_python(value) for name, value in inputs.items()}
+        call = protocol.Call(self.number, arguments, method, self.training, cotangents)
+        returned = _returned(self._session.request(call))
+        self._after = {name: _tensor(value) for name, value in returned.inputs.items()}
+        return returned
+
+
+class Subject:
+    """Builds the submission's class in the worker."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._count = 0
+
+    def __call__(self, **arguments: Any) -> StandIn:
+        return self.build(arguments)
+
+    def build(
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: StandIn | None = None,
+        dtype: str = "float32",
+        probe: str = "",
+        entry: str = "",
+    ) -> StandIn:
+        """A module in the worker. `MisfitError` when `like`'s weights do not fit it."""
+        self._count += 1
+        weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
+        values = {name: from_python(value) for name, value in arguments.items()}
+        entry = entry or self._session.exercise.interface.class_name
+        built = self._session.request(protocol.Build(self._count, entry, values, dtype, probe, weights))
+        if not isinstance(built, Built):
+            raise SubjectDiedError("answered with a message that was not asked for")
+        if built.misfits:
+            raise MisfitError("; ".join(built.misfits[:4]))
+        return RemoteModule(self._session, self._count, built)
+
+
+def _returned(reply: Any) -> Returned:
+    if not isinstance(reply, Returned):
+        raise SubjectDiedError("answered with a message that was not asked for")
+    return reply
+
+
+def _decoded(value: protocol.Value) -> Any:
+    try:
+        return to_python(value)
+    except ValueError as error:
+        raise SubjectDiedError(f"sent what is no tensor ({error})") from None
+
+
+def _tensors(values: dict[str, TensorValue | None]) -> dict[str, torch.Tensor | None]:
+    return {name: None if value is None else _tensor(value) for name, value in values.items()}
+
+
+def _tensor(value: TensorValue) -> torch.Tensor:
+    try:
+        return to_tensor(value)
+    except ValueError as error:
+        raise SubjectDiedError(f"sent what is no tensor ({error})") from None

@@ -1,0 +1,17 @@
+"""One module serves sequences of any length, in any order."""
+
+# B batch, T tokens, D input size
+
+from grader.examiner.compare import compare
+
+B, D = 2, 4
+LENGTHS = (3, 8, 1, 5)
+ARGUMENTS = {"input_dim": D, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_calls_of_other_lengths_leave_no_trace(subject, reference, gaussian):
+    theirs = reference.build(ARGUMENTS)
+    ours = subject.build(ARGUMENTS, like=theirs)
+    for index, length in enumerate(LENGTHS):
+        x_BTD = gaussian(B, length, D)
+        compare(ours(x=x_BTD), theirs(x=x_BTD), f"the same module, sequence lengths {LENGTHS[: index + 1]} in turn: output")
