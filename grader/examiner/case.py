@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.exercise import Exercise
 from grader.exercise.checks import Check, MaskInput, MaskKind, Shape
@@ -20,6 +20,10 @@ class Case(Struct, frozen=True):
     sizes: dict[str, int]
     arguments: dict[str, Any]
     inputs: dict[str, Any]
+
+    def built_with(self, name: str, value: float) -> "Case":
+        """The same case with another constructor argument."""
+        return structs.replace(self, arguments={**self.arguments, name: value})
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The floating-point inputs."""

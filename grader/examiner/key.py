@@ -61,7 +61,7 @@ def prove_reference(course: Course, examiner: Examiner) -> None:
     text = course.reference(exercise.id).read_text(encoding="utf-8")
     seen = examiner.examine(submission_from_text(text), KEY_SEED)
     problems = [
-        f"{outcome.check}: {outcome.finding and outcome.finding.text}"
+        f"{outcome.check} ({outcome.sign()}): {outcome.finding and outcome.finding.text}"
         for outcome in seen.outcomes
         if outcome.status is not Status.PASSED
     ]

@@ -35,16 +35,16 @@ class Bench:
         self.reference = reference
         self.exercise = exercise
 
-    def pair(self, check: c.Check, case: Case, *, dtype: str = "float32", **arguments: Any) -> tuple[StandIn, StandIn]:
+    def pair(self, check: c.Check, case: Case, dtype: str = "float32") -> tuple[StandIn, StandIn]:
         """Subject and reference with the same weights."""
-        theirs = self.reference.build({**case.arguments, **arguments}, dtype=dtype)
-        ours = self.subject.build({**case.arguments, **arguments}, dtype=dtype, like=theirs)
+        theirs = self.reference.build(case.arguments, dtype=dtype)
+        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs)
         ours.training = theirs.training = check.training
         return ours, theirs
 
-    def ours(self, check: c.Check, case: Case, **arguments: Any) -> StandIn:
+    def ours(self, check: c.Check, case: Case) -> StandIn:
         """The subject alone, with weights of its own making."""
-        module = self.subject.build({**case.arguments, **arguments})
+        module = self.subject.build(case.arguments)
         module.training = check.training
         return module
 
@@ -180,7 +180,7 @@ def _(check: c.SamplesDoNotMix, bench: Bench, case: Case) -> None:
 
 @try_rung.register
 def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
-    module = bench.ours(check, case, **{check.probability: 0.5})
+    module = bench.ours(check, case.built_with(check.probability, 0.5))
     first, again = (flatten(module(**case.inputs)) for _ in range(2))
     if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
         raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
@@ -191,7 +191,7 @@ def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
             "no-dropout",
             f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, saw one output",
         )
-    ours, theirs = bench.pair(check, case, dtype="float32", **{check.probability: 1.0})
+    ours, theirs = bench.pair(check, case.built_with(check.probability, 1.0))
     ours.training = theirs.training = True
     what = "in training mode with dropout 1, output"
     compare(_output(ours(**case.inputs), 0), flatten(theirs(**case.inputs))[0], what)
@@ -199,7 +199,7 @@ def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
 
 @try_rung.register
 def _(check: c.DropoutActsOnWeights, bench: Bench, case: Case) -> None:
-    ours, theirs = bench.pair(check, case, **{check.probability: 0.5})
+    ours, theirs = bench.pair(check, case.built_with(check.probability, 0.5))
     ours.training = theirs.training = True
     possible = [flatten(theirs(**case.inputs))[0] for _ in range(MOST_DRAWS)]
     for _ in range(SOME_DRAWS):
