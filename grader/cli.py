@@ -42,9 +42,10 @@ def list_exercises() -> None:
     from grader.report.overview import Entry, render_overview
 
     course = find_course(Path.cwd())
+    exercises = [load_exercise(course.description(exercise_id)) for exercise_id in course.exercise_ids()]
     entries = [
-        Entry(exercise_id, load_exercise(course.description(exercise_id)).title, load_progress(course, exercise_id))
-        for exercise_id in course.exercise_ids()
+        Entry(exercise.id, exercise.title, load_progress(course, exercise.id), exercise.is_public())
+        for exercise in exercises
     ]
     _print_report(render_overview(entries, width=_width(), color=_has_color()))
 
@@ -68,10 +69,17 @@ exercise_argument = click.argument(
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
+@click.option("--strict", is_flag=True, help="Refuse to grade where a submission could reach files or the network.")
 @click.option("--spawn", is_flag=True, hidden=True, help="Start workers anew instead of forking them.")
 @click.pass_context
 def grade(
-    ctx: click.Context, exercise_id: str, path: Path | None, as_json: bool, seed: int | None, spawn: bool
+    ctx: click.Context,
+    exercise_id: str,
+    path: Path | None,
+    as_json: bool,
+    seed: int | None,
+    strict: bool,
+    spawn: bool,
 ) -> None:
     """Grade one exercise: which defects are gone, which remain, what else broke."""
     from grader import grading
@@ -81,7 +89,8 @@ def grade(
     choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    verdict = grading.grade(course, exercise_id, choice.path, seed=seed, spawn=spawn or not grading.CAN_FORK)
+    spawn = spawn or not grading.CAN_FORK
+    verdict = grading.grade(course, exercise_id, choice.path, seed=seed, spawn=spawn, strict=strict)
     if path is None:
         remember_verdict(course, verdict)
     if as_json:

@@ -40,7 +40,9 @@ class Course:
         return path.parent / ".starter" / path.name
 
     def description(self, exercise_id: str) -> Path:
-        return self.root / "solutions" / exercise_id / "exercise.yaml"
+        """The exercise.yaml: the whole one, or in a student edition, which has no `solutions/`, the public one."""
+        home = self.root / "solutions" if (self.root / "solutions").is_dir() else self.root / "exercises"
+        return home / exercise_id / "exercise.yaml"
 
     def reference(self, exercise_id: str) -> Path:
         return self.root / "solutions" / exercise_id / "attention.py"

@@ -10,7 +10,7 @@ from grader.course import Course
 from grader.exercise import Exercise, load_exercise
 from grader.outcome import Finding
 from grader.submission import Submission, Unreadable, exceeds, read_submission
-from grader.verdict import Verdict, judge, not_gradable
+from grader.verdict import Verdict, judge, judge_public, not_gradable
 
 MAX_SEED = 2**31
 CAN_FORK = sys.platform == "linux"
@@ -48,22 +48,28 @@ def is_edited(course: Course, path: Path) -> bool:
 
 
 def grade(
-    course: Course, exercise_id: str, path: Path, *, seed: int | None = None, spawn: bool = not CAN_FORK
+    course: Course,
+    exercise_id: str,
+    path: Path,
+    *,
+    seed: int | None = None,
+    spawn: bool = not CAN_FORK,
+    strict: bool = False,
 ) -> Verdict:
     """The verdict on the file at `path`; `seed` is that of the inputs, fresh and secret where none is given.
 
-    Raises `SpecError` for a wrong description and `BrokenExerciseError` when the reference fails.
+    `strict` refuses, with a `KitError`, where a submission could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` when the reference fails.
     """
     name = _shown_path(course, path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed
     submission = read_submission(path, path.name)
     if isinstance(submission, Unreadable):
         return _ungraded(load_exercise(course.description(exercise_id)), name, seed, submission)
-    return _examine_and_judge(course, exercise_id, submission, name, seed, spawn)
+    return _examine_and_judge(course, exercise_id, submission, name, seed, spawn=spawn, strict=strict)
 
 
 def _examine_and_judge(
-    course: Course, exercise_id: str, submission: Submission, name: str, seed: int, spawn: bool
+    course: Course, exercise_id: str, submission: Submission, name: str, seed: int, *, spawn: bool, strict: bool
 ) -> Verdict:
     """Fork the nursery, and only then open description, reference and checks."""
     from grader.examiner.torch_import import assert_single_thread, import_torch
@@ -85,8 +91,15 @@ def _examine_and_judge(
         from grader.examiner.examine import with_examiner
         from grader.examiner.key import find_key
 
+        if exercise.is_public():
+            seen = with_examiner(course, exercise, source, lambda examiner: examiner.examine(submission, seed))
+            return judge_public(exercise, seen, name, seed)
         key, seen = with_examiner(
-            course, exercise, source, lambda examiner: (find_key(course, examiner), examiner.examine(submission, seed))
+            course,
+            exercise,
+            source,
+            lambda examiner: (find_key(course, examiner), examiner.examine(submission, seed)),
+            strict=strict,
         )
     finally:
         source.close()

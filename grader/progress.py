@@ -6,17 +6,20 @@ import msgspec
 from msgspec import Struct
 
 from grader.course import Course, write_whole
+from grader.outcome import Status
 from grader.verdict import DefectStatus, Result, Verdict
 
 
 class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses` are the defects' at the last grading."""
+    """What is remembered of one exercise. `statuses` are the defects' at the last grading, as `passed` of `checks` is."""
 
     outcome: Result | None = None
     score: float = 0.0
     max_score: float = 0.0
     statuses: dict[str, DefectStatus] = {}
     hints_given: dict[str, int] = {}
+    passed: int = 0
+    checks: int = 0
 
 
 def load_progress(course: Course, exercise_id: str) -> Progress:
@@ -35,6 +38,8 @@ def remember_verdict(course: Course, verdict: Verdict) -> None:
         score=verdict.score,
         max_score=verdict.max_score,
         statuses={defect.id: defect.status for defect in verdict.defects},
+        passed=sum(outcome.status is Status.PASSED for outcome in verdict.checks),
+        checks=len(verdict.checks),
     )
     save_progress(course, verdict.exercise, progress)
 

@@ -100,6 +100,38 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
     )
 
 
+def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) -> Verdict:
+    """The verdict of a student edition: what its public checks saw, and never that an exercise is fixed."""
+    if seen.unloadable is not None:
+        return not_gradable(exercise, file, seed, seen.unloadable, seen)
+    return Verdict(
+        exercise.id,
+        file,
+        Result.NOT_FIXED,
+        public_result(exercise, seen.outcomes),
+        0.0,
+        exercise.max_score(),
+        seed,
+        [],
+        [],
+        seen.outcomes,
+        seen.isolation,
+        seen.seconds,
+    )
+
+
+def public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
+    """What the public checks came to, and how many hidden ones there are."""
+    passed, total, hidden = (
+        sum(outcome.status is Status.PASSED for outcome in outcomes),
+        len(exercise.checks),
+        exercise.hidden_checks,
+    )
+    noun, verb = ("check", "passes") if total == 1 else ("checks", "pass")
+    result = f"all {total} public {noun} {verb}" if passed == total else f"{passed} of {total} public {noun} {verb}"
+    return f"{result}; {hidden} hidden {'one follows' if hidden == 1 else 'ones follow'} when you hand it in"
+
+
 def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: Examination | None = None) -> Verdict:
     """The verdict on what could not be examined at all."""
     defects = [

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
+from msgspec import structs
 
 from grader.course import Course
 from grader.errors import KitError
 from grader.examiner import plugin
 from grader.examiner.properties import Bench
-from grader.examiner.reference import Reference
+from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.seeing import crash_finding, outcome_of
 from grader.examiner.session import Session, SubjectError, SubjectRaisedError, SubjectTimedOutError
 from grader.examiner.subject import Subject
@@ -51,10 +52,15 @@ SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 class Examiner(plugin.Desk):
     """Holds an exercise's checks and reference, and examines one submission after another."""
 
-    def __init__(self, course: Course, exercise: Exercise, source: WorkerSource) -> None:
+    def __init__(self, course: Course, exercise: Exercise, source: WorkerSource, *, strict: bool = False) -> None:
         self.exercise = exercise
+        self._strict = strict
         self._source = source
-        self._reference = Reference(course.reference(exercise.id), exercise.interface.class_name)
+        self._reference: Maker = (
+            AbsentReference()
+            if exercise.is_public()
+            else Reference(course.reference(exercise.id), exercise.interface.class_name)
+        )
         self._items: list[pytest.Item] = []
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
@@ -70,7 +76,7 @@ class Examiner(plugin.Desk):
         started = time.monotonic()
         self.seed = seed
         self._outcomes = []
-        self._session = Session(self._source, self.exercise, submission)
+        self._session = Session(self._source, self.exercise, submission, strict=self._strict)
         try:
             loaded = self._session.load()
             unloadable = self._why_unloadable(loaded)
@@ -81,7 +87,8 @@ class Examiner(plugin.Desk):
             unloadable, methods = self._load_finding(error), {}
         finally:
             self._session.close()
-        return Examination(self._outcomes, unloadable, methods, seconds=time.monotonic() - started)
+        isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
+        return Examination(self._outcomes, unloadable, methods, isolation, time.monotonic() - started)
 
     def _run_checks(self) -> None:
         assert self._session is not None
@@ -137,9 +144,14 @@ class Examiner(plugin.Desk):
         return pytest.TestReport(item.nodeid, item.location, {}, result, None, when, duration=call.duration)
 
 
-def with_examiner(course: Course, exercise: Exercise, source: WorkerSource, body: Callable[[Examiner], T]) -> T:
-    """What `body` returns, given an examiner whose checks have been collected."""
-    examiner = Examiner(course, exercise, source)
+def with_examiner(
+    course: Course, exercise: Exercise, source: WorkerSource, body: Callable[[Examiner], T], *, strict: bool = False
+) -> T:
+    """What `body` returns, given an examiner whose checks have been collected.
+
+    `strict` refuses to run submissions that could reach files or the network.
+    """
+    examiner = Examiner(course, exercise, source, strict=strict)
     results: list[T] = []
 
     class Loop:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from grader.errors import KitError
 from grader.examiner.standin import Pass, StandIn, Tensors, flatten
 from grader.worker.torch_parts import complete_torch_for
 
@@ -103,6 +104,16 @@ class Reference:
         if like is not None:
             module.load_state_dict(like.weights(), strict=False)
         return LocalModule(module)
+
+
+class AbsentReference:
+    """What a student edition has in the reference's place."""
+
+    def __call__(self, **arguments: Any) -> StandIn:
+        return self.build(arguments)
+
+    def build(self, *_arguments: Any, **_options: Any) -> StandIn:
+        raise KitError("a check asks for the reference, which a student edition does not have; get the edition anew")
 
 
 def _import_file(path: Path) -> ModuleType:

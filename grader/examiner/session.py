@@ -3,11 +3,12 @@
 import time
 from typing import Any
 
+from grader.errors import KitError
 from grader.examiner.workers import DiedError, Worker, WorkerSource
 from grader.exercise import Exercise
 from grader.submission import Submission
 from grader.worker import protocol
-from grader.worker.protocol import Build, Call, Loaded, MalformedError, Raised, Reply, Request
+from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request
 
 
 class SubjectError(Exception):
@@ -36,8 +37,12 @@ class SubjectTimedOutError(SubjectError):
 class Session:
     """Requests to whichever worker currently holds the submission."""
 
-    def __init__(self, source: WorkerSource, exercise: Exercise, submission: Submission) -> None:
+    def __init__(
+        self, source: WorkerSource, exercise: Exercise, submission: Submission, *, strict: bool = False
+    ) -> None:
         self.exercise = exercise
+        self.isolation: Isolation | None = None
+        self._strict = strict
         self._source = source
         self._submission = submission
         self._worker: Worker | None = None
@@ -81,6 +86,9 @@ class Session:
 
     def _load(self) -> Loaded:
         self._worker = self._source.start(self.exercise.limits)
+        self.isolation = self._worker.wait_until_confined()
+        if self._strict:
+            _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
         reply = self._ask(protocol.Load(chunks, self.exercise.interface.class_name))
         if not isinstance(reply, Loaded):
@@ -104,6 +112,20 @@ class Session:
         if isinstance(reply, Raised):
             raise _explained(SubjectRaisedError(reply), message)
         return reply
+
+
+def _require_closed(isolation: Isolation) -> None:
+    """Raise `KitError` where a submission could reach files or the network."""
+    if not isolation.filesystem:
+        raise KitError(
+            "the file system is open to submissions here, and --strict refuses to grade; it takes Landlock "
+            "(Linux 5.13 or newer, switched on) and `pip install py-landlock`"
+        )
+    if not isolation.network:
+        raise KitError(
+            "the network is open to submissions here, and --strict refuses to grade; it takes seccomp "
+            "(the system's libseccomp2 and `pip install pyseccomp`) or network namespaces"
+        )
 
 
 def _explained(error: SubjectRaisedError, message: Request) -> SubjectRaisedError:

@@ -15,7 +15,10 @@ from grader.errors import KitError
 from grader.exercise import Limits
 from grader.worker.confinement import PR_SET_DUMPABLE, control_process
 from grader.worker.nursery import ANSWER, COLLECT, FORK, ORDER, run_nursery
-from grader.worker.protocol import ClosedError, Reply, Request, receive_reply, send
+from grader.worker.protocol import ClosedError, Isolation, MalformedError, Reply, Request, receive_reply, send
+
+CONFINE_SECONDS = 30.0
+"""How long entering all layers may take on a machine that is busy with other things; it takes about 10 ms."""
 
 SPAWN_SECONDS = 60.0
 """How long a spawned worker may take to import torch on a slow machine."""
@@ -36,6 +39,15 @@ class Worker:
         self._stdout = stdout
         self._end = end
         self._read_to = 0
+
+    def wait_until_confined(self) -> Isolation:
+        """Which protections hold around it; `KitError` when it does not get so far, for no submission has run yet."""
+        try:
+            reply = receive_reply(self._connection, time.monotonic() + CONFINE_SECONDS)
+        except (ClosedError, TimeoutError, MalformedError) as error:
+            raise KitError(f"a worker could not be confined: it {self.end()}") from error
+        assert isinstance(reply, Isolation)
+        return reply
 
     def request(self, message: Request, deadline: float) -> Reply:
         """The worker's reply; `TimeoutError` past the deadline (`time.monotonic`), `DiedError` or `MalformedError`."""

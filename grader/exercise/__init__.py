@@ -1,7 +1,7 @@
 """exercise.yaml -> Exercise (frozen records)."""
 
-from grader.exercise.fragments import put_back
+from grader.exercise.fragments import mend, put_back
 from grader.exercise.reading import load_exercise
 from grader.exercise.records import Defect, Exercise, Limits
 
-__all__ = ["Defect", "Exercise", "Limits", "load_exercise", "put_back"]
+__all__ = ["Defect", "Exercise", "Limits", "load_exercise", "mend", "put_back"]

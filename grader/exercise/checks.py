@@ -34,7 +34,8 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_f
     """What every property takes.
 
     Fields: `id` names the check in verdicts; `constructor` and `inputs` add to or replace the interface's; `ladder`
-    replaces the exercise's; `method` is called in place of the module; `training` leaves the module in training mode.
+    replaces the exercise's; `method` is called in place of the module; `training` leaves the module in training mode;
+    `public` lets a student edition run it, where it needs no reference.
     """
 
     id: str = ""
@@ -43,6 +44,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_f
     ladder: list[dict[str, int]] = []
     method: str = ""
     training: bool = False
+    public: bool = False
 
 
 class MatchesReference(Check, frozen=True, tag="matches_reference"):

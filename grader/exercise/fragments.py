@@ -15,6 +15,15 @@ def put_back(reference: str, defects: Iterable[Defect]) -> str:
     return text
 
 
+def mend(starter: str, defects: Iterable[Defect]) -> str:
+    """The starter's text with each of the given defects out of it: `put_back`, backwards."""
+    text = starter
+    for defect in reversed(list(defects)):
+        for was, fix in reversed(defect.edits()):
+            text = replace_fragment(text, was, fix, defect.id)
+    return text
+
+
 def replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
     """The text with `old` replaced by `new`; `SpecError` unless `old` occurs exactly once.
 

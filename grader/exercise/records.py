@@ -67,7 +67,11 @@ class Limits(Record, frozen=True):
 
 
 class Exercise(Record, frozen=True):
-    """A story, a starter, a reference, defects and checks, under one id."""
+    """A story, a starter, a reference, defects and checks, under one id.
+
+    A student edition's description has no defects. It says how many `hidden_checks` it leaves out and what there is to
+    be earned in all (`total_points`), and gives `hints` where the edition was made with them.
+    """
 
     id: str
     format_version: int
@@ -82,9 +86,18 @@ class Exercise(Record, frozen=True):
     checks: list[Property]
     limits: Limits = Limits()
     equivalents: list[dict[str, str]] = []
+    hidden_checks: int = 0
+    total_points: float = 0.0
+    hints: list[tuple[str, str, str]] = []
+
+    def is_public(self) -> bool:
+        """Whether this is what a student edition tells: no defects, and only the checks that need no reference."""
+        return self.total_points > 0
 
     def max_score(self) -> float:
         """All points but those of stretch defects."""
+        if self.is_public():
+            return self.total_points
         return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
 
     def subsets(self) -> Iterator[frozenset[str]]:

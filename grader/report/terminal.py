@@ -29,21 +29,42 @@ def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, c
 
 def _lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
     head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (verdict.file, "dim"))
+    if exercise.is_public():
+        return [*_public(verdict, exercise, head), Text(), *_foot(verdict)]
     if verdict.outcome is Result.NOT_GRADABLE:
         return [head, Text(), *_not_gradable(verdict), Text(), *_foot(verdict)]
     lines: list[Line] = [head, Text()]
     lines += [_defect(defect, exercise) for defect in verdict.defects]
     lines.append(_rest(verdict, exercise))
     lines += _why(verdict, exercise)
+    return [*lines, *_causes(verdict), Text(), *_foot(verdict)]
+
+
+def _public(verdict: Verdict, exercise: Exercise, head: Text) -> list[Line]:
+    """What a student edition's verdict says, and first of all that it is not the whole."""
+    if verdict.outcome is Result.NOT_GRADABLE:
+        can = f"Only public checks can run here: there are {len(exercise.checks)} of them, and "
+        hidden = f"{exercise.hidden_checks} hidden ones follow when you hand it in."
+        return [Text(can + hidden, "bold"), head, Text(), *_not_gradable(verdict)]
+    rows = [
+        _row(("✓", "green") if outcome.status is Status.PASSED else ("✗", "red"), outcome.status, outcome.check, "", "")
+        for outcome in verdict.checks
+    ]
+    return [Text(f"Only public checks ran: {verdict.reason}.", "bold"), head, Text(), *rows, *_causes(verdict)]
+
+
+def _causes(verdict: Verdict) -> list[Line]:
+    """What the failing checks saw, told once for each cause."""
     causes = group_causes(verdict.checks, verdict.causes)
-    if causes:
-        passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
-        lines += [Text(), Text(f"What the checks saw ({passed} of {len(verdict.checks)} pass)", "bold")]
-        for cause in causes[:MOST_CAUSES]:
-            lines += _cause(cause)
-        if len(causes) > MOST_CAUSES:
-            lines.append(Text(f"  and {len(causes) - MOST_CAUSES} more; --json lists them all", "dim"))
-    return [*lines, Text(), *_foot(verdict)]
+    if not causes:
+        return []
+    passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
+    lines: list[Line] = [Text(), Text(f"What the checks saw ({passed} of {len(verdict.checks)} pass)", "bold")]
+    for cause in causes[:MOST_CAUSES]:
+        lines += _cause(cause)
+    if len(causes) > MOST_CAUSES:
+        lines.append(Text(f"  and {len(causes) - MOST_CAUSES} more; --json lists them all", "dim"))
+    return lines
 
 
 def _not_gradable(verdict: Verdict) -> list[Text]:
@@ -116,6 +137,10 @@ def _checks(cause: Cause) -> str:
 
 
 def _foot(verdict: Verdict) -> list[Text]:
+    run = f"seed {verdict.seed} · {verdict.seconds:.2f} s"
+    if verdict.outcome is Result.NOT_FIXED and not verdict.defects:
+        points = f"{_points(verdict.max_score)} points are given when you hand it in"
+        return [Text.assemble(("Public checks only", "bold yellow"), f" · {points} · {run}")]
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
     word, style = {
         Result.FIXED: ("Fixed", "bold green"),
@@ -125,7 +150,7 @@ def _foot(verdict: Verdict) -> list[Text]:
     score = f"{_points(verdict.score)} of {_points(verdict.max_score)} points" + (
         f", {_points(extra)} extra" if extra else ""
     )
-    lines = [Text.assemble((word, style), f" · {score} · seed {verdict.seed} · {verdict.seconds:.2f} s")]
+    lines = [Text.assemble((word, style), f" · {score} · {run}")]
     if (
         any(defect.status is not DefectStatus.FIXED for defect in verdict.defects)
         and verdict.outcome is not Result.NOT_GRADABLE

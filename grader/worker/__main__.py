@@ -1,9 +1,12 @@
 """A worker that is spawned: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES`, with a token on stdin."""
 
+import os
 import socket
 import sys
 
-from grader.worker.confinement import confine
+from grader.worker.confinement import Room, confine
+from grader.worker.layers import Layers
+from grader.worker.protocol import send
 from grader.worker.server import serve
 
 
@@ -13,7 +16,7 @@ def main() -> None:
     token = sys.stdin.buffer.read()
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(token)
-    confine(output_bytes, memory_bytes)
+    send(connection, confine(Room(Layers(), os.getppid(), output_bytes, memory_bytes)))
     serve(connection)
 
 

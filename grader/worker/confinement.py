@@ -5,6 +5,11 @@ import io
 import os
 import signal
 import sys
+from typing import NamedTuple
+
+from grader.worker.attempts import find_isolation
+from grader.worker.layers import Layers, drop_capabilities
+from grader.worker.protocol import Isolation
 
 if os.name == "posix":
     import resource
@@ -12,6 +17,7 @@ if os.name == "posix":
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
 
 KEPT_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/", "TMPDIR": "/"}
 
@@ -27,8 +33,17 @@ def die_with_parent() -> None:
     control_process(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def confine(output_bytes: int, memory_bytes: int) -> None:
-    """Leave the caller with an empty environment, no folder of its own, fresh text streams and hard limits."""
+class Room(NamedTuple):
+    """What a worker is confined to: the kernel's layers, and bytes of output and memory."""
+
+    layers: Layers
+    examiner: int
+    output_bytes: int
+    memory_bytes: int
+
+
+def confine(room: Room) -> Isolation:
+    """Leave the caller with nothing it does not need; what turned out to hold."""
     os.environ.clear()
     os.environ.update(KEPT_ENVIRONMENT)
     os.chdir("/")
@@ -37,9 +52,13 @@ def confine(output_bytes: int, memory_bytes: int) -> None:
     sys.dont_write_bytecode = True
     _renew_streams()
     if os.name == "posix":
-        _limit_resources(output_bytes, memory_bytes)
-    die_with_parent()
+        _limit_resources(room.output_bytes, room.memory_bytes)
+    drop_capabilities()
+    die_with_parent()  # this and the next are cleared by new credentials, and seccomp forbids them
     control_process(PR_SET_DUMPABLE, 0)
+    control_process(PR_SET_NO_NEW_PRIVS, 1)
+    room.layers.enter()
+    return find_isolation(room.examiner)
 
 
 def close_descriptors(keep: int) -> None:

@@ -12,11 +12,14 @@ from typing import NoReturn
 
 from grader.worker.confinement import (
     PR_SET_CHILD_SUBREAPER,
+    Room,
     close_descriptors,
     confine,
     control_process,
     die_with_parent,
 )
+from grader.worker.layers import Layers
+from grader.worker.protocol import send
 
 ORDER = struct.Struct(">BqQQ")
 """An order: its kind, then a process id or zero, output bytes and memory bytes allowed."""
@@ -31,19 +34,23 @@ EXIT_FAILED_START = 97
 def run_nursery(control: socket.socket) -> NoReturn:
     """Serve orders until the examiner hangs up or dies; never returns."""
     status = 0
+    examiner = os.getppid()
     try:
         die_with_parent()
         control_process(PR_SET_CHILD_SUBREAPER, 1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
         os.environ.clear()
         close_descriptors(keep=control.fileno())
-        _serve_orders(control)
+        layers = Layers()
+        layers.leave_namespaces()
+        die_with_parent()  # new credentials have cleared it
+        _serve_orders(control, layers, examiner)
     except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
         status = EXIT_FAILED_START
     os._exit(status)
 
 
-def _serve_orders(control: socket.socket) -> None:
+def _serve_orders(control: socket.socket, layers: Layers, examiner: int) -> None:
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, ORDER.size, 3)
         if len(message) < ORDER.size:
@@ -51,17 +58,18 @@ def _serve_orders(control: socket.socket) -> None:
             return
         kind, process, output_bytes, memory_bytes = ORDER.unpack(message)
         if kind == FORK:
-            _fork_worker(control, descriptors, output_bytes, memory_bytes)
+            process = os.fork()
+            if process == 0:
+                _become_worker(descriptors, Room(layers, examiner, output_bytes, memory_bytes))
+            _hand_over(control, process, descriptors)
         else:
             _, status = os.waitpid(process, 0)
             _kill_children()
             control.sendall(ANSWER.pack(status))
 
 
-def _fork_worker(control: socket.socket, descriptors: list[int], output_bytes: int, memory_bytes: int) -> None:
-    process = os.fork()
-    if process == 0:
-        _become_worker(descriptors, output_bytes, memory_bytes)
+def _hand_over(control: socket.socket, process: int, descriptors: list[int]) -> None:
+    """Send the examiner the worker's id and a descriptor for it, which no other process can come to mean."""
     for descriptor in descriptors:
         os.close(descriptor)
     handle = os.pidfd_open(process)
@@ -69,7 +77,7 @@ def _fork_worker(control: socket.socket, descriptors: list[int], output_bytes: i
     os.close(handle)
 
 
-def _become_worker(descriptors: list[int], output_bytes: int, memory_bytes: int) -> NoReturn:
+def _become_worker(descriptors: list[int], room: Room) -> NoReturn:
     status = EXIT_FAILED_START
     try:
         connection, stdout, stderr = descriptors
@@ -78,11 +86,12 @@ def _become_worker(descriptors: list[int], output_bytes: int, memory_bytes: int)
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
         close_descriptors(keep=connection)
-        confine(output_bytes, memory_bytes)
 
-        from grader.worker.server import serve  # imported by the nursery's parent: here it is only looked up
+        from grader.worker.server import serve  # needs torch, which the examiner has imported by now
 
-        serve(socket.socket(fileno=connection))
+        end = socket.socket(fileno=connection)
+        send(end, confine(room))
+        serve(end)
         status = 0
     finally:
         os._exit(status)

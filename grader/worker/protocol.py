@@ -159,7 +159,17 @@ class Returned(Message, frozen=True):
     input_gradients: dict[str, TensorValue | None] = {}
 
 
-Reply = Loaded | Built | Returned | Raised
+class Isolation(Message, frozen=True):
+    """Which protections hold around this worker, each proven by an attempt before the submission came."""
+
+    process: bool
+    filesystem: bool
+    network: bool
+    syscalls: bool
+    memory: bool
+
+
+Reply = Isolation | Loaded | Built | Returned | Raised
 
 
 class MalformedError(Exception):

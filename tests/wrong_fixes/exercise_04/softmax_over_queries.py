@@ -1,5 +1,5 @@
 """The softmax runs over the queries.
-expect: fixed=k-uses-w-q,v-uses-w-q,heads-not-contiguous broken
+expect: fixed=v-uses-w-q,heads-not-contiguous broken
 """
 
 import numpy as np

@@ -1,0 +1,1 @@
+"""What instructors do: lay out, prove and hand out exercises."""

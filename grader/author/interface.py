@@ -1,0 +1,128 @@
+"""A file with a fault in it -> the interface that its class shows, found by parsing and never by executing."""
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from grader.errors import UsageError
+
+Constant = bool | int | float | str | None
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Parameter(Struct, frozen=True):
+    """A parameter of a signature; `default` and `annotation` are what can be told from the text."""
+
+    name: str
+    is_required: bool
+    default: Constant = None
+    annotation: str = ""
+
+
+class Interface(Struct, frozen=True):
+    """What a class shows. `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
+
+    `others` are the file's other modules with a forward.
+    """
+
+    class_name: str
+    constructor: list[Parameter]
+    forward: list[Parameter]
+    axes: dict[str, list[str]]
+    outputs: int
+    others: list[str]
+
+
+def find_interface(source: str, name: str) -> Interface:
+    """The interface of the last module with a forward in the source; `UsageError` where there is none."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        place = f"{name}:{error.lineno}:{error.offset}"
+        raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    entries = [each for each in classes if _is_module(each, classes) and _method("forward", each, classes)]
+    if not entries:
+        found = ", ".join(classes) or "none"
+        raise UsageError(f"{name}: no class derived from nn.Module has a forward; the classes found: {found}")
+    *others, entry = entries
+    constructor, forward = (_method(method, entry, classes) for method in ("__init__", "forward"))
+    assert forward is not None
+    return Interface(
+        entry,
+        _parameters(constructor) if constructor else [],
+        _parameters(forward),
+        dict(_unpacked_shapes(forward)),
+        _count_outputs(forward),
+        others,
+    )
+
+
+def _bases(name: str, classes: dict[str, ast.ClassDef]) -> list[str]:
+    return [ast.unparse(base) for base in classes[name].bases] if name in classes else []
+
+
+def _is_module(name: str, classes: dict[str, ast.ClassDef]) -> bool:
+    """Whether the class derives from nn.Module, by way of other classes of the file too."""
+    return any(
+        base.split(".")[-1] == "Module" or (base != name and _is_module(base, classes))
+        for base in _bases(name, classes)
+    )
+
+
+def _method(name: str, owner: str, classes: dict[str, ast.ClassDef]) -> Function | None:
+    """A method of a class, its own or inherited from another class of the file."""
+    if owner not in classes:
+        return None
+    for node in classes[owner].body:
+        if isinstance(node, Function) and node.name == name:
+            return node
+    inherited = (_method(name, base, classes) for base in _bases(owner, classes) if base != owner)
+    return next((method for method in inherited if method), None)
+
+
+def _parameters(method: Function) -> list[Parameter]:
+    """What can be handed over by keyword, in order, without self."""
+    arguments = method.args
+    named = [*arguments.posonlyargs, *arguments.args]
+    defaults: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
+    pairs = list(zip(named, [*defaults, *arguments.defaults], strict=True))[1:]
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [_parameter(argument, default) for argument, default in pairs]
+
+
+def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
+    annotation = ast.unparse(argument.annotation) if argument.annotation else ""
+    value = default.value if isinstance(default, ast.Constant) else None
+    constant = value if isinstance(value, Constant) else None
+    return Parameter(argument.arg, default is None, constant, annotation)
+
+
+def _own_nodes(method: Function) -> Iterator[ast.AST]:
+    """The method's nodes, without those of functions inside it."""
+    waiting: list[ast.AST] = list(method.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
+    """Inputs with the names their axes get, as in `b, t, d = x.shape` or `... = x.size()`."""
+    for node in _own_nodes(method):
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)):
+            continue
+        names = [target.id for target in node.targets[0].elts if isinstance(target, ast.Name)]
+        value = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value
+        is_shape = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
+        if is_shape and isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+            yield value.value.id, names
+
+
+def _count_outputs(method: Function) -> int:
+    """How many values the last `return` hands back; a single one where that cannot be seen."""
+    returned = [node.value for node in _own_nodes(method) if isinstance(node, ast.Return) and node.value]
+    returned.sort(key=lambda value: value.lineno)
+    return len(returned[-1].elts) if returned and isinstance(returned[-1], ast.Tuple) else 1

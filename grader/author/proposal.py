@@ -1,0 +1,167 @@
+"""An interface -> the sizes, shapes and ladder proposed for it. Names decide; the instructor has the last word."""
+
+import re
+from enum import Enum
+
+from msgspec import Struct
+
+from grader.author.interface import Constant, Interface, Parameter
+
+Shape = list[str | int]
+
+
+class Role(Enum):
+    """What a constructor's keyword stands for, by the pattern of its name; the first that fits counts."""
+
+    DROPOUT = r"drop|^p$"
+    FLAG = r"bias|^(use|is|has|with|return|need)_|causal|verbose|flag"
+    HEAD_SIZE = r"head_?(dim|size)|dim_head|^d_?(k|v|q|h|head)$|^(key|value|query|qk)_(dim|size)$"
+    HEADS = r"head|^n?_?h$"
+    LENGTH = r"len|context|block|window|position|token|seq"
+    OTHER = r"config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode|type|name"
+    SIZE = r""
+
+
+FIRST_SIZES = {Role.SIZE: (12, 20, 28, 36), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (8, 15, 17, 19)}
+LAST_SIZES = {Role.SIZE: (24, 40, 56, 72), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (16, 31, 33, 35)}
+"""The first and the last rung's sizes for the first, second, ... keyword of a role.
+
+They share no number with each other, nor with batches, tokens and heads, nor do the quotients by the number of heads.
+"""
+
+
+class Proposal(Struct, frozen=True):
+    """What a new description says; a value of the constructor that only its author knows is left blank."""
+
+    constructor: dict[str, Constant]
+    blanks: list[str]
+    inputs: dict[str, Shape | dict[str, object]]
+    left_out: list[str]
+    outputs: list[Shape]
+    ladder: list[dict[str, int]]
+    dropout: str
+
+
+def propose(interface: Interface) -> Proposal:
+    """Sizes, shapes and a ladder for the interface."""
+    roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
+    constructor, blanks = _constructor(interface.constructor, roles)
+    sizes = [name for name, value in constructor.items() if value == name]
+    tensors = [parameter for parameter in interface.forward if parameter.is_required]
+    inputs = _inputs(tensors, interface, [name for name in sizes if roles[name] is Role.SIZE], _heads(sizes, roles))
+    return Proposal(
+        constructor,
+        blanks,
+        inputs,
+        [parameter.name for parameter in interface.forward if not parameter.is_required],
+        _outputs(interface, inputs, sizes, roles),
+        _ladder(sizes, roles, inputs),
+        next((name for name, role in roles.items() if role is Role.DROPOUT and name in constructor), ""),
+    )
+
+
+def _role(parameter: Parameter) -> Role:
+    if isinstance(parameter.default, bool) or parameter.annotation == "bool":
+        return Role.FLAG
+    if isinstance(parameter.default, str) or parameter.annotation not in ("", "int", "float"):
+        return Role.OTHER
+    return next(role for role in Role if re.search(role.value, parameter.name.lower()))
+
+
+def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[dict[str, Constant], list[str]]:
+    """Keywords and what they get; those without a proposal are blanks too. What has a fitting default is left out."""
+    values: dict[str, Constant] = {}
+    blanks = []
+    for parameter in parameters:
+        name, role = parameter.name, roles[parameter.name]
+        is_size = role not in (Role.DROPOUT, Role.FLAG, Role.OTHER)
+        if is_size and (parameter.is_required or isinstance(parameter.default, int)):
+            values[name] = name
+        elif role is Role.DROPOUT:
+            values[name] = 0.0
+        elif parameter.is_required and role is Role.FLAG:
+            values[name] = True
+        elif parameter.is_required:
+            values[name] = None
+            blanks.append(name)
+    return values, blanks
+
+
+def _heads(sizes: list[str], roles: dict[str, Role]) -> str:
+    return next((name for name in sizes if roles[name] is Role.HEADS), "")
+
+
+def _inputs(
+    tensors: list[Parameter], interface: Interface, sizes: list[str], heads: str
+) -> dict[str, Shape | dict[str, object]]:
+    width = next((name for name in sizes if "out" not in name), sizes[0] if sizes else 16)
+    values = [parameter.name for parameter in tensors if "mask" not in parameter.name.lower()]
+    lengths = {name: _length(name, values) for name in values}
+    found: dict[str, Shape | dict[str, object]] = {
+        name: _shape(interface.axes.get(name, []), lengths[name], width, heads) for name in values
+    }
+    for parameter in tensors:
+        if parameter.name not in found:
+            pair: Shape = [next(iter(lengths.values()), "tokens"), list(lengths.values())[-1] if lengths else "tokens"]
+            shape = ["batch", *([1] if heads else []), *pair]
+            found[parameter.name] = {"mask": "random", "shape": shape}
+    return found
+
+
+def _length(name: str, inputs: list[str]) -> str:
+    """What an input's tokens are called: `keys` for what is looked at, where that can be of another length."""
+    if len(inputs) == 1:
+        return "tokens"
+    return "queries" if name == inputs[0] else "keys"
+
+
+def _shape(axes: list[str], length: str, width: str | int, heads: str) -> Shape:
+    """Axes by the names that forward gives them, else batch, tokens, width."""
+    if not axes:
+        return ["batch", length, width]
+    shape: Shape = [_axis(name, length, heads) for name in axes]
+    if len(axes) > 1 or shape[0] == length:
+        shape[-1] = width
+    if shape.count(length) > 1:  # two axes that no name tells apart: the first is the batch
+        shape[shape.index(length)] = "batch"
+    return shape
+
+
+def _axis(name: str, length: str, heads: str) -> str:
+    lower = name.lower()
+    if lower.startswith("b") or "batch" in lower or lower in ("n", "samples"):
+        return "batch"
+    return heads if heads and re.search(Role.HEADS.value, lower) else length
+
+
+def _outputs(
+    interface: Interface, inputs: dict[str, Shape | dict[str, object]], sizes: list[str], roles: dict[str, Role]
+) -> list[Shape]:
+    """The first input's shape with the output's width, then weights over the last input's tokens."""
+    shapes = [shape for shape in inputs.values() if isinstance(shape, list)]
+    first: Shape = list(shapes[0]) if shapes else ["batch", "tokens", 16]
+    first[-1] = next((name for name in sizes if roles[name] is Role.SIZE and "out" in name), first[-1])
+    lengths = [_length(name, list(inputs)) for name in (list(inputs)[0], list(inputs)[-1])] if inputs else ["tokens"] * 2
+    heads = _heads(sizes, roles)
+    weights: Shape = ["batch", *([heads] if heads else []), *lengths]
+    return [first, *([weights] * (interface.outputs - 1))]
+
+
+def _ladder(
+    sizes: list[str], roles: dict[str, Role], inputs: dict[str, Shape | dict[str, object]]
+) -> list[dict[str, int]]:
+    """Rungs from ones up, no two sizes of a rung alike once they are more than one."""
+    is_cross = any("keys" in shape for shape in inputs.values())
+    lengths = {"queries": (1, 1, 3, 3, 3), "keys": (1, 5, 5, 5, 5)} if is_cross else {"tokens": (1, 5, 5, 5, 5)}
+    batches = (1, 1, 1, 2, 2) if is_cross else (1, 1, 3, 3, 3)
+    heads = (1, 1, 1, 1, 4) if is_cross else (1, 1, 1, 2, 4)
+    rungs: list[dict[str, int]] = []
+    for number in range(len(batches)):
+        rung = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
+        table = LAST_SIZES if number == len(batches) - 1 else FIRST_SIZES
+        for role, values in table.items():
+            rung |= zip([name for name in sizes if roles[name] is role], values, strict=False)
+        rung |= {name: heads[number] for name in sizes if roles[name] is Role.HEADS}
+        if rung not in rungs:
+            rungs.append(rung)
+    return rungs

@@ -1,0 +1,120 @@
+"""The kernel's layers around a worker: namespaces, Landlock, capabilities, seccomp. What the host lacks is left out.
+
+The nursery prepares them once; each worker enters them after its last import. Whether they hold is not taken on trust:
+`grader.worker.attempts` tries to break out.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+from typing import Any
+
+NAMESPACES = {
+    "user": 0x10000000,
+    "network": 0x40000000,
+    "ipc": 0x08000000,
+    "uts": 0x04000000,
+    "mount": 0x00020000,
+}
+"""Flags of unshare(2). A process namespace is not among them: seccomp lets a worker start no process at all, and the
+nursery collects what is left where seccomp is missing."""
+
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
+"""Folders that a worker may read besides the interpreter's and its environment's."""
+
+FILES = ("/etc/ld.so.cache", "/dev/null", "/dev/urandom")
+"""Single files that it may read."""
+
+SYSCALLS = (
+    # memory
+    *("brk", "madvise", "mincore", "mmap", "mprotect", "mremap", "munmap", "membarrier"),
+    # descriptors that are open already, and files that Landlock lets be read
+    *("read", "readv", "pread64", "preadv", "write", "writev", "close", "dup", "lseek", "fcntl", "ioctl"),
+    *("fstat", "newfstatat", "stat", "lstat", "statx", "access", "faccessat", "faccessat2", "statfs", "fstatfs"),
+    *("getdents64", "readlink", "readlinkat", "getcwd", "poll", "ppoll", "select", "pselect6"),
+    *("recvfrom", "sendto", "recvmsg", "sendmsg"),
+    # threads, signals to itself, time, randomness, identity
+    *("futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity"),
+    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "rt_sigtimedwait", "restart_syscall"),
+    *("clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "getrusage"),
+    *("getrandom", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo"),
+    *("getrlimit", "getcpu", "exit", "exit_group"),
+)
+"""Everything else is refused with EPERM; opening, cloning and limits have rules of their own."""
+
+CLONE_THREAD = 0x00010000
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+CAPABILITY_VERSION_3 = 0x20080522
+
+
+class Layers:
+    """What this host offers, made ready to be entered."""
+
+    def __init__(self) -> None:
+        self._landlock = _import("py_landlock")
+        self._seccomp = _import("pyseccomp")
+        self._filter = self._make_filter() if self._seccomp else None
+
+    def leave_namespaces(self) -> None:
+        """Put the nursery, and with it all its workers, into namespaces of their own, where that is allowed."""
+        if sys.platform != "linux":
+            return
+        libc = ctypes.CDLL(None, use_errno=True)
+        flags = sum(NAMESPACES.values())
+        for wanted in (flags, flags & ~NAMESPACES["user"]):
+            if libc.unshare(wanted) == 0:
+                return
+
+    def enter(self) -> None:
+        """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
+        if self._landlock is not None:
+            _try(self._enter_landlock)
+        if self._filter is not None:
+            _try(self._filter.load)
+
+    def _enter_landlock(self) -> None:
+        """Read the interpreter, its environment and libraries; write nothing, no TCP, no signals outward."""
+        rules = self._landlock.Landlock(strict=False)
+        rules.allow_read(*filter(os.path.isdir, (sys.prefix, sys.base_prefix, *LIBRARIES)))
+        rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
+        rules.apply()
+
+    def _make_filter(self) -> Any:
+        """An allowlist of system calls."""
+        seccomp = self._seccomp
+        rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
+        for name in SYSCALLS:
+            _try(lambda name=name: rules.add_rule(seccomp.ALLOW, name))
+        reading = (seccomp.MASKED_EQ, WRITING, 0)
+        rules.add_rule(seccomp.ALLOW, "openat", seccomp.Arg(2, *reading))
+        _try(lambda: rules.add_rule(seccomp.ALLOW, "open", seccomp.Arg(1, *reading)))
+        rules.add_rule(seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, CLONE_THREAD))
+        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # glibc falls back to clone, whose flags can be seen
+        rules.add_rule(seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
+        return rules
+
+
+def drop_capabilities() -> None:
+    """Give up every capability, so that being root means nothing."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    libc.capset(header, nothing)
+
+
+def _import(name: str) -> Any:
+    """A library for one layer; without it, or without what it stands on, that layer is lost and nothing else."""
+    try:
+        return __import__(name)
+    except (ImportError, OSError, RuntimeError):
+        return None
+
+
+def _try(step: Any) -> None:
+    try:
+        step()
+    except Exception:  # noqa: BLE001, S110 - libraries raise errors of their own; attempts tell what holds
+        pass
