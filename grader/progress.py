@@ -11,7 +11,7 @@ from grader.verdict import DefectStatus, Result, Verdict
 
 
 class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses` are the defects' at the last grading, as `passed` of `checks` is."""
+    """What is remembered of one exercise. `statuses`, `passed` and `checks` are the last grading's."""
 
     outcome: Result | None = None
     score: float = 0.0

@@ -18,7 +18,8 @@ SEEDS = (7, 1_234_567)
 def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str, seed: int) -> None:
     paths = sorted((FOLDER / exercise_id).glob("*.py"))
     assert len(paths) >= FEWEST
-    for path, verdict in zip(paths, judge_text.many(exercise_id, [path.read_text() for path in paths], seed), strict=True):
+    verdicts = judge_text.many(exercise_id, [path.read_text(encoding="utf-8") for path in paths], seed)
+    for path, verdict in zip(paths, verdicts, strict=True):
         findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
         assert verdict.outcome is Result.FIXED, (path.name, verdict.reason, findings)
         assert findings == [], path.name

@@ -1,8 +1,8 @@
 """Wrong fixes, however plausible, never get everything, and the verdict says of them what it can know.
 
-The first line of a file says what is wrong with it. The second begins with `expect:` and goes on with what a verdict must
-say: `fixed=`, `present=`, `unknown=` and `unfixed=` (present or unknown) with the ids of defects; `broken` when something
-else must be said to be broken; `extra` when nothing but a stretch defect is left, so that only extra points are lost.
+The first line of a file says what is wrong with it. The second begins with `expect:` and goes on with what a verdict
+must say: `fixed=`, `present=`, `unknown=` and `unfixed=` (present or unknown) with the ids of defects; `broken` when
+something else must be said to be broken; `extra` when only a stretch defect is left, so that only extra points are lost.
 """
 
 import ast

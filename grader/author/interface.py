@@ -41,17 +41,17 @@ def find_interface(source: str, name: str) -> Interface:
     except SyntaxError as error:
         place = f"{name}:{error.lineno}:{error.offset}"
         raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    entries = [each for each in classes if _is_module(each, classes) and _method("forward", each, classes)]
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    modules = _modules(classes)
+    entries = [each for each, methods in modules.items() if "forward" in methods]
     if not entries:
-        found = ", ".join(classes) or "none"
+        found = ", ".join(each.name for each in classes) or "none"
         raise UsageError(f"{name}: no class derived from nn.Module has a forward; the classes found: {found}")
     *others, entry = entries
-    constructor, forward = (_method(method, entry, classes) for method in ("__init__", "forward"))
-    assert forward is not None
+    forward = modules[entry]["forward"]
     return Interface(
         entry,
-        _parameters(constructor) if constructor else [],
+        _parameters(modules[entry]["__init__"]) if "__init__" in modules[entry] else [],
         _parameters(forward),
         dict(_unpacked_shapes(forward)),
         _count_outputs(forward),
@@ -59,27 +59,16 @@ def find_interface(source: str, name: str) -> Interface:
     )
 
 
-def _bases(name: str, classes: dict[str, ast.ClassDef]) -> list[str]:
-    return [ast.unparse(base) for base in classes[name].bases] if name in classes else []
-
-
-def _is_module(name: str, classes: dict[str, ast.ClassDef]) -> bool:
-    """Whether the class derives from nn.Module, by way of other classes of the file too."""
-    return any(
-        base.split(".")[-1] == "Module" or (base != name and _is_module(base, classes))
-        for base in _bases(name, classes)
-    )
-
-
-def _method(name: str, owner: str, classes: dict[str, ast.ClassDef]) -> Function | None:
-    """A method of a class, its own or inherited from another class of the file."""
-    if owner not in classes:
-        return None
-    for node in classes[owner].body:
-        if isinstance(node, Function) and node.name == name:
-            return node
-    inherited = (_method(name, base, classes) for base in _bases(owner, classes) if base != owner)
-    return next((method for method in inherited if method), None)
+def _modules(classes: list[ast.ClassDef]) -> dict[str, dict[str, Function]]:
+    """The classes that derive from nn.Module, each with its methods and those it inherits in this file."""
+    modules: dict[str, dict[str, Function]] = {}
+    for each in classes:
+        bases = [ast.unparse(base) for base in each.bases]
+        if any(base in modules or base.split(".")[-1] == "Module" for base in bases):
+            inherited = [modules[base] for base in reversed(bases) if base in modules]
+            own = {node.name: node for node in each.body if isinstance(node, Function)}
+            modules[each.name] = {name: method for methods in (*inherited, own) for name, method in methods.items()}
+    return modules
 
 
 def _parameters(method: Function) -> list[Parameter]:

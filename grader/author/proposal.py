@@ -97,8 +97,9 @@ def _inputs(
     width = next((name for name in sizes if "out" not in name), sizes[0] if sizes else 16)
     values = [parameter.name for parameter in tensors if "mask" not in parameter.name.lower()]
     lengths = {name: _length(name, values) for name in values}
+    like_others = next((axes for name, axes in interface.axes.items() if name in values), [])
     found: dict[str, Shape | dict[str, object]] = {
-        name: _shape(interface.axes.get(name, []), lengths[name], width, heads) for name in values
+        name: _shape(interface.axes.get(name, like_others), lengths[name], width, heads) for name in values
     }
     for parameter in tensors:
         if parameter.name not in found:
@@ -138,10 +139,11 @@ def _outputs(
     interface: Interface, inputs: dict[str, Shape | dict[str, object]], sizes: list[str], roles: dict[str, Role]
 ) -> list[Shape]:
     """The first input's shape with the output's width, then weights over the last input's tokens."""
-    shapes = [shape for shape in inputs.values() if isinstance(shape, list)]
-    first: Shape = list(shapes[0]) if shapes else ["batch", "tokens", 16]
+    shapes = {name: shape for name, shape in inputs.items() if isinstance(shape, list)}
+    first: Shape = list(next(iter(shapes.values()))) if shapes else ["batch", "tokens", 16]
     first[-1] = next((name for name in sizes if roles[name] is Role.SIZE and "out" in name), first[-1])
-    lengths = [_length(name, list(inputs)) for name in (list(inputs)[0], list(inputs)[-1])] if inputs else ["tokens"] * 2
+    names = list(shapes)
+    lengths = [_length(name, list(names)) for name in (names[0], names[-1])] if names else ["tokens"] * 2
     heads = _heads(sizes, roles)
     weights: Shape = ["batch", *([heads] if heads else []), *lengths]
     return [first, *([weights] * (interface.outputs - 1))]

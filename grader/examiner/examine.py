@@ -15,6 +15,7 @@ from grader.examiner.properties import Bench
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.seeing import crash_finding, outcome_of
 from grader.examiner.session import Session, SubjectError, SubjectRaisedError, SubjectTimedOutError
+from grader.examiner.standin import Maker
 from grader.examiner.subject import Subject
 from grader.examiner.workers import WorkerSource
 from grader.exercise import Exercise

@@ -214,7 +214,7 @@ def _(check: c.DropoutActsOnWeights, bench: Bench, case: Case) -> None:
         if not any(torch.allclose(draw, one, FLOAT32.relative, FLOAT32.absolute) for one in possible):
             raise Failure(
                 "dropout-elsewhere",
-                "in training mode with dropout 0.5 and a single key: expected that key's value twice as large or nothing "
+                "in training mode with dropout 0.5 and a single key: expected that key's value twice as large or none "
                 "of it, saw an output that comes of neither",
             )
 

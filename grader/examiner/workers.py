@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO, Protocol
 
 from grader.errors import KitError
@@ -39,6 +40,7 @@ class Worker:
         self._stdout = stdout
         self._end = end
         self._read_to = 0
+        self._ended = ""
 
     def wait_until_confined(self) -> Isolation:
         """Which protections hold around it; `KitError` when it does not get so far, for no submission has run yet."""
@@ -66,11 +68,12 @@ class Worker:
         return text
 
     def end(self) -> str:
-        """Kill the worker and everything it started; the way it ended, in words."""
-        self._connection.close()
-        ended = self._end()
-        self._stdout.close()
-        return ended
+        """Kill the worker and everything it started, once; the way it ended, in words."""
+        if not self._ended:
+            self._connection.close()
+            self._ended = self._end()
+            self._stdout.close()
+        return self._ended
 
 
 class WorkerSource(Protocol):
@@ -94,7 +97,7 @@ class Nursery:
         if self._process == 0:
             run_nursery(theirs)
         theirs.close()
-        self._ordered: tuple[Limits, socket.socket, IO[bytes]] | None = None
+        self._ordered: _Order | None = None
 
     def order(self, limits: Limits) -> None:
         """Have the next worker forked while the caller does something else."""
@@ -105,27 +108,46 @@ class Nursery:
         with theirs, tempfile.TemporaryFile() as stderr:
             order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
             socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
-        self._ordered = (limits, ours, stdout)
+        self._ordered = _Order(limits, ours, stdout)
 
     def start(self, limits: Limits) -> Worker:
         """A fresh worker, confined to the limits."""
+        if self._ordered is not None and self._ordered.limits != limits:
+            self._cancel()
         self.order(limits)
-        assert self._ordered is not None
-        ordered_limits, ours, stdout = self._ordered
-        assert ordered_limits == limits, "workers are ordered for one exercise at a time"
+        order = self._received()
         self._ordered = None
-        answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
-        if len(answer) < ANSWER.size:
-            raise KitError("the process that starts workers has died; run the command again")
-        (process,) = ANSWER.unpack(answer)
-        return Worker(ours, stdout, lambda: self._end(process, handles[0]))
+        return Worker(order.connection, order.stdout, lambda: self._end(order.process, order.handle))
 
     def close(self) -> None:
-        """End the nursery and wait for it."""
+        """End the nursery, with all its workers, and wait for it."""
+        if self._ordered is not None:
+            self._cancel()
         self._control.close()
         os.waitpid(self._process, 0)
 
+    def _received(self) -> "_Order":
+        """The order that is under way, once the nursery has said which process it is."""
+        order = self._ordered
+        assert order is not None
+        if not order.process:
+            answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
+            if len(answer) < ANSWER.size:
+                raise KitError("the process that starts workers has died; run the command again")
+            (order.process,) = ANSWER.unpack(answer)
+            (order.handle,) = handles
+        return order
+
+    def _cancel(self) -> None:
+        order = self._received()
+        self._ordered = None
+        order.connection.close()
+        order.stdout.close()
+        self._end(order.process, order.handle)
+
     def _end(self, process: int, handle: int) -> str:
+        if self._ordered is not None:
+            self._received()  # answers come in the order of the questions
         try:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
         except ProcessLookupError:
@@ -134,6 +156,17 @@ class Nursery:
         self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
         (status,) = ANSWER.unpack(self._control.recv(ANSWER.size, socket.MSG_WAITALL))
         return describe_end(os.waitstatus_to_exitcode(status))
+
+
+@dataclass
+class _Order:
+    """A worker that has been asked for; its process and the descriptor for it come with the nursery's answer."""
+
+    limits: Limits
+    connection: socket.socket
+    stdout: IO[bytes]
+    process: int = 0
+    handle: int = -1
 
 
 class Spawner:

@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from grader.errors import SpecError
+from grader.exercise.blanks import still_blank
 from grader.exercise.checks import Check
 from grader.exercise.records import Defect, Exercise
 
@@ -31,6 +32,11 @@ def load_exercise(path: Path) -> Exercise:
         raise SpecError([f"{path}: is not YAML in UTF-8: {error}"]) from error
     if not isinstance(data, dict):
         raise SpecError([f"{path}: expected a mapping of keys such as format_version and title"])
+    left = [
+        f"{path}:{marks[at][0]}:{marks[at][1]}: {at}: still to be filled in: {what}" for at, what in still_blank(data)
+    ]
+    if left:
+        raise SpecError(left)
     try:
         exercise = msgspec.convert({**data, "id": path.parent.name}, Exercise, strict=True)
     except msgspec.ValidationError as error:

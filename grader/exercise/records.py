@@ -49,6 +49,17 @@ class Defect(Record, frozen=True):
         return list(zip(was, fix, strict=True))
 
 
+class Equivalent(Record, frozen=True):
+    """A change of one place of the reference that no check can see: its lines before and after, and why.
+
+    `was` and `becomes` are the whole lines, indentation aside.
+    """
+
+    was: str
+    becomes: str
+    reason: str
+
+
 class Seconds(Record, frozen=True):
     """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
 
@@ -85,7 +96,7 @@ class Exercise(Record, frozen=True):
     nothing_else_broke: float
     checks: list[Property]
     limits: Limits = Limits()
-    equivalents: list[dict[str, str]] = []
+    equivalents: list[Equivalent] = []
     hidden_checks: int = 0
     total_points: float = 0.0
     hints: list[tuple[str, str, str]] = []

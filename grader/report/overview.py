@@ -19,7 +19,7 @@ class Entry(Struct, frozen=True):
     is_public: bool = False
 
     def is_done(self) -> bool:
-        """Whether there is nothing left to do here: fixed, or in a student edition, right as far as public checks see."""
+        """Whether it is fixed, or in a student edition, right as far as its public checks see."""
         if self.is_public:
             return 0 < self.progress.checks == self.progress.passed
         return self.progress.outcome is Result.FIXED

@@ -18,13 +18,22 @@ MOST_CAUSES = 5
 """As many causes as fit one screen beside the rest."""
 
 NAMED_CHECKS = 2
+
+OPEN_LAYERS = {
+    "process": "the examiner's process",
+    "filesystem": "the file system",
+    "network": "the network",
+    "syscalls": "starting processes",
+    "memory": "other processes' memory",
+}
+"""What a protection that is missing leaves open."""
 ROW_WIDTH = 57
 MOST_FINDING_TEXT = 240
 
 
 def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, color: bool = False) -> str:
     """The verdict as lines of text, with colours where asked."""
-    return render_page(_lines(verdict, exercise), width, color=color)
+    return render_page([*_lines(verdict, exercise), *_open_layers(verdict)], width, color=color)
 
 
 def _lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
@@ -157,6 +166,12 @@ def _foot(verdict: Verdict) -> list[Text]:
     ):
         lines.append(Text(f"A nudge: python -m grader hint {verdict.exercise}", "dim"))
     return lines
+
+
+def _open_layers(verdict: Verdict) -> list[Text]:
+    """One line where this machine could not close something to the submission."""
+    names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
+    return [Text(f"Open to submissions on this machine: {', '.join(names)}", "yellow")] if names else []
 
 
 def _points(points: float) -> str:

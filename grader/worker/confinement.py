@@ -44,7 +44,7 @@ class Room(NamedTuple):
 
 def confine(room: Room) -> Isolation:
     """Leave the caller with nothing it does not need; what turned out to hold."""
-    os.environ.clear()
+    forget_environment()
     os.environ.update(KEPT_ENVIRONMENT)
     os.chdir("/")
     sys.argv = ["attention"]
@@ -59,6 +59,20 @@ def confine(room: Room) -> Isolation:
     control_process(PR_SET_NO_NEW_PRIVS, 1)
     room.layers.enter()
     return find_isolation(room.examiner)
+
+
+def forget_environment() -> None:
+    """Empty the environment and overwrite what it said: the strings stay in memory long after they are unset."""
+    if os.name == "posix":
+        strings = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
+        position = 0
+        while strings and (start := strings[position]):
+            ctypes.memset(start, 0, len(ctypes.string_at(start)))
+            position += 1
+    for value in list(vars(os.environ).get("_data", {}).values()):
+        if len(value) > 1:  # Python shares the objects of single bytes
+            ctypes.memset(id(value) + sys.getsizeof(b"") - 1, 0, len(value))
+    os.environ.clear()
 
 
 def close_descriptors(keep: int) -> None:

@@ -17,6 +17,7 @@ from grader.worker.confinement import (
     confine,
     control_process,
     die_with_parent,
+    forget_environment,
 )
 from grader.worker.layers import Layers
 from grader.worker.protocol import send
@@ -39,7 +40,7 @@ def run_nursery(control: socket.socket) -> NoReturn:
         die_with_parent()
         control_process(PR_SET_CHILD_SUBREAPER, 1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
-        os.environ.clear()
+        forget_environment()
         close_descriptors(keep=control.fileno())
         layers = Layers()
         layers.leave_namespaces()

@@ -15,4 +15,6 @@ def test_inner_attention_works_by_itself(subject, reference, gaussian):
     theirs = reference.build({"dropout": 0.0}, entry="ScaledDotProductAttention")
     ours = subject.build({"dropout": 0.0}, entry="ScaledDotProductAttention")
     compare(ours(**inputs), theirs(**inputs), "ScaledDotProductAttention by itself: output")
-    compare(ours(**inputs, mask=mask_IJ), theirs(**inputs, mask=mask_IJ), "ScaledDotProductAttention with a mask: output")
+    compare(
+        ours(**inputs, mask=mask_IJ), theirs(**inputs, mask=mask_IJ), "ScaledDotProductAttention with a mask: output"
+    )

@@ -27,4 +27,6 @@ def test_stored_weights_are_detached(subject, gaussian):
     x_TBD = gaussian(T, B, D)
     module(query=x_TBD, key=x_TBD, value=x_TBD)
     if module.call("keeps_the_graph"):
-        raise Failure("graph", "after a call, the attribute attn: expected a detached tensor, saw one that requires a gradient")
+        raise Failure(
+            "graph", "after a call, the attribute attn: expected a detached tensor, saw one that requires a gradient"
+        )

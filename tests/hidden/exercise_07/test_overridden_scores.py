@@ -40,7 +40,12 @@ def agree_on_values_and_gradients(variation, subject, reference, gaussian, **mor
     """Subclass and reference's subclass compute the same, forward and backward."""
     theirs = reference.build(ARGUMENTS, probe=variation, entry="Variation")
     ours = subject.build(ARGUMENTS, like=theirs, probe=variation, entry="Variation")
-    inputs = {"query": gaussian(5, 2, 12), "key": gaussian(7, 2, 12), "value": gaussian(7, 2, 12), **more}  # (I, B, D), (J, B, D)
+    inputs = {
+        "query": gaussian(5, 2, 12),
+        "key": gaussian(7, 2, 12),
+        "value": gaussian(7, 2, 12),
+        **more,
+    }  # (I, B, D), (J, B, D)
     cotangent_IBD = gaussian(5, 2, 12)
     expected = theirs.differentiate([cotangent_IBD], **inputs)
     seen = ours.differentiate([cotangent_IBD], **inputs)

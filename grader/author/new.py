@@ -1,0 +1,139 @@
+"""A faulty file -> the folders of a new exercise; and what follows from its description, kept up to date."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import msgspec
+
+from grader.author.description import describe
+from grader.author.handout import join_cells, make_cells, mend_cells, notebook_text, write_readme
+from grader.author.interface import Interface, find_interface
+from grader.author.proposal import Proposal, propose
+from grader.course import EXERCISE_ID, Course, write_whole
+from grader.errors import UsageError
+from grader.exercise import Exercise, mend
+from grader.exercise.blanks import BLANK
+from grader.submission import Unreadable, read_submission
+
+
+def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
+    """Lay out a new exercise around a faulty file, a module or a notebook; what to do next.
+
+    Raises `UsageError`, having written nothing, where the exercise exists or the file holds no module.
+    """
+    _require_free(course, exercise_id)
+    starter, notebook = _starters(source, exercise_id)
+    interface = find_interface(starter, source.name)
+    proposal = propose(interface)
+    readme = (
+        f"# {exercise_id}\n\nThe story goes here: `python -m grader prove {exercise_id}` writes this page from the "
+        "description, for as long as nobody has edited it by hand.\n"
+    )
+    description = describe(interface, proposal, source.name)
+    module, twin = course.twins(exercise_id)
+    files = {
+        module: starter,
+        twin: notebook,
+        course.pristine(module): starter,
+        course.pristine(twin): notebook,
+        module.parent / "README.md": readme,
+        course.reference(exercise_id): starter,
+        _description(course, exercise_id): description,
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    _remember(course, exercise_id, {"README.md": readme, "attention.py": starter})
+    return _next_steps(exercise_id, interface, proposal, description.count(BLANK))
+
+
+def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
+    """Write what follows from the description: the reference out of the starter, the README out of the story.
+
+    What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
+    does not stand in the starter exactly once.
+    """
+    starter = course.pristine(course.twins(exercise.id)[0]).read_text(encoding="utf-8")
+    reference = course.reference(exercise.id)
+    readme = course.exercise_folder(exercise.id) / "README.md"
+    remembered = _remembered(course, exercise.id)
+    written = {}
+    text = reference.read_text(encoding="utf-8") if reference.exists() else starter
+    if text == starter or _digest(text) == remembered.get(reference.name):
+        written[reference] = mend(starter, exercise.defects)
+    if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
+        written[readme] = write_readme(exercise)
+    changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
+    for path in changed:
+        path.write_text(written[path], encoding="utf-8", newline="\n")
+    if changed:
+        _remember(course, exercise.id, {path.name: new for path, new in written.items()})
+    return changed
+
+
+def _require_free(course: Course, exercise_id: str) -> None:
+    if not EXERCISE_ID.fullmatch(exercise_id):
+        raise UsageError(f"{exercise_id} is no exercise's name; call it exercise_ and a number, such as exercise_42")
+    for path in (course.exercise_folder(exercise_id), course.root / "solutions" / exercise_id):
+        if path.exists():
+            place = path.relative_to(course.root)
+            raise UsageError(f"{place} is there already, and nothing is overwritten; choose another number")
+
+
+def _description(course: Course, exercise_id: str) -> Path:
+    return course.root / "solutions" / exercise_id / "exercise.yaml"
+
+
+def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
+    """The module and the notebook that a student gets."""
+    read = read_submission(source, source.name)
+    if isinstance(read, Unreadable):
+        raise UsageError(read.reason)
+    if source.suffix == ".ipynb":
+        cells = mend_cells(json.loads(source.read_text(encoding="utf-8-sig"))["cells"], read)
+        return join_cells(cells), notebook_text(cells)
+    text = read.chunks[0].text
+    starter = text if text.endswith("\n") else f"{text}\n"
+    return starter, notebook_text(make_cells(starter, exercise_id))
+
+
+def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blanks: int) -> str:
+    def joined(names: list[str]) -> str:
+        return ", ".join(names) or "nothing"
+
+    found = (
+        f"{interface.class_name} is built with {joined(list(proposal.constructor))} and called with "
+        f"{joined(list(proposal.inputs))}"
+    )
+    if interface.others:
+        found += f" (the last module with a forward; the others: {joined(interface.others)})"
+    return "\n".join(
+        [
+            f"{exercise_id} is laid out in exercises/ and solutions/. {found}.",
+            f"Now edit solutions/{exercise_id}/exercise.yaml and nothing else: {blanks} places say {BLANK}.",
+            f"Then run python -m grader prove {exercise_id}. It names the line of each place still to be filled in,",
+            "writes the reference from the starter and your fragments, and says what the checks do not see yet.",
+        ]
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _derived(course: Course, exercise_id: str) -> Path:
+    return course.state_folder() / "derived" / f"{exercise_id}.json"
+
+
+def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
+    """Digests of what was last written here, by file name."""
+    try:
+        return msgspec.json.decode(_derived(course, exercise_id).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def _remember(course: Course, exercise_id: str, texts: dict[str, str]) -> None:
+    digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
+    write_whole(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
