@@ -2,7 +2,7 @@
 
 The first line of a file says what is wrong with it. The second begins with `expect:` and goes on with what a verdict
 must say: `fixed=`, `present=`, `unknown=` and `unfixed=` (present or unknown) with the ids of defects; `broken` when
-something else must be said to be broken; `extra` when only a stretch defect is left, so that only extra points are lost.
+something else must be said to be broken; `extra` when only a stretch defect is left, so only extra points are lost.
 """
 
 import ast

@@ -52,20 +52,23 @@ def run_nursery(control: socket.socket) -> NoReturn:
 
 
 def _serve_orders(control: socket.socket, layers: Layers, examiner: int) -> None:
+    workers: set[int] = set()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, ORDER.size, 3)
         if len(message) < ORDER.size:
-            _kill_children()
+            _kill_children(but=set())
             return
         kind, process, output_bytes, memory_bytes = ORDER.unpack(message)
         if kind == FORK:
             process = os.fork()
             if process == 0:
                 _become_worker(descriptors, Room(layers, examiner, output_bytes, memory_bytes))
+            workers.add(process)
             _hand_over(control, process, descriptors)
         else:
             _, status = os.waitpid(process, 0)
-            _kill_children()
+            workers.discard(process)
+            _kill_children(but=workers)
             control.sendall(ANSWER.pack(status))
 
 
@@ -98,12 +101,12 @@ def _become_worker(descriptors: list[int], room: Room) -> NoReturn:
         os._exit(status)
 
 
-def _kill_children() -> None:
-    """End and collect every process that a worker left behind."""
+def _kill_children(but: set[int]) -> None:
+    """End and collect every process that a worker left behind; they come here when their parent ends."""
     own = os.getpid()
     while True:
         with open(f"/proc/{own}/task/{own}/children", encoding="ascii") as file:
-            children = [int(child) for child in file.read().split()]
+            children = {int(child) for child in file.read().split()} - but
         if not children:
             return
         for child in children:

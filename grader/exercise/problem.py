@@ -1,0 +1,54 @@
+"""One thing that is wrong with a description: where, what was expected, what was found, what to write."""
+
+import difflib
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+Path = tuple[str | int, ...]
+"""Keys and indices from the top of the description down."""
+
+LONGEST_QUOTE = 48
+
+
+class Problem(Struct, frozen=True):
+    """A problem at `path`; where `line` is 0, the path says where it is."""
+
+    path: Path
+    expected: str
+    found: str
+    remedy: str
+    at_key: bool = False
+    line: int = 0
+    column: int = 0
+
+    def sentence(self, place: str) -> str:
+        """The problem in words; `place` is file:line:column."""
+        at = f"{path_text(self.path)}: " if self.path else ""
+        return f"{place}: {at}expected {self.expected}, got {self.found}; {self.remedy}"
+
+
+def path_text(path: Path) -> str:
+    """A path as people write it: `defects[1].points`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like this one; empty where none is like it."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return close[0] if close else ""
+
+
+def quoted(text: str) -> str:
+    """A text on one line, between quotes, cut where it is long."""
+    line = " ".join(text.split())
+    return f'"{line[:LONGEST_QUOTE]}..."' if len(line) > LONGEST_QUOTE else f'"{line}"'
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    *rest, final = list(words) or ["none"]
+    return f"{', '.join(rest)} {last} {final}" if rest else final
