@@ -8,14 +8,19 @@ from pathlib import Path
 import click
 
 from grader.course import EXERCISE_ID, Course, find_course
-from grader.errors import KitError, UsageError
+from grader.errors import KitError, SpecError, UsageError
 
 UNEXPECTED = 3
 INTERRUPTED = 130
+INSTRUCTORS_COMMANDS = ("new", "prove", "release", "schema")
 
 
 class Commands(click.Group):
-    """`python -m grader exercise_03` means `python -m grader grade exercise_03`."""
+    """`python -m grader exercise_03` means `... grade exercise_03`; students have no instructors' commands."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        is_there = cmd_name not in INSTRUCTORS_COMMANDS or (Path(__file__).parent / "author").is_dir()
+        return super().get_command(ctx, cmd_name) if is_there else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -42,11 +47,14 @@ def list_exercises() -> None:
     from grader.report.overview import Entry, render_overview
 
     course = find_course(Path.cwd())
-    exercises = [load_exercise(course.description(exercise_id)) for exercise_id in course.exercise_ids()]
-    entries = [
-        Entry(exercise.id, exercise.title, load_progress(course, exercise.id), exercise.is_public())
-        for exercise in exercises
-    ]
+    entries = []
+    for exercise_id in course.exercise_ids():
+        progress = load_progress(course, exercise_id)
+        try:
+            exercise = load_exercise(course.description(exercise_id))
+            entries.append(Entry(exercise_id, exercise.title, progress, exercise.is_public()))
+        except SpecError:
+            entries.append(Entry(exercise_id, "(grading it says what is wrong with its description)", progress))
     _print_report(render_overview(entries, width=_width(), color=_has_color()))
 
 
@@ -115,6 +123,26 @@ def hint(exercise_id: str) -> None:
 
     course = find_course(Path.cwd())
     click.echo(next_hint(course, load_exercise(course.description(exercise_id))))
+
+
+@command_line.command()
+@click.argument("exercise_id", metavar="EXERCISE")
+@click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="The file with a fault in it.")
+def new(exercise_id: str, source: Path) -> None:
+    """Lay out a new exercise around a faulty .py or .ipynb file, its description filled in as far as can be."""
+    from grader.author.new import create_exercise
+
+    click.echo(create_exercise(find_course(Path.cwd()), exercise_id, source))
+
+
+@command_line.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--with-hints", is_flag=True, help="Let students ask for hints.")
+def release(folder: Path, with_hints: bool) -> None:
+    """Write the student edition: everything students may have, and nothing that spoils a hunt."""
+    from grader.author.release import release as write_edition
+
+    click.echo(write_edition(find_course(Path.cwd()), folder, with_hints=with_hints))
 
 
 @command_line.command()

@@ -5,9 +5,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from grader.attribution import DefectStatus
 from grader.course import Course, write_whole
 from grader.outcome import Status
-from grader.verdict import DefectStatus, Result, Verdict
+from grader.verdict import Result, Verdict
 
 
 class Progress(Struct, frozen=True):

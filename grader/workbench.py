@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from grader.attribution import DefectStatus
 from grader.course import Course
 from grader.errors import KitError
 from grader.exercise import Exercise
 from grader.grading import choose_file, is_edited
 from grader.progress import Progress, load_progress, save_progress
 from grader.submission import Unreadable, read_submission
-from grader.verdict import DefectStatus
 
 PUBLIC_HINTS = "public"
 """How progress calls the hints of a student edition, whose defects have no names."""

@@ -8,7 +8,8 @@ from notebooks import code, markdown, notebook
 from grader import grading
 from grader.exercise import load_exercise
 from grader.report.terminal import render_terminal
-from grader.verdict import DefectStatus, Result
+from grader.attribution import DefectStatus
+from grader.verdict import Result
 
 EXERCISE = "exercise_03"
 HEADER = "import torch\nimport torch.nn as nn\n"

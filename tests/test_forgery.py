@@ -6,7 +6,8 @@ import pytest
 from hostile import PREAMBLE, at_import, reference, returning, starter
 from judging import Judge
 
-from grader.verdict import DefectStatus, Result, Verdict
+from grader.attribution import DefectStatus
+from grader.verdict import Result, Verdict
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 

@@ -16,6 +16,7 @@ ORDER = [
     "outcome",
     "worker",
     "examiner",
+    "attribution",
     "verdict",
     "grading",
     "progress",

@@ -5,7 +5,8 @@ import pytest
 from grader.exercise import Defect, Exercise
 from grader.exercise.records import Interface, Source
 from grader.outcome import Examination, Finding, Key, Location, Outcome, Status
-from grader.verdict import DefectStatus, Result, judge
+from grader.attribution import DefectStatus
+from grader.verdict import Result, judge
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
 

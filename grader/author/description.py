@@ -53,17 +53,17 @@ checks:
 """
 
 BLANKS = {
-    "title": "one line for the list: what people notice, not its cause",
+    "title": "one line for the list, on what people notice rather than on its cause",
     "source": "the public document that the code comes from",
-    "story": "one paragraph: who wrote it, what they noticed",
+    "story": "one paragraph on who uses the code and what they noticed",
     "defect_id": "a short name, such as softmax-over-queries",
-    "defect_title": "what is wrong, in one line; shown once it is fixed",
+    "defect_title": "what is wrong, in one line, shown once it is fixed",
     "was": "the line or part of a line as it stands in the starter, once",
     "fix": "what takes its place in the reference",
-    "hint_1": "a nudge: an experiment that shows the behaviour",
+    "hint_1": "a nudge, such as an experiment that shows the behaviour",
     "hint_2": "a question that leads to the place",
     "hint_3": "nearly the answer",
-    "why": "what it did and why nobody saw it; shown once it is fixed",
+    "why": "what it did and why nobody saw it, shown once it is fixed",
 }
 
 
@@ -103,7 +103,18 @@ def _checks(proposal: Proposal) -> str:
         checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
         checks[-1]["ladder"] = proposal.ladder[-1:]
     checks += [{"property": "keeps_dtype"}, {"property": "leaves_inputs_alone", "public": True}]
-    return "\n".join(_check(check) for check in checks)
+    return "\n".join([*map(_check, checks), *_suggestions(proposal)])
+
+
+def _suggestions(proposal: Proposal) -> list[str]:
+    """Checks of the masks that forward takes, for their author to correct and to switch on."""
+    masks = [name for name in proposal.left_out if "mask" in name.lower()]
+    lines = []
+    for name in masks:
+        check = {"property": "matches_reference", "id": f"matches_reference_with_{name}"}
+        inputs = {name: {"mask": "random", "shape": proposal.mask}}
+        lines += [f"  # {line[2:]}" for line in _check({**check, "inputs": inputs}).split("\n")]
+    return ["  # For what forward may be given besides; see that the shape is right.", *lines] if masks else []
 
 
 def _check(check: dict[str, Any]) -> str:

@@ -87,6 +87,8 @@ def _description(course: Course, exercise_id: str) -> Path:
 
 def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
     """The module and the notebook that a student gets."""
+    if not source.exists():
+        raise UsageError(f"there is no file {source}; name the file with a fault in it after --from")
     read = read_submission(source, source.name)
     if isinstance(read, Unreadable):
         raise UsageError(read.reason)
@@ -110,7 +112,8 @@ def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blan
         found += f" (the last module with a forward; the others: {joined(interface.others)})"
     return "\n".join(
         [
-            f"{exercise_id} is laid out in exercises/ and solutions/. {found}.",
+            f"{exercise_id} is laid out in exercises/ and solutions/.",
+            f"{found}.",
             f"Now edit solutions/{exercise_id}/exercise.yaml and nothing else: {blanks} places say {BLANK}.",
             f"Then run python -m grader prove {exercise_id}. It names the line of each place still to be filled in,",
             "writes the reference from the starter and your fragments, and says what the checks do not see yet.",

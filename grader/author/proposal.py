@@ -30,13 +30,21 @@ They share no number with each other, nor with batches, tokens and heads, nor do
 """
 
 
+SOME_WIDTH = 16
+"""For a class that is built without sizes."""
+
+
 class Proposal(Struct, frozen=True):
-    """What a new description says; a value of the constructor that only its author knows is left blank."""
+    """What a new description says; a value of the constructor that only its author knows is left blank.
+
+    `left_out` are the keywords of forward that get nothing; `mask` is the shape of one, if it is one.
+    """
 
     constructor: dict[str, Constant]
     blanks: list[str]
     inputs: dict[str, Shape | dict[str, object]]
     left_out: list[str]
+    mask: Shape
     outputs: list[Shape]
     ladder: list[dict[str, int]]
     dropout: str
@@ -46,16 +54,20 @@ def propose(interface: Interface) -> Proposal:
     """Sizes, shapes and a ladder for the interface."""
     roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
     constructor, blanks = _constructor(interface.constructor, roles)
-    sizes = [name for name, value in constructor.items() if value == name]
-    tensors = [parameter for parameter in interface.forward if parameter.is_required]
-    inputs = _inputs(tensors, interface, [name for name in sizes if roles[name] is Role.SIZE], _heads(sizes, roles))
+    sizes = {name: roles[name] for name, value in constructor.items() if value == name}
+    tensors = [parameter.name for parameter in interface.forward if parameter.is_required]
+    inputs = _inputs([name for name in tensors if "mask" not in name.lower()], interface, sizes)
+    weights = _weights(list(inputs), sizes)
+    mask: Shape = [1 if size in sizes else size for size in weights]
+    outputs = [_output(next(iter(inputs.values()), weights), sizes), *([weights] * (interface.outputs - 1))]
     return Proposal(
         constructor,
         blanks,
-        inputs,
+        {name: inputs.get(name) or {"mask": "random", "shape": mask} for name in tensors},
         [parameter.name for parameter in interface.forward if not parameter.is_required],
-        _outputs(interface, inputs, sizes, roles),
-        _ladder(sizes, roles, inputs),
+        mask,
+        outputs,
+        _ladder(sizes, is_cross="keys" in weights),
         next((name for name, role in roles.items() if role is Role.DROPOUT and name in constructor), ""),
     )
 
@@ -87,26 +99,18 @@ def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[d
     return values, blanks
 
 
-def _heads(sizes: list[str], roles: dict[str, Role]) -> str:
-    return next((name for name in sizes if roles[name] is Role.HEADS), "")
+def _heads(sizes: dict[str, Role]) -> str:
+    return next((name for name, role in sizes.items() if role is Role.HEADS), "")
 
 
-def _inputs(
-    tensors: list[Parameter], interface: Interface, sizes: list[str], heads: str
-) -> dict[str, Shape | dict[str, object]]:
-    width = next((name for name in sizes if "out" not in name), sizes[0] if sizes else 16)
-    values = [parameter.name for parameter in tensors if "mask" not in parameter.name.lower()]
-    lengths = {name: _length(name, values) for name in values}
-    like_others = next((axes for name, axes in interface.axes.items() if name in values), [])
-    found: dict[str, Shape | dict[str, object]] = {
-        name: _shape(interface.axes.get(name, like_others), lengths[name], width, heads) for name in values
+def _inputs(names: list[str], interface: Interface, sizes: dict[str, Role]) -> dict[str, Shape]:
+    widths = [name for name, role in sizes.items() if role is Role.SIZE]
+    width = next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
+    like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
+    return {
+        name: _shape(interface.axes.get(name, like_others), _length(name, names), width, _heads(sizes))
+        for name in names
     }
-    for parameter in tensors:
-        if parameter.name not in found:
-            pair: Shape = [next(iter(lengths.values()), "tokens"), list(lengths.values())[-1] if lengths else "tokens"]
-            shape = ["batch", *([1] if heads else []), *pair]
-            found[parameter.name] = {"mask": "random", "shape": shape}
-    return found
 
 
 def _length(name: str, inputs: list[str]) -> str:
@@ -135,25 +139,20 @@ def _axis(name: str, length: str, heads: str) -> str:
     return heads if heads and re.search(Role.HEADS.value, lower) else length
 
 
-def _outputs(
-    interface: Interface, inputs: dict[str, Shape | dict[str, object]], sizes: list[str], roles: dict[str, Role]
-) -> list[Shape]:
-    """The first input's shape with the output's width, then weights over the last input's tokens."""
-    shapes = {name: shape for name, shape in inputs.items() if isinstance(shape, list)}
-    first: Shape = list(next(iter(shapes.values()))) if shapes else ["batch", "tokens", 16]
-    first[-1] = next((name for name in sizes if roles[name] is Role.SIZE and "out" in name), first[-1])
-    names = list(shapes)
-    lengths = [_length(name, list(names)) for name in (names[0], names[-1])] if names else ["tokens"] * 2
-    heads = _heads(sizes, roles)
-    weights: Shape = ["batch", *([heads] if heads else []), *lengths]
-    return [first, *([weights] * (interface.outputs - 1))]
+def _output(shape: Shape, sizes: dict[str, Role]) -> Shape:
+    """The first input's shape, with the output's width where there is one."""
+    widths = (name for name, role in sizes.items() if role is Role.SIZE and "out" in name)
+    return [*shape[:-1], next(widths, shape[-1])]
 
 
-def _ladder(
-    sizes: list[str], roles: dict[str, Role], inputs: dict[str, Shape | dict[str, object]]
-) -> list[dict[str, int]]:
+def _weights(inputs: list[str], sizes: dict[str, Role]) -> Shape:
+    """The shape of attention weights, queries by keys."""
+    lengths = [_length(name, inputs) for name in (inputs[0], inputs[-1])] if inputs else ["tokens", "tokens"]
+    return ["batch", *filter(None, [_heads(sizes)]), *lengths]
+
+
+def _ladder(sizes: dict[str, Role], *, is_cross: bool) -> list[dict[str, int]]:
     """Rungs from ones up, no two sizes of a rung alike once they are more than one."""
-    is_cross = any("keys" in shape for shape in inputs.values())
     lengths = {"queries": (1, 1, 3, 3, 3), "keys": (1, 5, 5, 5, 5)} if is_cross else {"tokens": (1, 5, 5, 5, 5)}
     batches = (1, 1, 1, 2, 2) if is_cross else (1, 1, 3, 3, 3)
     heads = (1, 1, 1, 1, 4) if is_cross else (1, 1, 1, 2, 4)
@@ -162,8 +161,8 @@ def _ladder(
         rung = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
         table = LAST_SIZES if number == len(batches) - 1 else FIRST_SIZES
         for role, values in table.items():
-            rung |= zip([name for name in sizes if roles[name] is role], values, strict=False)
-        rung |= {name: heads[number] for name in sizes if roles[name] is Role.HEADS}
+            rung |= zip([name for name in sizes if sizes[name] is role], values, strict=False)
+        rung |= {name: heads[number] for name in sizes if sizes[name] is Role.HEADS}
         if rung not in rungs:
             rungs.append(rung)
     return rungs

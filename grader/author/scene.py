@@ -1,11 +1,14 @@
 """A module's source as mutation operators see it: syntax tree, parents, and what its names stand for."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
-LINEAR, DROPOUT = "Linear", "Dropout"
+from grader.author.swap import Swap
+
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 class Scene:
@@ -14,6 +17,9 @@ class Scene:
     def __init__(self, source: str) -> None:
         wrapper = MetadataWrapper(cst.parse_module(source))
         self.module = wrapper.module
+        self._source = source
+        self._kept_by_class: dict[cst.ClassDef, list[tuple[str, cst.BaseExpression]]] = {}
+        self._line_starts = [0, *(index + 1 for index, letter in enumerate(source) if letter == "\n")]
         self._parents = wrapper.resolve(ParentNodeProvider)
         self._places = wrapper.resolve(PositionProvider)
 
@@ -24,6 +30,19 @@ class Scene:
     def line(self, node: cst.CSTNode) -> int:
         """The line on which the node starts."""
         return int(self._places[node].start.line)
+
+    def changed(self, swap: Swap) -> str:
+        """The whole source with a swap made."""
+        text = self._source
+        for node, code in sorted(swap.pairs, key=lambda pair: self._span(pair[0]), reverse=True):
+            start, end = self._span(node)
+            text = text[:start] + code + text[end:]
+        return text
+
+    def _span(self, node: cst.CSTNode) -> tuple[int, int]:
+        place = self._places[node]
+        start, end = (self._line_starts[at.line - 1] + at.column for at in (place.start, place.end))
+        return start, end
 
     def nodes(self) -> Iterator[cst.CSTNode]:
         """Every node that behaviour may depend on: no imports, annotations and docstrings, and nothing that is printed."""
@@ -50,22 +69,25 @@ class Scene:
         return found
 
     def sizes(self, node: cst.CSTNode) -> list[str]:
-        """Expressions for whole numbers within the node's reach: attributes, and names unpacked from a shape."""
+        """Expressions for sizes within the node's reach: attributes, names unpacked from a shape, and arguments."""
         function = self.function_of(node)
-        in_constructor = function is not None and function.name.value == "__init__"
-        found = [f"self.{name}" for name, value in self._kept(node) if not isinstance(value, cst.Call | cst.Name)]
-        found += [f"self.{name}" for name, value in self._kept(node) if self._is_size_argument(name, value)]
-        if function is not None and in_constructor:
-            return [self.code(value) for _, value in self._kept(node) if isinstance(value, cst.Name)]
-        return [*found, *(self._unpacked(function) if function else [])]
+        plain = [(name, value) for name, value in self._kept(node) if not isinstance(value, cst.Call)]
+        found = [f"self.{name}" for name, _ in plain]
+        if function is not None and function.name.value == "__init__":
+            found += [name.value for _, value in plain for name in find(value, cst.Name)]
+        elif function is not None:
+            found += self._unpacked(function)
+        return list(dict.fromkeys(found))
 
-    def _is_size_argument(self, name: str, value: cst.BaseExpression) -> bool:
-        return isinstance(value, cst.Name) and value.value == name
-
-    def _kept(self, node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
+    def _kept(self, node: cst.CSTNode) -> list[tuple[str, cst.BaseExpression]]:
         """Pairs of attribute and value of the assignments to `self` in the constructor of the node's class."""
         owner = self.class_of(node)
-        for assign in _find(owner, cst.Assign) if owner else []:
+        if owner is not None and owner not in self._kept_by_class:
+            self._kept_by_class[owner] = list(self._find_kept(owner))
+        return self._kept_by_class[owner] if owner is not None else []
+
+    def _find_kept(self, owner: cst.ClassDef) -> Iterator[tuple[str, cst.BaseExpression]]:
+        for assign in find(owner, cst.Assign):
             function = self.function_of(assign)
             if function is None or function.name.value != "__init__":
                 continue
@@ -76,7 +98,7 @@ class Scene:
 
     def _unpacked(self, function: cst.FunctionDef) -> Iterator[str]:
         """Names unpacked from `.shape` or `.size()` in the function."""
-        for assign in _find(function, cst.Assign):
+        for assign in find(function, cst.Assign):
             target = assign.targets[0].target
             value = assign.value.func if isinstance(assign.value, cst.Call) else assign.value
             if isinstance(target, cst.Tuple) and tail(value) in ("shape", "size"):
@@ -85,6 +107,9 @@ class Scene:
 
     def _walk(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         if isinstance(node, cst.Import | cst.ImportFrom | cst.Annotation) or is_wordy(node):
+            if isinstance(node, cst.If):
+                yield node
+                yield from self._walk(node.test)
             return
         yield node
         for child in node.children:
@@ -113,8 +138,9 @@ def _is_words(value: cst.BaseExpression) -> bool:
     return isinstance(value, cst.SimpleString | cst.ConcatenatedString)
 
 
-def _find[Node: cst.CSTNode](root: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+def find(root: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+    """The nodes of one kind in a tree."""
     if isinstance(root, kind):
         yield root
     for child in root.children:
-        yield from _find(child, kind)
+        yield from find(child, kind)

@@ -8,7 +8,8 @@ import torch
 from msgspec import Struct, structs
 
 from grader.exercise import Exercise
-from grader.exercise.checks import Check, MaskInput, MaskKind, Shape
+from grader.exercise.checks import Check, MaskInput, MaskKind
+from grader.exercise.values import Shape
 
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""

@@ -8,7 +8,6 @@ from grader.examiner.plugin import Desk
 from grader.examiner.properties import Bench
 from grader.examiner.reference import Reference
 from grader.examiner.session import Session
-from grader.examiner.standin import Maker
 from grader.examiner.subject import Subject
 from grader.examiner.torch_import import assert_single_thread, import_torch
 from grader.examiner.workers import Nursery
@@ -17,46 +16,35 @@ from grader.submission import Submission, read_submission
 
 
 class PlainDesk(Desk):
-    """Examines one file, or each exercise's own reference."""
+    """Examines one file; without one, each exercise's own reference."""
 
-    def __init__(self, path: Path | None, nursery: Nursery | None, seed: int) -> None:
+    def __init__(self, path: Path | None, seed: int) -> None:
+        import_torch()
+        assert_single_thread()
         self.seed = seed
         self._path = path
-        self._nursery = nursery
+        self._nursery = Nursery()
         self._benches: dict[str, Bench] = {}
-        self._sessions: list[Session] = []
+        self._sessions: dict[str, Session] = {}
 
     def bench(self, exercise_id: str) -> Bench:
         if exercise_id not in self._benches:
             self._benches[exercise_id] = self._new_bench(exercise_id)
-        for session in self._sessions:
-            session.begin_check()
+        self._sessions[exercise_id].renew()
         return self._benches[exercise_id]
 
     def close(self) -> None:
-        for session in self._sessions:
+        for session in self._sessions.values():
             session.close()
-        if self._nursery is not None:
-            self._nursery.close()
+        self._nursery.close()
 
     def _new_bench(self, exercise_id: str) -> Bench:
         course = find_course(Path.cwd())
         exercise = load_exercise(course.description(exercise_id))
+        path = self._path or course.reference(exercise_id)
+        submission = read_submission(path, path.name)
+        if not isinstance(submission, Submission):
+            raise UsageError(submission.reason)
+        session = self._sessions[exercise_id] = Session(self._nursery, exercise, submission)
         reference = Reference(course.reference(exercise_id), exercise.interface.class_name)
-        subject: Maker = reference
-        if self._path is not None and self._nursery is not None:
-            submission = read_submission(self._path, str(self._path))
-            if not isinstance(submission, Submission):
-                raise UsageError(submission.reason)
-            self._sessions.append(Session(self._nursery, exercise, submission))
-            subject = Subject(self._sessions[-1])
-        return Bench(subject, reference, exercise)
-
-
-def open_desk(path: Path | None, seed: int) -> PlainDesk:
-    """A desk; with a path, its nursery is forked here, before any check is collected."""
-    if path is None:
-        return PlainDesk(None, None, seed)
-    import_torch()
-    assert_single_thread()
-    return PlainDesk(path, Nursery(), seed)
+        return Bench(Subject(session), reference, exercise)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
+import torch
 from msgspec import structs
 
 from grader.course import Course
@@ -22,6 +23,7 @@ from grader.exercise import Exercise
 from grader.outcome import Examination, Finding, Outcome, Status
 from grader.submission import Submission
 from grader.worker.protocol import Loaded
+from grader.worker.values import TORCH_DTYPES
 
 T = TypeVar("T")
 
@@ -43,6 +45,12 @@ PYTEST_OPTIONS = (
     "-pno:unraisableexception",
     "-pno:warnings",
     "-pno:debugging",
+    "-pno:pastebin",
+    "-pno:setuponly",
+    "-pno:setupplan",
+    "-pno:stepwise",
+    "-pno:subtests",
+    "-pno:legacypath",
 )
 """No configuration, no conftest, no plugin but our own; nothing printed, nothing written."""
 
@@ -72,28 +80,38 @@ class Examiner(plugin.Desk):
         assert exercise_id == self.exercise.id
         return Bench(Subject(self._session), self._reference, self.exercise)
 
-    def examine(self, submission: Submission, seed: int) -> Examination:
-        """What every check sees of the submission. `seed` is that of the inputs."""
+    def check_ids(self) -> list[str]:
+        """The checks that every submission meets, in order."""
+        return [item.name for item in self._items]
+
+    def examine(
+        self, submission: Submission, seed: int, *, dtype: str = "float32", stops_at_failure: bool = False
+    ) -> Examination:
+        """What every check sees of the submission. `seed` is that of the inputs, `dtype` torch's default dtype."""
         started = time.monotonic()
         self.seed = seed
         self._outcomes = []
-        self._session = Session(self._source, self.exercise, submission, strict=self._strict)
+        self._session = Session(self._source, self.exercise, submission, strict=self._strict, dtype=dtype)
+        torch.set_default_dtype(TORCH_DTYPES[dtype])
         try:
             loaded = self._session.load()
             unloadable = self._why_unloadable(loaded)
             if unloadable is None:
-                self._run_checks()
+                self._run_checks(stops_at_failure)
             methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
             unloadable, methods = self._load_finding(error), {}
         finally:
+            torch.set_default_dtype(torch.float32)
             self._session.close()
         isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
         return Examination(self._outcomes, unloadable, methods, isolation, time.monotonic() - started)
 
-    def _run_checks(self) -> None:
+    def _run_checks(self, stops_at_failure: bool) -> None:
         assert self._session is not None
         for item in self._items:
+            if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in self._outcomes):
+                return
             if self._session.is_out_of_time():
                 finding = Finding("no-time", f"all {self.exercise.limits.seconds.total:.0f} s were used up before")
                 self._outcomes.append(Outcome(item.name, Status.NOT_RUN, finding))

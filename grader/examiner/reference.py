@@ -91,7 +91,7 @@ class Reference:
         arguments: dict[str, Any],
         *,
         like: StandIn | None = None,
-        dtype: str = "float32",
+        dtype: str = "",
         probe: str = "",
         entry: str = "",
     ) -> StandIn:
@@ -100,7 +100,9 @@ class Reference:
         if probe:
             names = vars(_run_probe(probe, self._module))
         with contextlib.redirect_stdout(io.StringIO()):
-            module = names[entry or self._class_name](**arguments).to(getattr(torch, dtype))
+            module = names[entry or self._class_name](**arguments)
+        if dtype:
+            module = module.to(getattr(torch, dtype))
         if like is not None:
             module.load_state_dict(like.weights(), strict=False)
         return LocalModule(module)

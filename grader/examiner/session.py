@@ -38,9 +38,16 @@ class Session:
     """Requests to whichever worker currently holds the submission."""
 
     def __init__(
-        self, source: WorkerSource, exercise: Exercise, submission: Submission, *, strict: bool = False
+        self,
+        source: WorkerSource,
+        exercise: Exercise,
+        submission: Submission,
+        *,
+        strict: bool = False,
+        dtype: str = "float32",
     ) -> None:
         self.exercise = exercise
+        self._dtype = dtype
         self.isolation: Isolation | None = None
         self._strict = strict
         self._source = source
@@ -54,6 +61,11 @@ class Session:
         """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
         self._allow(self.exercise.limits.seconds.load)
         return self._load()
+
+    def renew(self) -> None:
+        """Start the clocks anew: someone who debugs a check has no budget as a whole."""
+        self._end_of_all = time.monotonic() + self.exercise.limits.seconds.total
+        self.begin_check()
 
     def begin_check(self) -> None:
         """Start the clock of one check."""
@@ -90,7 +102,7 @@ class Session:
         if self._strict:
             _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
-        reply = self._ask(protocol.Load(chunks, self.exercise.interface.class_name))
+        reply = self._ask(protocol.Load(chunks, self.exercise.interface.class_name, self._dtype))
         if not isinstance(reply, Loaded):
             self.close()
             raise SubjectDiedError("answered with a message that was not asked for")

@@ -57,7 +57,7 @@ class Maker(Protocol):
         arguments: dict[str, Any],
         *,
         like: StandIn | None = None,
-        dtype: str = "float32",
+        dtype: str = "",
         probe: str = "",
         entry: str = "",
     ) -> StandIn:

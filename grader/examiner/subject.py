@@ -79,7 +79,7 @@ class Subject:
         arguments: dict[str, Any],
         *,
         like: StandIn | None = None,
-        dtype: str = "float32",
+        dtype: str = "",
         probe: str = "",
         entry: str = "",
     ) -> StandIn:

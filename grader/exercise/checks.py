@@ -1,8 +1,11 @@
 """The checks a description may ask for without Python: one record for each built-in property."""
 
+import typing
 from enum import StrEnum
 
 from msgspec import Struct
+
+from grader.exercise.values import Id, Index, Literal, Name, Shape, Size, Text
 
 
 class MaskKind(StrEnum):
@@ -14,43 +17,46 @@ class MaskKind(StrEnum):
     DEAD_ROW = "dead_row"
 
 
-Shape = list[str | int]
-Literal = bool | int | float | str | None
+Ladder = list[dict[Name, Size]]
 
 
 class MaskInput(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mask to be made: true where a query may look at a key.
-
-    `axes` are those of the queries and the keys; `integers` makes it of ones and zeros rather than of truth values.
-    """
+    """A mask to be made: true where a query may look at a key."""
 
     mask: MaskKind
+    """What it hides."""
     shape: Shape
+    """Its shape."""
     axes: tuple[int, int] = (-2, -1)
+    """The axes of the queries and of the keys."""
     integers: bool = False
+    """Whether it is made of ones and zeros rather than of truth values."""
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="property"):
-    """What every property takes.
+    """What every property takes."""
 
-    Fields: `id` names the check in verdicts; `constructor` and `inputs` add to or replace the interface's; `ladder`
-    replaces the exercise's; `method` is called in place of the module; `training` leaves the module in training mode;
-    `public` lets a student edition run it, where it needs no reference.
-    """
-
-    id: str = ""
-    constructor: dict[str, Literal] = {}
-    inputs: dict[str, Shape | MaskInput | Literal] = {}
-    ladder: list[dict[str, int]] = []
-    method: str = ""
+    id: Id = ""
+    """Names the check in verdicts; the property's name unless given."""
+    constructor: dict[Name, Literal] = {}
+    """Added to the interface's, or in place of them."""
+    inputs: dict[Name, Shape | MaskInput | Literal] = {}
+    """Added to the interface's, or in place of them; for a `method`, all there are."""
+    ladder: Ladder = []
+    """Walked in place of the exercise's."""
+    method: Name = ""
+    """Called in place of the module."""
     training: bool = False
+    """Whether the module is left in training mode."""
     public: bool = False
+    """Whether a student edition may run it, where it needs no reference."""
 
 
 class MatchesReference(Check, frozen=True, tag="matches_reference"):
     """Outputs (and gradients) equal the reference's, given the same weights and inputs."""
 
     gradients: bool = True
+    """Whether gradients are compared too."""
 
 
 class ReturnsShapes(Check, frozen=True, tag="returns_shapes"):
@@ -60,67 +66,88 @@ class ReturnsShapes(Check, frozen=True, tag="returns_shapes"):
 class EveryParameterLearns(Check, frozen=True, tag="every_parameter_learns"):
     """Each parameter gets a gradient wherever the reference's does."""
 
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[Text, ...] = ()
+    """The names of those that are looked at; all of them unless given."""
 
 
 class FutureDoesNotLeak(Check, frozen=True, tag="future_does_not_leak"):
-    """Changing a later token leaves the outputs of earlier ones alone."""
+    """Changing a later token leaves the outputs of earlier ones alone, and moves the last one's."""
 
-    input: str = "x"
+    input: Name = "x"
+    """The input that is changed."""
     axis: int = 1
-    output: int = 0
+    """The axis of the tokens."""
+    output: Index = 0
+    """Which output is looked at."""
 
 
 class MaskHides(Check, frozen=True, tag="mask_hides"):
     """Changing a token that the mask hides from everybody leaves the other tokens' outputs alone."""
 
-    input: str = "x"
-    mask: str = "mask"
+    input: Name = "x"
+    """The input that is changed."""
+    mask: Name = "mask"
+    """The input that is the mask."""
     axis: int = 1
-    output: int = 0
+    """The axis of the tokens."""
+    output: Index = 0
+    """Which output is looked at."""
 
 
 class MaskedRowsStayFinite(Check, frozen=True, tag="masked_rows_stay_finite"):
     """A query that may look at no key gets zero weights, and no NaN spreads from it."""
 
-    mask: str = "mask"
+    mask: Name = "mask"
+    """The input that is the mask."""
     axis: int = 1
+    """The axis of the tokens."""
 
 
 class RowsSumToOne(Check, frozen=True, tag="rows_sum_to_one"):
     """The attention weights, returned or kept in an attribute, sum to one along `axis`."""
 
-    output: int = 1
-    attribute: str = ""
+    output: Index = 1
+    """Which output holds the weights."""
+    attribute: Name = ""
+    """The attribute that keeps the weights, where no output holds them."""
     axis: int = -1
+    """The axis of the keys."""
 
 
 class SamplesDoNotMix(Check, frozen=True, tag="samples_do_not_mix"):
     """Changing one sample leaves the outputs of the others alone."""
 
-    input: str = "x"
+    input: Name = "x"
+    """The input that is changed."""
     axis: int = 0
-    output: int = 0
+    """The axis of the samples."""
+    output: Index = 0
+    """Which output is looked at."""
 
 
 class DropoutOnlyInTraining(Check, frozen=True, tag="dropout_only_in_training"):
     """Dropout draws anew in training, and never in eval mode."""
 
-    probability: str = "dropout"
+    probability: Name = "dropout"
+    """The constructor's argument that is the chance of being dropped."""
 
 
 class DropoutActsOnWeights(Check, frozen=True, tag="dropout_acts_on_weights"):
     """With one sample, one head and one key, a draw of dropout takes the whole value or none of it."""
 
-    probability: str = "dropout"
+    probability: Name = "dropout"
+    """The constructor's argument that is the chance of being dropped."""
 
 
 class Raises(Check, frozen=True, tag="raises"):
     """What cannot work is refused, with a message that names the numbers."""
 
-    at: str = "call"
-    errors: tuple[str, ...] = ("ValueError",)
-    mentions: tuple[str | int, ...] = ()
+    at: typing.Literal["call", "constructor"] = "call"
+    """When it is refused."""
+    errors: tuple[Name, ...] = ("ValueError",)
+    """The exceptions that will do, and those derived from them."""
+    mentions: tuple[Name | int, ...] = ()
+    """The sizes and numbers that the message has to say."""
 
 
 class KeepsDtype(Check, frozen=True, tag="keeps_dtype"):
@@ -142,20 +169,24 @@ class Prints(Check, frozen=True, tag="prints"):
 class AttributeEquals(Check, frozen=True, tag="attribute_equals"):
     """An attribute that the interface names has its value."""
 
-    name: str
+    name: Name
+    """The attribute."""
     equals: Literal
+    """Its value; the name of a size stands for that size."""
 
 
 class AttributeMatchesReference(Check, frozen=True, tag="attribute_matches_reference"):
     """After a call, a tensor kept in an attribute equals the reference's."""
 
-    name: str
+    name: Name
+    """The attribute."""
 
 
 class WeightsTransfer(Check, frozen=True, tag="weights_transfer"):
     """The state dict of one module loads into one of other sizes, which then computes what the reference does."""
 
-    to: dict[str, int]
+    to: dict[Name, Size]
+    """The sizes that are others in the module that receives the weights."""
 
 
 Property = (
@@ -178,3 +209,6 @@ Property = (
     | AttributeMatchesReference
     | WeightsTransfer
 )
+
+WITHOUT_VALUES = (ReturnsShapes, MaskHides, SamplesDoNotMix, RowsSumToOne, LeavesInputsAlone, PrintsNothing)
+"""Properties that a module may have although it computes nothing: alone they do not show that a defect is mended."""

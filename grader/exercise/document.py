@@ -14,6 +14,7 @@ from msgspec import Struct
 from grader.exercise.problem import Path, Problem, listed, nearest, quoted
 from grader.exercise.syntax import explain_syntax_error
 
+A_MAPPING = "a mapping of keys such as format_version and title"
 MAX_BYTES = 1_000_000
 MAX_VALUES = 20_000
 MAX_DEPTH = 20
@@ -93,7 +94,9 @@ def _at(line: int, column: int, expected: str, found: str, remedy: str) -> Probl
 def _decode(content: bytes) -> str:
     if len(content) > MAX_BYTES:
         found = f"more than {MAX_BYTES:,}"
-        raise RefusedError(_at(1, 1, f"a file of at most {MAX_BYTES:,} bytes", found, "describe one exercise in a file"))
+        raise RefusedError(
+            _at(1, 1, f"a file of at most {MAX_BYTES:,} bytes", found, "describe one exercise in a file")
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -125,9 +128,12 @@ class _Builder:
         next(self._events)
         event = next(self._events)
         if isinstance(event, yaml.StreamEndEvent):
-            keys = "a mapping of keys such as format_version and title"
-            raise RefusedError(_at(1, 1, keys, "an empty file", "begin it with format_version: 1"))
-        root = self._node(next(self._events), (), 1)
+            raise RefusedError(_at(1, 1, A_MAPPING, "an empty file", "begin it with format_version: 1"))
+        event = next(self._events)
+        root = self._node(event, (), 1)
+        if not isinstance(root.value, dict):
+            found = "a list" if isinstance(root.value, list) else quoted(root.raw)
+            self._refuse(event, A_MAPPING, found, "begin it with format_version: 1")
         next(self._events)
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
@@ -145,7 +151,7 @@ class _Builder:
             self._note(event, path, "a value without a tag", event.tag.replace(TAG, "!!"), remedy)
         node = Node(None, event.start_mark.line + 1, event.start_mark.column + 1)
         if isinstance(event, yaml.ScalarEvent):
-            node.raw, node.is_plain = event.value, event.style is None
+            node.raw, node.is_plain = event.value, event.implicit[0]
             node.value = _scalar(event.value) if node.is_plain and event.tag is None else event.value
         elif depth > MAX_DEPTH:
             self._refuse_depth(event)
@@ -178,7 +184,7 @@ class _Builder:
 
     def _key(self, event: Any, path: Path, depth: int) -> str | None:
         """The key's own letters, whatever YAML makes of them elsewhere; None where it is no word."""
-        if isinstance(event, yaml.ScalarEvent) and not (event.style is None and event.value == "<<"):
+        if isinstance(event, yaml.ScalarEvent) and not (event.implicit[0] and event.value == "<<"):
             return str(self._node(event, path, depth).raw)
         is_merge = isinstance(event, yaml.ScalarEvent)
         found = "the merge key <<" if is_merge else "an alias" if isinstance(event, yaml.AliasEvent) else "a collection"
@@ -223,7 +229,7 @@ class _Builder:
 
 def _scalar(raw: str) -> Any:
     """What a plain scalar stands for; dates and sexagesimals (12:30) stay the text they were meant as."""
-    kind = RESOLVER.resolve(yaml.ScalarNode, raw, (True, False)).removeprefix(TAG)
+    kind = str(RESOLVER.resolve(yaml.ScalarNode, raw, (True, False))).removeprefix(TAG)  # type: ignore[no-untyped-call]  # its stubs leave it out
     node = yaml.ScalarNode(kind, raw)
     if kind == "null":
         return None

@@ -43,6 +43,11 @@ def replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
     return text[:start] + "\n".join(indented) + text[end:]
 
 
+def find_fragment(text: str, fragment: str) -> list[int]:
+    """The lines, counted from one, at which the fragment stands."""
+    return [text.count("\n", 0, start) + 1 for start, _, _ in _places(text, fragment.rstrip("\n"))]
+
+
 def _places(text: str, fragment: str) -> list[tuple[int, int, str]]:
     """Where the fragment stands: start, end, indentation of its lines."""
     if "\n" in fragment:

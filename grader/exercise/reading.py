@@ -1,100 +1,107 @@
-"""exercise.yaml -> Exercise, with every refusal saying where."""
+"""exercise.yaml -> Exercise; what is wrong with it is told all at once, each fault with its place."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import yaml
 
 from grader.errors import SpecError
-from grader.exercise.blanks import still_blank
-from grader.exercise.checks import Check
-from grader.exercise.records import Defect, Exercise
+from grader.exercise import problem
+from grader.exercise.blanks import BLANK
+from grader.exercise.document import MAX_BYTES, Node, RefusedError, read_document
+from grader.exercise.matching import mismatches
+from grader.exercise.problem import Problem
+from grader.exercise.records import Exercise
+from grader.exercise.soundness import unsound_parts
 
-SCALARS = yaml.constructor.SafeConstructor()
+LOOK_CLOSER = re.compile(rf"{BLANK}|\d[eE][-+]?\d".encode())
+"""What fits a record and may still be wrong: a blank, or a number that YAML takes for text."""
+
+SHAPERS = ("constructor", "inputs", "ladder", "method", "outputs", "property")
+"""Keys of a check or of the interface that decide what the check's other arguments may be."""
 
 
-def load_exercise(path: Path) -> Exercise:
-    """The exercise described by the file; `SpecError` names file, line and column of what is wrong."""
-    marks: dict[str, tuple[int, int]] = {}
+def load_exercise(path: Path, reference: str | None = None) -> Exercise:
+    """The exercise described by the file, its fragments matched against the reference's text where that is given.
+
+    Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
+    """
+    shown = _shown(path)
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.CSafeLoader)
-        data = _data(node, "$", marks, path)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise SpecError([f"{where}: {error.problem or error.context}"]) from error
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SpecError([f"{path}: cannot be read: {error.strerror}"]) from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SpecError([f"{path}: is not YAML in UTF-8: {error}"]) from error
-    if not isinstance(data, dict):
-        raise SpecError([f"{path}: expected a mapping of keys such as format_version and title"])
-    left = [
-        f"{path}:{marks[at][0]}:{marks[at][1]}: {at}: still to be filled in: {what}" for at, what in still_blank(data)
-    ]
-    if left:
-        raise SpecError(left)
+        raise SpecError([f"{shown}: cannot be read: {error.strerror}"]) from error
     try:
-        exercise = msgspec.convert({**data, "id": path.parent.name}, Exercise, strict=True)
-    except msgspec.ValidationError as error:
-        raise SpecError([_located(str(error), marks, path)]) from error
-    return _with_check_ids(exercise, path)
+        root, written = read_document(content)
+    except RefusedError as error:
+        raise SpecError([_sentence(error.problem, shown)]) from error
+    exercise, misfits, broken = _convert(root, path.parent.name, closely=LOOK_CLOSER.search(content) is not None)
+    said = {each.path for each in written}
+    problems = [*written, *(each for each in misfits if each.path not in said)]
+    meaning = [*unsound_parts(exercise), *(mismatches(exercise, reference) if reference is not None else ())]
+    problems += [each for each in meaning if not _rests_on(each.path, broken)]
+    if problems:
+        raise SpecError(_sentences(problems, root, shown))
+    return exercise
 
 
-def _data(node: yaml.Node | None, at: str, marks: dict[str, tuple[int, int]], path: Path) -> Any:
-    """Plain values of a YAML node; remembers the position of each path and refuses duplicate keys."""
-    if node is None:
-        return None
-    marks[at] = (node.start_mark.line + 1, node.start_mark.column + 1)
-    if isinstance(node, yaml.SequenceNode):
-        return [_data(item, f"{at}[{index}]", marks, path) for index, item in enumerate(node.value)]
-    if isinstance(node, yaml.MappingNode):
-        found: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            line, column = key_node.start_mark.line + 1, key_node.start_mark.column + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise SpecError([f"{path}:{line}:{column}: {at}: a key must be a plain word"])
-            key = _scalar(key_node)
-            if key in found:
-                raise SpecError([f"{path}:{line}:{column}: {at}.{key}: this key stands twice; keep one"])
-            found[key] = _data(value_node, f"{at}.{key}", marks, path)
-        return found
-    return _scalar(node)
+def _convert(root: Node, exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:
+    """The exercise, or what can be made of it, why that is not all, and the paths that are not what they say."""
+    data = root.data()
+    complaint = ""
+    if not closely and isinstance(data, dict) and "id" not in data:
+        try:
+            return _made(data, exercise_id), [], set()
+        except msgspec.ValidationError as error:
+            complaint = str(error)
+    from grader.exercise.fitting import fit
+
+    data, misfits, broken = fit(root)
+    if complaint and not misfits:
+        misfits = [Problem((), "a description of an exercise", complaint, "compare it with another exercise's")]
+    return _made(data, exercise_id), misfits, broken
 
 
-def _scalar(node: yaml.Node) -> Any:
-    return SCALARS.construct_object(node)
-
-
-def _located(message: str, marks: dict[str, tuple[int, int]], path: Path) -> str:
-    text, _, at = message.partition(" - at `")
-    at = at.rstrip("`") or "$"
-    while at not in marks and at != "$":
-        at = at[: max(at.rfind("."), at.rfind("["), 1)]
-    line, column = marks[at]
-    return f"{path}:{line}:{column}: {at}: {text}"
-
-
-def _with_check_ids(exercise: Exercise, path: Path) -> Exercise:
+def _made(data: dict[str, object], exercise_id: str) -> Exercise:
     """The exercise with every check named; the property's name serves where none is given."""
+    exercise = msgspec.convert({**data, "id": exercise_id}, Exercise, strict=True)
     checks = [
         check if check.id else msgspec.structs.replace(check, id=str(check.__struct_config__.tag))
         for check in exercise.checks
     ]
-    problems = [f"{path}: checks: two checks are called {name}; give one an id of its own" for name in _twice(checks)]
-    problems += [f"{path}: defects: two defects are called {name}; rename one" for name in _twice(exercise.defects)]
-    for defect in exercise.defects:
-        was, fix = (1 if isinstance(part, str) else len(part) for part in (defect.was, defect.fix))
-        if was != fix:
-            problems.append(f"{path}: defects: {defect.id} has {was} was and {fix} fix fragments; pair them")
-    if problems:
-        raise SpecError(problems)
     return msgspec.structs.replace(exercise, checks=checks)
 
 
-def _twice(records: Iterable[Check | Defect]) -> list[str]:
-    ids = [record.id for record in records]
-    return sorted({name for name in ids if ids.count(name) > 1})
+def _rests_on(path: problem.Path, broken: Iterable[problem.Path]) -> bool:
+    """Whether what was found at the path may come of something that was broken already."""
+    for other in broken:
+        shorter = min(len(path), len(other))
+        if path[:shorter] == other[:shorter]:
+            return True
+        if path[:1] == ("checks",) and other[:1] == ("interface",) and (len(other) == 1 or other[1] in SHAPERS):
+            return True
+        if path[:1] == ("checks",) and other[:2] == path[:2] and other[2] in SHAPERS:
+            return True
+    return False
+
+
+def _sentences(problems: list[Problem], root: Node, shown: str) -> list[str]:
+    """The problems in the order of the file; what an alias repeats is told once."""
+    placed: dict[tuple[object, ...], Problem] = {}
+    for each in problems:
+        line, column = (each.line, each.column) if each.line else root.place(each.path, at_key=each.at_key)
+        told = (line, column, each.path[-1:], each.expected, each.found)
+        placed.setdefault(told, msgspec.structs.replace(each, line=line, column=column))
+    return [_sentence(each, shown) for each in sorted(placed.values(), key=lambda each: (each.line, each.column))]
+
+
+def _sentence(each: Problem, shown: str) -> str:
+    return each.sentence(f"{shown}:{each.line}:{each.column}")
+
+
+def _shown(path: Path) -> str:
+    """The path as messages show it: from here where it lies below."""
+    absolute = path.absolute()
+    return str(absolute.relative_to(Path.cwd())) if absolute.is_relative_to(Path.cwd()) else str(absolute)

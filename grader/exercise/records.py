@@ -1,13 +1,14 @@
 """The records an exercise.yaml becomes."""
 
+import typing
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from grader.exercise.checks import Literal, MaskInput, Property, Shape
-
-Ladder = list[dict[str, int]]
+from grader.exercise.checks import Ladder, MaskInput, Property
+from grader.exercise.values import Duration, Id, Index, Link, Literal, Name, Points, Shape, Size, Text
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -17,30 +18,42 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Source(Record, frozen=True):
     """The public document an exercise comes from."""
 
-    title: str
-    url: str = ""
+    title: Text
+    url: Link = ""
 
 
 class Interface(Record, frozen=True):
     """What a submission must offer: a class, how it is built, what goes in, what comes out."""
 
-    class_name: str = field(name="class")
-    constructor: dict[str, Literal]
-    inputs: dict[str, Shape | MaskInput | Literal]
+    class_name: Name = field(name="class")
+    """The class's name."""
+    constructor: dict[Name, Literal]
+    """What the class is built with, by keyword; the name of a size stands for that size."""
+    inputs: dict[Name, Shape | MaskInput | Literal]
+    """What is passed to forward, by keyword: a shape means a Gaussian tensor, a mask is made, the rest is as is."""
     outputs: list[Shape]
+    """The shapes of the tensors that forward returns, in order."""
 
 
 class Defect(Record, frozen=True):
     """One real fault of the starter, with the fragments that tell starter from reference."""
 
-    id: str
-    title: str
-    points: float
-    was: str | list[str]
-    fix: str | list[str]
-    hints: tuple[str, str, str]
-    why: str
+    id: Id
+    """Names the defect in verdicts."""
+    title: Text
+    """What is wrong, in one line; shown once it is fixed."""
+    points: Points
+    """What fixing it is worth."""
+    was: Text | list[Text]
+    """The fragment as the starter has it, once: a part of a line or whole lines; a list where there are several."""
+    fix: Text | list[Text]
+    """What stands in its place in the reference, once; one for each fragment of `was`."""
+    hints: tuple[Text, Text, Text]
+    """A nudge, a question that leads to the place, nearly the answer."""
+    why: Text
+    """What it did and why nobody saw it; shown once it is fixed."""
     stretch: bool = False
+    """Whether its points are extra."""
 
     def edits(self) -> list[tuple[str, str]]:
         """Pairs of (was, fix)."""
@@ -55,26 +68,36 @@ class Equivalent(Record, frozen=True):
     `was` and `becomes` are the whole lines, indentation aside.
     """
 
-    was: str
+    was: Text
+    """The lines as the reference has them."""
     becomes: str
-    reason: str
+    """The lines after the change."""
+    reason: Text
+    """Why no input can tell the two apart."""
 
 
 class Seconds(Record, frozen=True):
     """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
 
-    load: float = 10.0
-    check: float = 5.0
-    total: float = 20.0
+    load: Duration = 10.0
+    """For loading a submission."""
+    check: Duration = 5.0
+    """For one check."""
+    total: Duration = 20.0
+    """For everything."""
 
 
 class Limits(Record, frozen=True):
     """What a submission may use."""
 
     seconds: Seconds = Seconds()
-    memory_mb: int = 2048
-    output_bytes: int = 1_000_000
-    source_bytes: int = 1_000_000
+    """Wall-clock limits."""
+    memory_mb: Size = 2048
+    """Memory, in megabytes."""
+    output_bytes: Size = 1_000_000
+    """What it may print."""
+    source_bytes: Size = 1_000_000
+    """How long its text may be."""
 
 
 class Exercise(Record, frozen=True):
@@ -85,21 +108,37 @@ class Exercise(Record, frozen=True):
     """
 
     id: str
-    format_version: int
-    title: str
-    difficulty: int
+    """The name of the folder."""
+    format_version: typing.Literal[1]
+    """The version of this format."""
+    title: Text
+    """One line for the list: what people notice, not its cause."""
+    difficulty: Annotated[int, Meta(ge=1, le=5)]
+    """From 1, a first hunt, to 5."""
     source: Source
-    story: str
+    """Where the code comes from."""
+    story: Text
+    """One paragraph: who wrote it and what they noticed."""
     interface: Interface
+    """What a fix must keep."""
     ladder: Ladder
+    """The sizes that every check walks through, smallest rung first; all sizes of a rung but ones are distinct."""
     defects: list[Defect]
-    nothing_else_broke: float
+    """The faults of the starter."""
+    nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
+    """The points for a fix that breaks nothing else."""
     checks: list[Property]
+    """The hidden tests that need no Python: built-in properties with their arguments."""
     limits: Limits = Limits()
+    """What a submission may use."""
     equivalents: list[Equivalent] = []
-    hidden_checks: int = 0
-    total_points: float = 0.0
+    """Changes of the reference that no check can see, each with its reason."""
+    hidden_checks: Index = 0
+    """In a student edition: how many checks it leaves out."""
+    total_points: Annotated[float, Meta(ge=0)] = 0.0
+    """In a student edition: what there is to be earned in all."""
     hints: list[tuple[str, str, str]] = []
+    """In a student edition made with them: the hints."""
 
     def is_public(self) -> bool:
         """Whether this is what a student edition tells: no defects, and only the checks that need no reference."""

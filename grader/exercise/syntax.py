@@ -7,7 +7,12 @@ from grader.exercise.problem import Problem, quoted
 COMPLAINTS = (
     ("mapping values are not allowed", "text or one key", "a second colon", "put the text in quotes"),
     ("did not find expected ',' or ']'", "a comma or ]", "something else", "close the list that begins at {context}"),
-    ("did not find expected ',' or '}'", "a comma or }", "something else", "close the mapping that begins at {context}"),
+    (
+        "did not find expected ',' or '}'",
+        "a comma or }",
+        "something else",
+        "close the mapping that begins at {context}",
+    ),
     ("unexpected end of stream", "a closing quote", "the end of the file", "close the quote that begins at {context}"),
     ("could not find expected ':'", "a colon after the key", "none", "write key: value, or indent a text's next line"),
     (
@@ -17,12 +22,22 @@ COMPLAINTS = (
         "line the keys up in one column, and put a text that begins with a quote in quotes as a whole",
     ),
     ("did not find expected '-' indicator", "a - in the column of the others", "something else", "line the items up"),
-    ("block sequence entries are not allowed", "a value", "a - in the middle of a line", "begin the list on a new line"),
+    (
+        "block sequence entries are not allowed",
+        "a value",
+        "a - in the middle of a line",
+        "begin the list on a new line",
+    ),
     ("cannot start any token", "a value", "{character}", "put the text in quotes"),
     ("unknown escape character", "an escape YAML knows", "{character}", "use single quotes, in which \\ is a plain \\"),
     ("alphabetic or numeric character", "a name after & or *", "{character}", "put a text that begins so in quotes"),
     ("undefined tag handle", "a value without a tag", "{character}", "put a text that begins with ! in quotes"),
-    ("did not find expected <document start>", "one mapping", "something after its end", "line the keys up in one column"),
+    (
+        "did not find expected <document start>",
+        "one mapping",
+        "something after its end",
+        "line the keys up in one column",
+    ),
 )
 
 
@@ -40,7 +55,7 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
         return Problem((), "spaces", "a tab", "indent with spaces; YAML takes no tabs there", line=line, column=column)
     for part, expected, found, remedy in COMPLAINTS:
         if part in complaint:
-            parts = (sentence.format(**words) for sentence in (expected, found, remedy))
-            return Problem((), *parts, line=line, column=column)
+            told = [each.format(**words) for each in (expected, found, remedy)]
+            return Problem((), told[0], told[1], told[2], line=line, column=column)
     found = f"what the parser calls {quoted(complaint)}"
     return Problem((), "YAML", found, "look at this line and the one above it", line=line, column=column)

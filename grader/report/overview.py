@@ -3,9 +3,10 @@
 from msgspec import Struct
 from rich.text import Text
 
+from grader.attribution import DefectStatus
 from grader.progress import Progress
 from grader.report.page import render_page
-from grader.verdict import DefectStatus, Result
+from grader.verdict import Result
 
 BAR_WIDTH = 30
 
@@ -53,7 +54,7 @@ def _state(entry: Entry) -> tuple[str, str, str]:
     if progress.outcome is Result.NOT_GRADABLE:
         return "✗", "red", "not gradable"
     if entry.is_public:
-        mark, style = ("✓", "green") if entry.is_done() else ("✗", "yellow")
+        mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
         return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
     score = f"{progress.score:g} of {progress.max_score:g}"
     if progress.outcome is Result.FIXED:

@@ -2,12 +2,13 @@
 
 from rich.text import Text
 
+from grader.attribution import DefectStatus
 from grader.exercise import Exercise
 from grader.outcome import Status
 from grader.report.causes import Cause, group_causes
 from grader.report.escape import printable, printable_line
 from grader.report.page import INDENT, Line, beside, indented, marked, render_page
-from grader.verdict import DefectStatus, DefectVerdict, Result, Verdict
+from grader.verdict import DefectVerdict, Result, Verdict
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
@@ -39,7 +40,8 @@ def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, c
 def _lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
     head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (verdict.file, "dim"))
     if exercise.is_public():
-        return [*_public(verdict, exercise, head), Text(), *_foot(verdict)]
+        nudge = [_nudge(verdict)] if exercise.hints else []
+        return [*_public(verdict, exercise, head), Text(), *_foot(verdict), *nudge]
     if verdict.outcome is Result.NOT_GRADABLE:
         return [head, Text(), *_not_gradable(verdict), Text(), *_foot(verdict)]
     lines: list[Line] = [head, Text()]
@@ -59,7 +61,8 @@ def _public(verdict: Verdict, exercise: Exercise, head: Text) -> list[Line]:
         _row(("✓", "green") if outcome.status is Status.PASSED else ("✗", "red"), outcome.status, outcome.check, "", "")
         for outcome in verdict.checks
     ]
-    return [Text(f"Only public checks ran: {verdict.reason}.", "bold"), head, Text(), *rows, *_causes(verdict)]
+    first = printable(verdict.reason or "")
+    return [Text(f"{first[:1].upper()}{first[1:]}.", "bold"), head, Text(), *rows, *_causes(verdict)]
 
 
 def _causes(verdict: Verdict) -> list[Line]:
@@ -164,8 +167,12 @@ def _foot(verdict: Verdict) -> list[Text]:
         any(defect.status is not DefectStatus.FIXED for defect in verdict.defects)
         and verdict.outcome is not Result.NOT_GRADABLE
     ):
-        lines.append(Text(f"A nudge: python -m grader hint {verdict.exercise}", "dim"))
+        lines.append(_nudge(verdict))
     return lines
+
+
+def _nudge(verdict: Verdict) -> Text:
+    return Text(f"A nudge: python -m grader hint {verdict.exercise}", "dim")
 
 
 def _open_layers(verdict: Verdict) -> list[Text]:

@@ -64,22 +64,24 @@ class Source(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Run the submission; answered by `Loaded` or `Raised`."""
+    """Run the submission, with torch's default dtype set to `dtype`; answered by `Loaded` or `Raised`."""
 
     chunks: list[Source]
     entry: str
+    dtype: str = "float32"
 
 
 class Build(Message, frozen=True):
     """Build a module and keep it under `module`; answered by `Built` or `Raised`.
 
     `probe` is source run beside the submission, whose names win over the submission's; `parameters` are copied by name.
+    Without a `dtype` the module stays in the one it was built in.
     """
 
     module: int
     entry: str
     arguments: dict[str, Value]
-    dtype: str = "float32"
+    dtype: str = ""
     probe: str = ""
     parameters: dict[str, TensorValue] | None = None
 

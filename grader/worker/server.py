@@ -74,6 +74,7 @@ class Server:
 
     def _load(self, request: Load) -> Message:
         torch.manual_seed(WORKER_SEED)
+        torch.set_default_dtype(TORCH_DTYPES[request.dtype])
         sys.modules[MODULE_NAME] = self.namespace
         for chunk in request.chunks:
             lines = chunk.text.split("\n")
@@ -106,7 +107,9 @@ class Server:
             names = {"submission": self.namespace, "torch": torch}
             exec(compile(request.probe, "probe", "exec"), names)  # noqa: S102 - the same place: beside the submission
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
-        module = names[request.entry](**arguments).to(TORCH_DTYPES[request.dtype])
+        module = names[request.entry](**arguments)
+        if request.dtype:
+            module = module.to(TORCH_DTYPES[request.dtype])
         self.modules[request.module] = module
         parameters = dict(module.named_parameters())
         misfits = _copy(parameters, request.parameters or {})

@@ -21,9 +21,11 @@ torch.Tensor.vies = torch.Tensor.view
 """
 
 
-def test_runs_once_its_sizes_are_whole(subject, gaussian):
-    module = subject.build({"embed_dim": D, "num_heads": H}, probe=WHOLE_SIZES, entry="Variation")
-    module(x=gaussian(B, T, D))
+def test_runs_once_its_sizes_are_whole(subject, reference, gaussian):
+    theirs = reference.build({"embed_dim": D, "num_heads": H})
+    module = subject.build({"embed_dim": D, "num_heads": H}, like=theirs, probe=WHOLE_SIZES, entry="Variation")
+    x_BTD = gaussian(B, T, D)
+    compare(module(x=x_BTD), theirs(x=x_BTD), "with whole sizes, output")
 
 
 def test_masked_row_once_everything_else_runs(subject, reference, gaussian):

@@ -1,0 +1,173 @@
+"""A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
+
+import ast
+import re
+from pathlib import Path
+
+from grader.author.public import public_checks, public_description
+from grader.author.spoilers import find_spoilers
+from grader.course import Course
+from grader.errors import KitError, SpecError, UsageError
+from grader.exercise import Exercise, load_exercise, put_back
+from grader.submission import Unreadable, read_submission
+
+INSTRUCTORS_PARTS = ("author",)
+"""What of the kit students have no use for."""
+
+KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
+COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
+TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
+EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*\n?)*", re.MULTILINE)
+
+README = """\
+# Bug hunts in attention code
+
+Each folder in `exercises/` holds a story, a piece of attention code that its author believed in, and the same code as a
+notebook. Find out what it does wrong, mend it, and see what the public checks say.
+
+Install once, then check the first hunt (Python 3.11 or newer):
+
+```sh
+python3 -m venv .venv && . .venv/bin/activate && pip install -e .
+python -m grader {first}
+```
+
+{table}
+
+Hidden checks run when you hand in.
+"""
+
+
+def release(course: Course, folder: Path, *, with_hints: bool = False) -> str:
+    """Write the student edition into a new or empty folder; what is in it.
+
+    Raises `UsageError` where the folder is taken, `SpecError` where an exercise is not fit to be handed out, having
+    written nothing.
+    """
+    _require_room(course, folder)
+    exercises = [load_exercise(course.description(exercise_id)) for exercise_id in course.exercise_ids()]
+    if any(exercise.is_public() for exercise in exercises):
+        raise UsageError("this is a student edition already; release from the course that has solutions/")
+    problems = [problem for exercise in exercises for problem in _why_unfit(course, exercise)]
+    if problems:
+        raise SpecError(problems)
+    hidden = {exercise.id: _count_checks(course, exercise) - len(public_checks(exercise)) for exercise in exercises}
+    files = _kit() | {
+        Path("README.md"): README.format(first=exercises[0].id, table=_table(exercises)).encode(),
+        Path("exercises/README.md"): (course.root / "exercises" / "README.md").read_bytes(),
+    }
+    for exercise in exercises:
+        files |= _exercise(course, exercise, hidden[exercise.id], with_hints=False)
+    spoilers = find_spoilers(course, exercises, files)
+    if spoilers:
+        raise SpecError(spoilers)
+    if with_hints:
+        for exercise in exercises:
+            files |= _exercise(course, exercise, hidden[exercise.id], with_hints=True)
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return _summary(folder, exercises, sum(hidden.values()), with_hints=with_hints)
+
+
+def _require_room(course: Course, folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty, and nothing is overwritten; name a new folder")
+    inside = next((name for name in COURSE_FOLDERS if folder.resolve().is_relative_to(course.root / name)), None)
+    if inside:
+        raise UsageError(f"{folder} lies in the course's own {inside}/; name a folder elsewhere")
+
+
+def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
+    """What speaks against handing the exercise out."""
+    starter = course.pristine(course.twins(exercise.id)[0])
+    reference = course.reference(exercise.id)
+    missing = [path for path in _handouts(course, exercise).values() if not path.is_file()]
+    missing += [path for path in (reference,) if not path.is_file()]
+    if missing:
+        return [f"{path.relative_to(course.root)}: there is no such file; put it back" for path in missing]
+    problems = []
+    if not public_checks(exercise):
+        problems.append(f"{exercise.id}: no check is public; mark one that needs no reference with public: true")
+    defective = put_back(reference.read_text(encoding="utf-8"), exercise.defects)
+    wanted = ast.dump(ast.parse(defective))
+    for path in (starter, course.pristine(course.twins(exercise.id)[1])):
+        if _tree(path) != wanted:
+            place = path.relative_to(course.root)
+            problems.append(f"{place}: is not the reference with every defect in it; run python -m grader prove")
+    return problems
+
+
+def _tree(path: Path) -> str:
+    """The syntax tree of a module's or a notebook's graded code."""
+    read = read_submission(path, path.name)
+    if isinstance(read, Unreadable):
+        raise KitError(read.reason)
+    body = [node for chunk in read.chunks for node in ast.parse(chunk.text).body]
+    return ast.dump(ast.Module(body, []))
+
+
+def _count_checks(course: Course, exercise: Exercise) -> int:
+    """How many checks a submission meets when it is handed in."""
+    from grader.examiner.torch_import import import_torch
+
+    import_torch()
+    from grader.examiner.examine import with_examiner
+    from grader.examiner.workers import Spawner
+
+    return with_examiner(course, exercise, Spawner(), lambda examiner: len(examiner.check_ids()))
+
+
+def _handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
+    """Where an edition's files come from: students' files are the starters, whatever has become of them here."""
+    here = Path("exercises") / exercise.id
+    sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
+    for path in course.twins(exercise.id):
+        pristine = course.pristine(path)
+        sources |= {here / path.name: pristine, here / ".starter" / path.name: pristine}
+    return sources
+
+
+def _exercise(course: Course, exercise: Exercise, hidden: int, *, with_hints: bool) -> dict[Path, bytes]:
+    description = public_description(exercise, hidden, with_hints=with_hints)
+    files = {path: source.read_bytes() for path, source in _handouts(course, exercise).items()}
+    return files | {Path("exercises") / exercise.id / "exercise.yaml": description.encode()}
+
+
+def _kit() -> dict[Path, bytes]:
+    """The grader without what only instructors use, and what installs it."""
+    kit = Path(__file__).resolve().parent.parent
+    paths = [path for path in sorted(kit.rglob("*")) if path.suffix in KIT_SUFFIXES or path.name == "py.typed"]
+    files = {
+        Path("grader") / path.relative_to(kit): path.read_bytes()
+        for path in paths
+        if path.relative_to(kit).parts[0] not in INSTRUCTORS_PARTS and "__pycache__" not in path.parts
+    }
+    settings = kit.parent / "pyproject.toml"
+    if not settings.is_file():
+        raise UsageError(f"there is no {settings}; release from the folder that pip install -e was given")
+    project = settings.read_text(encoding="utf-8")
+    project = EXTRAS_SECTION.sub("", TOOLS_SECTION.sub("", project)).rstrip() + "\n"
+    return files | {Path("pyproject.toml"): project.encode()}
+
+
+def _table(exercises: list[Exercise]) -> str:
+    rows = [
+        f"| [{exercise.id}](exercises/{exercise.id}/README.md) | {exercise.title} | {exercise.max_score():g} |"
+        for exercise in exercises
+    ]
+    return "\n".join(["| exercise | story | points |", "| --- | --- | --- |", *rows])
+
+
+def _summary(folder: Path, exercises: list[Exercise], hidden: int, *, with_hints: bool) -> str:
+    public = sum(len(public_checks(exercise)) for exercise in exercises)
+    hints = "with" if with_hints else "without"
+    told = (
+        f"{len(exercises)} exercises {hints} hints, {public} public checks, {hidden} left for when they are handed in"
+    )
+    lines = [f"{folder} is the student edition: {told}."]
+    for exercise in exercises:
+        kept = [check.id for check in exercise.checks if check.public and check not in public_checks(exercise)]
+        if kept:
+            lines.append(f"{exercise.id}: {', '.join(kept)} stayed hidden: what needs the reference cannot be public")
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""Ladders and the names of sizes: every name must be a size that the rungs give."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from grader.exercise.checks import Check, Ladder, MaskInput, ReturnsShapes
+from grader.exercise.problem import Path, Problem, listed, nearest, quoted
+from grader.exercise.records import Exercise
+
+
+def size_names(ladder: Ladder) -> set[str]:
+    """The names that some rung gives."""
+    return {name for rung in ladder for name in rung}
+
+
+def ladder_problems(ladder: Ladder, path: Path) -> Iterator[Problem]:
+    """Rungs with other names than the first, and rungs in which two sizes are the same."""
+    names = next(filter(None, ladder), {}).keys()
+    for index, rung in enumerate(ladder):
+        if not rung:
+            yield Problem((*path, index), "a number for every size", "an empty rung", "write {batch: 1, tokens: 5}")
+        elif rung.keys() != names:
+            missing, extra = names - rung.keys(), rung.keys() - names
+            found = [f"no {listed(sorted(missing), 'or')}"] * bool(missing) + [
+                f"{listed(sorted(extra))} besides"
+            ] * bool(extra)
+            remedy = "give every rung the same sizes"
+            yield Problem((*path, index), f"the first rung's sizes, {listed(names)}", " and ".join(found), remedy)
+        yield from _equal_sizes(rung, (*path, index))
+
+
+def _equal_sizes(rung: dict[str, int], path: Path) -> Iterator[Problem]:
+    """Sizes that are the same and not one: a swapped axis would hide there."""
+    for name, size in rung.items():
+        twins = [other for other in rung if rung[other] == size]
+        if size != 1 and len(twins) > 1 and name == twins[-1]:
+            found = f"{listed(twins)} all {size}" if len(twins) > 2 else f"{listed(twins)} both {size}"  # noqa: PLR2004 - both
+            yield Problem(
+                (*path, name), "sizes that differ, so that a swapped axis shows", found, "write another number"
+            )
+
+
+def unknown_sizes(names: Iterable[Any], sizes: set[str], path: Path, *, is_item: bool = True) -> Iterator[Problem]:
+    """Names that no rung of the ladder gives; `is_item` where each lies in a list at the path."""
+    for index, name in enumerate(names):
+        if isinstance(name, str) and name not in sizes:
+            near = nearest(name, sizes)
+            remedy = f"write {near}" if near else "write one of them, or add it to every rung"
+            known = f"a size that the ladder gives: {listed(sorted(sizes), 'or')}"
+            yield Problem((*path, index) if is_item else path, known, quoted(name), remedy)
+
+
+def names_in(spec: Any) -> set[str]:
+    """The names of sizes in a shape, a mask or a constructor's value."""
+    shape = spec.shape if isinstance(spec, MaskInput) else spec if isinstance(spec, list) else [spec]
+    return {name for name in shape if isinstance(name, str)}
+
+
+def missing_on_ladder(exercise: Exercise, check: Check, path: Path) -> Iterator[Problem]:
+    """Sizes that the interface needs and the check's own ladder does not give."""
+    interface = exercise.interface
+    specs: list[Any] = [value for name, value in interface.constructor.items() if name not in check.constructor]
+    if not check.method:
+        specs += [spec for name, spec in interface.inputs.items() if name not in check.inputs]
+    if isinstance(check, ReturnsShapes):
+        specs += interface.outputs
+    needed = set().union(*map(names_in, specs)) & size_names(exercise.ladder)
+    for index, rung in enumerate(check.ladder):
+        missing = sorted(needed - rung.keys())
+        if missing and (index == 0 or rung.keys() == check.ladder[0].keys()):
+            found = f"no {listed(missing, 'or')}"
+            remedy = f"add {', '.join(f'{name}: 2' for name in missing)}"
+            yield Problem((*path, "ladder", index), "the sizes that the interface needs", found, remedy)
+            return
