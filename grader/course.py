@@ -53,6 +53,10 @@ class Course:
     def hidden_tests(self, exercise_id: str) -> Path:
         return self.root / "tests" / "hidden" / exercise_id
 
+    def alternatives(self, exercise_id: str) -> Path:
+        """Right fixes, written in other ways than the reference."""
+        return self.root / "tests" / "alternatives" / exercise_id
+
     def state_folder(self) -> Path:
         """Where the kit remembers: last verdicts, hints given, kept copies, what this machine has proven."""
         return self.root / ".grader"

@@ -124,7 +124,8 @@ def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not
 
 def test_a_defect_whose_checks_all_fail_is_not_called_fixed_while_a_failure_is_unexplained():
     crash, off = {"dtype": "crashed:crash:TypeError"}, {"dtype": "failed:dtype"}
-    key = Key("digest", {"": {}, "extra": off, "scale": crash, "extra+scale": crash}, METHODS)
+    leak = {"causal": "failed:leak"}
+    key = Key("digest", {"": {}, "extra": off, "scale": crash, "mask": leak, "extra+scale": crash}, METHODS)
     assert statuses(read(off, key=key)) == [FIXED, FIXED, PRESENT]
     assert statuses(read(off | {"values": "failed:values"}, key=key)) == [FIXED, UNKNOWN, PRESENT]
 
@@ -132,8 +133,15 @@ def test_a_defect_whose_checks_all_fail_is_not_called_fixed_while_a_failure_is_u
 def test_a_crash_everywhere_leaves_everything_unknown():
     verdict = read(dict.fromkeys(CHECKS, "crashed:crash:NameError"))
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
-    assert verdict.regressions == list(CHECKS)
+    assert verdict.regressions == [check for check in CHECKS if check != "dtype"]
     assert verdict.score == 0
+
+
+def test_a_stretch_defect_mended_halfway_costs_no_more_than_one_left_alone():
+    verdict = read({"dtype": "failed:in-another-way"})
+    assert statuses(verdict) == [FIXED, FIXED, UNKNOWN]
+    assert verdict.regressions == []
+    assert (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
 
 
 def test_a_regression_beside_a_defect_leaves_the_defect_present():

@@ -11,8 +11,8 @@ from grader.author.handout import join_cells, make_cells, mend_cells, notebook_t
 from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.course import EXERCISE_ID, Course, write_whole
-from grader.errors import UsageError
-from grader.exercise import Exercise, mend
+from grader.errors import SpecError, UsageError
+from grader.exercise import Exercise, load_exercise, mend
 from grader.exercise.blanks import BLANK
 from grader.submission import Unreadable, read_submission
 
@@ -61,7 +61,7 @@ def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
     written = {}
     text = reference.read_text(encoding="utf-8") if reference.exists() else starter
     if text == starter or _digest(text) == remembered.get(reference.name):
-        written[reference] = mend(starter, exercise.defects)
+        written[reference] = _mended(course, exercise, starter)
     if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
         written[readme] = write_readme(exercise)
     changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
@@ -70,6 +70,18 @@ def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
     if changed:
         _remember(course, exercise.id, {path.name: new for path, new in written.items()})
     return changed
+
+
+def _mended(course: Course, exercise: Exercise, starter: str) -> str:
+    """The starter without its defects, from which they can be put back."""
+    description = _description(course, exercise.id)
+    try:
+        reference = mend(starter, exercise.defects)
+    except SpecError as error:
+        place = description.relative_to(course.root)
+        raise SpecError([f"{place}: {problem} in the starter" for problem in error.problems]) from error
+    load_exercise(description, reference)
+    return reference
 
 
 def _require_free(course: Course, exercise_id: str) -> None:

@@ -18,7 +18,7 @@ class Role(Enum):
     HEAD_SIZE = r"head_?(dim|size)|dim_head|^d_?(k|v|q|h|head)$|^(key|value|query|qk)_(dim|size)$"
     HEADS = r"head|^n?_?h$"
     LENGTH = r"len|context|block|window|position|token|seq"
-    OTHER = r"config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode|type|name"
+    OTHER = r"config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode$|type|name"
     SIZE = r""
 
 

@@ -46,7 +46,9 @@ def make_case(exercise: Exercise, check: Check, sizes: dict[str, int]) -> Case:
     """The case for one set of sizes."""
     constructor = {**exercise.interface.constructor, **check.constructor}
     arguments = {
-        name: sizes.get(value, value) if isinstance(value, str) else value for name, value in constructor.items()
+        name: sizes.get(value, value) if isinstance(value, str) else value
+        for name, value in constructor.items()
+        if name not in check.defaults
     }
     specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
     inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}

@@ -3,7 +3,7 @@
 import typing
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from grader.exercise.values import Id, Index, Literal, Name, Shape, Size, Text
 
@@ -48,6 +48,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_f
     """Called in place of the module."""
     training: bool = False
     """Whether the module is left in training mode."""
+    defaults: tuple[Name, ...] = ()
+    """The constructor's arguments that are left out, so that their defaults count."""
+    for_: tuple[Id, ...] = field(default=(), name="for")
+    """The only defects that it may see when they stand alone; any unless given."""
     public: bool = False
     """Whether a student edition may run it, where it needs no reference."""
 

@@ -1,5 +1,5 @@
 """attention_scores is taken for what its name says and left out.
-expect: fixed=no-batch-axis broken
+expect: unknown=no-batch-axis broken
 """
 
 import torch

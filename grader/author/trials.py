@@ -1,0 +1,160 @@
+"""What a process of the pool does for a proof: try mutants on the checks, and judge what must be judged exactly."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from grader.author.proof import Fate, Step
+from grader.course import Course
+from grader.errors import BrokenExerciseError
+from grader.examiner.case import cases
+from grader.examiner.examine import Examiner, with_examiner
+from grader.examiner.key import find_key, variant_name, write_key
+from grader.examiner.reference import Reference
+from grader.examiner.standin import flatten
+from grader.examiner.workers import WorkerSource
+from grader.exercise import Exercise, load_exercise, put_back
+from grader.exercise.checks import MatchesReference
+from grader.outcome import Examination, Key, Status
+from grader.submission import submission_from_text
+from grader.verdict import DefectStatus, Result, Verdict, judge
+
+T = TypeVar("T")
+
+SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)
+DTYPES = ("float32", "float64")
+
+
+def try_mutants(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[Fate]:
+    """What becomes of each mutant; its checks stop at the first that sees it."""
+
+    def body(examiner: Examiner) -> list[Fate]:
+        seen = (examiner.examine(submission_from_text(text), SEEDS[0], stops_at_failure=True) for text in texts)
+        return [_fate(each) for each in seen]
+
+    return _examining(source, root, exercise_id, body)
+
+
+def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
+    """Scores, attribution and alternatives; writes the exercise's key where it is out of date."""
+
+    def body(examiner: Examiner) -> list[Step]:
+        try:
+            key = find_key(course, examiner)
+        except BrokenExerciseError as error:
+            return [Step("scores", problems=[f"{error}; mend the reference or the check"])]
+        write_key(course.key(exercise_id), key)
+        court = _Court(course, examiner, key)
+        return [court.try_scores(), court.try_subsets(), court.try_alternatives()]
+
+    course = Course(root)
+    return _examining(source, root, exercise_id, body)
+
+
+def _examining(source: WorkerSource, root: Path, exercise_id: str, body: Callable[[Examiner], T]) -> T:
+    course = Course(root)
+    return with_examiner(course, load_exercise(course.description(exercise_id)), source, body)
+
+
+def _fate(seen: Examination) -> Fate:
+    statuses = {outcome.status for outcome in seen.outcomes}
+    if seen.unloadable is not None or statuses & {Status.CRASHED, Status.TIMED_OUT, Status.NOT_RUN}:
+        return Fate.CRASH
+    return Fate.VALUE if Status.FAILED in statuses else Fate.SURVIVED
+
+
+class _Court:
+    """Judges texts of one exercise."""
+
+    def __init__(self, course: Course, examiner: Examiner, key: Key) -> None:
+        self._course = course
+        self._examiner = examiner
+        self._exercise: Exercise = examiner.exercise
+        self._key = key
+        self._reference = course.reference(self._exercise.id).read_text(encoding="utf-8")
+
+    def try_scores(self) -> Step:
+        """The starter scores nothing and the reference everything, whatever the seed and the dtype."""
+        starter = put_back(self._reference, self._exercise.defects)
+        most = self._exercise.max_score()
+        problems = list(self._undetermined())
+        for seed, dtype in product(SEEDS, DTYPES):
+            where = f"with seed {seed} in {dtype}"
+            verdict = self._judge(self._reference, seed, dtype)
+            if verdict.outcome is not Result.FIXED or verdict.score != most:
+                problems.append(f"{where} the reference scores {verdict.score:g} of {most:g}: {_failures(verdict)}")
+            verdict = self._judge(starter, seed, dtype)
+            if verdict.score:
+                fixed = _with_status(verdict, DefectStatus.FIXED)
+                problems.append(f"{where} the starter scores {verdict.score:g}; {', '.join(fixed)} went unseen")
+        return Step("scores", f"{len(SEEDS)} seeds x {len(DTYPES)} dtypes", problems)
+
+    def try_subsets(self) -> Step:
+        """Every subset of the defects is named exactly, and every defect seen by a check that is for it."""
+        problems = list(self._unseen_defects())
+        subsets = list(self._exercise.subsets())
+        for subset in subsets:
+            text = put_back(self._reference, [defect for defect in self._exercise.defects if defect.id in subset])
+            verdict = self._judge(text, SEEDS[0])
+            present = set(_with_status(verdict, DefectStatus.PRESENT))
+            others = set(_with_status(verdict, DefectStatus.UNKNOWN))
+            if present != subset or others or verdict.regressions:
+                named = ", ".join(sorted(subset)) or "no defect"
+                problems.append(
+                    f"the variant with {named} is taken for one with {', '.join(sorted(present)) or 'none'}"
+                    + (f", {', '.join(sorted(others))} unknown" if others else "")
+                    + (f", {', '.join(verdict.regressions)} broken" if verdict.regressions else "")
+                    + "; give the defects checks that see one and not the other"
+                )
+        return Step("attribution", f"{len(subsets)} subsets", problems)
+
+    def try_alternatives(self) -> Step:
+        """Right fixes, however they are written, get everything."""
+        paths = sorted(self._course.alternatives(self._exercise.id).glob("*.py"))
+        problems = []
+        for path in paths:
+            verdict = self._judge(path.read_text(encoding="utf-8"), SEEDS[0])
+            if verdict.outcome is not Result.FIXED:
+                shown = path.relative_to(self._course.root)
+                problems.append(f"{shown} is right but is refused: {_failures(verdict)}; that check asks for too much")
+        return Step("alternatives", f"{len(paths)} right fixes", problems)
+
+    def _undetermined(self) -> Iterator[str]:
+        """Where the reference, in eval mode, gives two answers to one input."""
+        reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface.class_name)
+        for case in cases(self._exercise, MatchesReference(id="determinism"), SEEDS[0]):
+            module = reference.build(case.arguments)
+            first, again = (flatten(module(**case.inputs)) for _ in range(2))
+            if not all(torch.equal(one, other) for one, other in zip(first, again, strict=True)):
+                yield f"the reference is not deterministic in eval mode with {case.sizes}; gate what is random by training"
+
+    def _unseen_defects(self) -> Iterator[str]:
+        checks = {check.id: check for check in self._exercise.checks}
+        for defect in self._exercise.defects:
+            seen_by = self._key.signs[variant_name(frozenset({defect.id}))]
+            if not seen_by:
+                yield f"no check sees {defect.id} alone; add one"
+            for name in seen_by:
+                declared = checks[name].for_ if name in checks else ()
+                if declared and defect.id not in declared:
+                    yield f"{name} is declared for {', '.join(declared)} only, and sees {defect.id}; narrow it, or say so"
+        for check in self._exercise.checks:
+            for name in check.for_:
+                if check.id not in self._key.signs.get(name, {}):
+                    yield f"{check.id} is declared for {name} and does not see it; mend one of them"
+
+    def _judge(self, text: str, seed: int, dtype: str = "float32") -> Verdict:
+        seen = self._examiner.examine(submission_from_text(text), seed, dtype=dtype)
+        return judge(self._exercise, self._key, seen, "attention.py", seed)
+
+
+def _with_status(verdict: Verdict, status: DefectStatus) -> list[str]:
+    return [defect.id for defect in verdict.defects if defect.status is status]
+
+
+def _failures(verdict: Verdict) -> str:
+    failed = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+    return "; ".join(failed) or verdict.reason or "no check fails"
