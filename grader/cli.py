@@ -1,8 +1,10 @@
 """The commands. The only module that prints, reads arguments or decides exit codes."""
 
+import contextlib
 import shutil
 import sys
 import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -12,6 +14,9 @@ from grader.errors import KitError, SpecError, UsageError
 
 UNEXPECTED = 3
 INTERRUPTED = 130
+PROOF_WIDTH = 132
+"""Columns that the table of a proof takes; a terminal with fewer wraps it."""
+
 INSTRUCTORS_COMMANDS = ("new", "prove", "release", "schema")
 
 
@@ -136,6 +141,23 @@ def new(exercise_id: str, source: Path) -> None:
 
 
 @command_line.command()
+@click.argument("exercise_ids", metavar="[EXERCISE]...", nargs=-1, shell_complete=_complete_exercise)
+@click.pass_context
+def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
+    """Prove exercises sound: sources agree, every subset of defects is named, no mutant survives the checks."""
+    from grader.author.proof_table import render_proofs
+    from grader.author.prove import prove as prove_all
+
+    course = find_course(Path.cwd())
+    for exercise_id in exercise_ids:
+        course.require(exercise_id)
+    with _progress_bar("proving") as advance:
+        proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance)
+    _print_report(render_proofs(proofs, width=max(_width(), PROOF_WIDTH), color=_has_color()))
+    ctx.exit(0 if all(proof.holds() for proof in proofs) else 1)
+
+
+@command_line.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--with-hints", is_flag=True, help="Let students ask for hints.")
 def release(folder: Path, with_hints: bool) -> None:
@@ -162,6 +184,18 @@ def reset(exercise_id: str) -> None:
 
     for line in start_again(find_course(Path.cwd()), exercise_id):
         click.echo(line)
+
+
+@command_line.command()
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Show which protections hold on this machine, each proven by an attempt, and what to do about the rest."""
+    from grader.doctor import examine_machine
+    from grader.report.machine_state import render_state
+
+    found = examine_machine(find_course(Path.cwd()))
+    _print_report(render_state(found, width=_width(), color=_has_color()))
+    ctx.exit(0 if all(each.is_well for each in found) else 1)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -196,6 +230,18 @@ def _keep_traceback() -> str:
     except (OSError, KitError):
         traceback.print_exc()
         return "the lines above"
+
+
+@contextlib.contextmanager
+def _progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Draws a bar on a terminal's stderr, and nothing elsewhere; call it with what is done and what there is to do."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(what)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _print_report(text: str) -> None:

@@ -19,6 +19,7 @@ ORDER = [
     "attribution",
     "verdict",
     "grading",
+    "doctor",
     "progress",
     "report",
     "workbench",

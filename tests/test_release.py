@@ -20,6 +20,7 @@ from grader.errors import SpecError, UsageError
 from grader.exercise import checks as c
 from grader.exercise import load_exercise
 from grader.grading import grade
+from grader.report.machine import render_json
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 SHORTEST_TELLING_LINE = 16
@@ -202,17 +203,20 @@ def test_the_right_fix_passes_every_public_check_and_is_still_not_called_fixed(c
         module.write_bytes(course.reference(exercise_id).read_bytes())
         told = load_exercise(module.parent / "exercise.yaml")
         passes = f"only public checks ran: all {len(told.checks)} public checks pass; {told.hidden_checks} hidden ones"
-        verdict = json.loads(run_in(edition, exercise_id, "--json").stdout)
+        verdict = json.loads(render_json(grade(Course(edition), exercise_id, module)))
         assert verdict["outcome"] == "not_fixed"
         assert verdict["reason"] == f"{passes} follow when you hand it in"
         assert (verdict["score"], verdict["max_score"], verdict["defects"], verdict["regressions"]) == (0, 10, [], [])
         assert {check["status"] for check in verdict["checks"]} == {"passed"}
         assert all(verdict["isolation"].values())
-    done = run_in(edition, "exercise_07")
+        assert grade(Course(edition), exercise_id, module).exit_code() == 1
+    done = run_in(edition, "exercise_03", "--json")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[0].startswith("Only public checks ran: all 3 public checks pass; ")
+    assert json.loads(done.stdout)["reason"].startswith("only public checks ran: all 3 public checks pass; ")
+    told = run_in(edition, "exercise_03").stdout
+    assert told.splitlines()[0].startswith("Only public checks ran: all 3 public checks pass; ")
     overview = run_in(edition).stdout
-    assert "7 of 7 pass their public checks" in overview
+    assert "1 of 7 pass their public checks" in overview
     assert "fixed" not in overview
 
 

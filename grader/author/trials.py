@@ -20,7 +20,8 @@ from grader.exercise import Exercise, load_exercise, put_back
 from grader.exercise.checks import MatchesReference
 from grader.outcome import Examination, Key, Status
 from grader.submission import submission_from_text
-from grader.verdict import DefectStatus, Result, Verdict, judge
+from grader.attribution import DefectStatus
+from grader.verdict import Result, Verdict, judge
 
 T = TypeVar("T")
 

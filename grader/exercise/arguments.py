@@ -38,6 +38,22 @@ def argument_problems(exercise: Exercise, check: Check, sizes: set[str], path: P
     if isinstance(check, c.MaskedRowsStayFinite):
         yield from _mask_problems(check.mask, MaskKind.DEAD_ROW, inputs, path)
     yield from _output_problems(exercise, check, path)
+    for index, name in enumerate(check.defaults):
+        if name not in interface.constructor:
+            yield _unknown_name(
+                "an argument of the interface's constructor", name, interface.constructor, (*path, "defaults", index)
+            )
+    ids = [defect.id for defect in exercise.defects]
+    for index, name in enumerate(check.for_ if ids else ()):
+        if name not in ids:
+            yield _unknown_name("a defect", name, ids, (*path, "for", index))
+
+
+def _unknown_name(what: str, name: str, known: Iterable[str], path: Path) -> Problem:
+    near = nearest(name, known)
+    return Problem(
+        path, f"{what}: {listed(known, 'or')}", quoted(name), f"write {near}" if near else "write one of them"
+    )
 
 
 def _unknown(name: str, known: Iterable[str], path: Path, key: str) -> Iterator[Problem]:
@@ -89,8 +105,8 @@ def _output_problems(exercise: Exercise, check: Check, path: Path) -> Iterator[P
         return
     output: int = check.output  # type: ignore[attr-defined]  # the four above have one
     if output >= len(outputs):
-        remedy = f"write output: {len(outputs) - 1}"
-        yield Problem((*path, "output"), f"an output from 0 to {len(outputs) - 1}", str(output), remedy)
+        what = f"an output from 0 to {len(outputs) - 1}" if len(outputs) > 1 else "0, the only output"
+        yield Problem((*path, "output"), what, str(output), f"write output: {len(outputs) - 1}")
     elif isinstance(check, c.RowsSumToOne) and not -len(outputs[output]) <= check.axis < len(outputs[output]):
         rank = len(outputs[output])
         yield Problem(

@@ -2,10 +2,11 @@
 
 import typing
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from grader.exercise.values import Id, Index, Literal, Name, Shape, Size, Text
+from grader.exercise.values import Arguments, Id, Index, Ladder, Literal, Name, Shape, Sizes, Text
 
 
 class MaskKind(StrEnum):
@@ -15,9 +16,6 @@ class MaskKind(StrEnum):
     RANDOM = "random"
     PADDING = "padding"
     DEAD_ROW = "dead_row"
-
-
-Ladder = list[dict[Name, Size]]
 
 
 class MaskInput(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,14 +31,17 @@ class MaskInput(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether it is made of ones and zeros rather than of truth values."""
 
 
+Inputs = Annotated[dict[Name, Shape | MaskInput | Literal], Meta(max_length=32)]
+
+
 class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="property"):
     """What every property takes."""
 
     id: Id = ""
     """Names the check in verdicts; the property's name unless given."""
-    constructor: dict[Name, Literal] = {}
+    constructor: Arguments = {}
     """Added to the interface's, or in place of them."""
-    inputs: dict[Name, Shape | MaskInput | Literal] = {}
+    inputs: Inputs = {}
     """Added to the interface's, or in place of them; for a `method`, all there are."""
     ladder: Ladder = []
     """Walked in place of the exercise's."""
@@ -189,7 +190,7 @@ class AttributeMatchesReference(Check, frozen=True, tag="attribute_matches_refer
 class WeightsTransfer(Check, frozen=True, tag="weights_transfer"):
     """The state dict of one module loads into one of other sizes, which then computes what the reference does."""
 
-    to: dict[Name, Size]
+    to: Sizes
     """The sizes that are others in the module that receives the weights."""
 
 

@@ -16,12 +16,15 @@ from grader.exercise.syntax import explain_syntax_error
 
 A_MAPPING = "a mapping of keys such as format_version and title"
 MAX_BYTES = 1_000_000
-MAX_VALUES = 20_000
+MAX_VALUES = 5_000
 MAX_DEPTH = 20
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 BARE_EXPONENT = re.compile(r"[-+]?\d[\d_]*(\.\d*)?[eE][-+]?\d+")
 """Looks like a number; YAML 1.1, and so PyYAML, reads it as text unless it has both a dot and a signed exponent."""
+
+KEYS = {yaml.SequenceStartEvent: "a list", yaml.MappingStartEvent: "a mapping"}
+"""What may stand where a key belongs."""
 
 RESOLVER = yaml.resolver.Resolver()
 SCALARS = yaml.constructor.SafeConstructor()
@@ -107,7 +110,7 @@ def _decode(content: bytes) -> str:
     if control:
         found = f"the control character U+{ord(control.group()):04X}"
         place = _place_after(text[: control.start()])
-        raise RefusedError(_at(*place, "text in UTF-8", found, "take it out"))
+        raise RefusedError(_at(*place, "printable text", found, "take it out"))
     return text
 
 
@@ -187,7 +190,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent) and not (event.implicit[0] and event.value == "<<"):
             return str(self._node(event, path, depth).raw)
         is_merge = isinstance(event, yaml.ScalarEvent)
-        found = "the merge key <<" if is_merge else "an alias" if isinstance(event, yaml.AliasEvent) else "a collection"
+        found = "the merge key <<" if is_merge else KEYS.get(type(event), "an alias")
         remedy = "write the keys out" if is_merge else "put a word before the colon, and quote a text that has brackets"
         self._note(event, path, "a plain word as a key", found, remedy)
         self._node(event, path, depth + 1)

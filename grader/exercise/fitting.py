@@ -16,6 +16,7 @@ from grader.exercise.records import Exercise
 from grader.exercise.wording import choices, example, expected_words, found_words, name_of_tag, remedy_words
 
 BROKEN = object()
+EDITION_KEYS = ("hidden_checks", "total_points", "hints")
 SCALARS = ((mi.BoolType, bool), (mi.IntType, int), (mi.FloatType, int | float), (mi.StrType, str))
 
 
@@ -54,6 +55,9 @@ class Fitter:
         return node.value if fits else self._misfit(kind, node, path)
 
     def _collection(self, kind: mi.Type, node: Node, path: Path) -> Any:
+        most = getattr(kind, "max_length", None)
+        if most is not None and len(node.value) > most:
+            return self._broken(path, f"at most {most}", str(len(node.value)), "keep what tells most")
         match kind:
             case mi.ListType() | mi.VarTupleType() if isinstance(node.value, list):
                 return [self._whole(kind.item_type, item, (*path, at)) for at, item in enumerate(node.value)]
@@ -89,19 +93,21 @@ class Fitter:
 
     def _unknown_key(self, kind: mi.StructType, key: str, known: list[str], missing: list[str], path: Path) -> None:
         near = nearest(key, missing) or nearest(key, known)
-        remedy = f"write {near}" if near else "take it out"
         if near in missing:
             missing.remove(near)
             self.misnamed.add((*path, near))
+        of = f" of {name_of_tag(kind)}" if kind.tag_field else ""
         if key == "id" and not path:
-            remedy = "take it out: the folder's name is the id"
-        elif kind.tag_field and not near:
+            expected, remedy = "the folder's name to be the id", "take it out"
+        elif near:
+            expected, remedy = f"a known key{of}", f"write {near}"
+        else:
             owners = [
                 name_of_tag(each) for each in _properties() if key in {field.encode_name for field in each.fields}
             ]
-            remedy = f"take it out: it is an argument of {listed(owners)}" if owners else remedy
-        of = f" of {name_of_tag(kind)}" if kind.tag_field else ""
-        self._note((*path, key), f"one of the keys{of}: {', '.join(known)}", quoted(key), remedy, at_key=True)
+            expected = f"one of the keys{of}: {', '.join(name for name in known if name not in EDITION_KEYS or path)}"
+            remedy = f"take it out: it is an argument of {listed(owners)}" if of and owners else "take it out"
+        self._note((*path, key), expected, quoted(key), remedy, at_key=True)
 
     def _union(self, kind: mi.UnionType, node: Node, path: Path) -> Any:
         structs = [member for member in kind.types if isinstance(member, mi.StructType)]
@@ -150,7 +156,9 @@ class Fitter:
 
     def _misfit(self, kind: mi.Type, node: Node, path: Path) -> Any:
         name = next((part for part in path[-1:] if isinstance(part, str)), "")
-        return self._broken(path, expected_words(kind, name), found_words(node), remedy_words(kind, node, name))
+        is_number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        expected = expected_words(kind, name, with_bounds=is_number)
+        return self._broken(path, expected, found_words(node), remedy_words(kind, node, name))
 
     def _broken(self, path: Path, expected: str, found: str, remedy: str) -> Any:
         self._note(path, expected, found, remedy)

@@ -5,12 +5,20 @@ from collections.abc import Iterator
 
 from grader.errors import SpecError
 from grader.exercise.fragments import find_fragment, put_back
-from grader.exercise.problem import Path, Problem, quoted
+from grader.exercise.problem import Path, Problem, listed, quoted
 from grader.exercise.records import Defect, Exercise
+
+MOST_LINES = 5
+"""As many places of a fragment are named."""
+
+LIKENESS = 0.4
+"""How much of two lines must agree for one to be shown beside the other."""
 
 
 def mismatches(exercise: Exercise, reference: str) -> Iterator[Problem]:
     """Fragments that cannot be found once in the reference, or in a variant of it, or in the starter."""
+    if any(len(parts) > 1 for parts in map(_counts, exercise.defects)):
+        return
     sound = True
     for index, defect in enumerate(exercise.defects):
         for problem in _lost_fragments(defect, reference, "fix", ("defects", index)):
@@ -32,6 +40,11 @@ def mismatches(exercise: Exercise, reference: str) -> Iterator[Problem]:
         yield from _lost_fragments(defect, starter, "was", ("defects", index), "the starter")
 
 
+def _counts(defect: Defect) -> set[int]:
+    """How many fragments there are in was and in fix."""
+    return {1 if isinstance(part, str) else len(part) for part in (defect.was, defect.fix)}
+
+
 def _lost_fragments(
     defect: Defect, text: str, part: str, path: Path, where: str = "the reference"
 ) -> Iterator[Problem]:
@@ -44,7 +57,9 @@ def _lost_fragments(
                 at, f"a fragment that stands once in {where}", "one that stands nowhere", _nearest_line(text, fragment)
             )
         elif len(lines) > 1:
-            found = f"one that stands {len(lines)} times, in lines {', '.join(map(str, lines))}"
+            some = sorted(set(lines))[:MOST_LINES]
+            places = f"in line{'s' if len(some) > 1 else ''} {listed(map(str, some))}"
+            found = f"one that stands {len(lines)} times, {places}"
             yield Problem(
                 at, f"a fragment that stands once in {where}", found, "take in more of the line, or a line beside it"
             )
@@ -59,7 +74,7 @@ def _nearest_line(text: str, fragment: str) -> str:
     if not lost:
         number = next(number for number, line in enumerate(stripped, 1) if wanted[0] in line)
         return f"its lines do not follow each other so; compare line {number} on, blank lines and indentation too"
-    near = difflib.get_close_matches(lost[0], stripped, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(lost[0], stripped, n=1, cutoff=LIKENESS)
     if not near:
         return f"no line is like {quoted(lost[0])}"
     of = f"for {quoted(lost[0])} " if len(wanted) > 1 else ""

@@ -8,7 +8,10 @@ from msgspec import Struct
 Path = tuple[str | int, ...]
 """Keys and indices from the top of the description down."""
 
-LONGEST_QUOTE = 48
+LONGEST_QUOTE = 72
+LONGEST_NAME = 64
+LIKENESS = 0.7
+"""How much of two words must agree for one to be taken for the other, from 0 to 1."""
 
 
 class Problem(Struct, frozen=True):
@@ -38,7 +41,9 @@ def path_text(path: Path) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that is most like this one; empty where none is like it."""
-    close = difflib.get_close_matches(word, list(known), n=1)
+    if len(word) > LONGEST_NAME:
+        return ""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=LIKENESS)
     return close[0] if close else ""
 
 

@@ -18,6 +18,8 @@ from grader.exercise.soundness import unsound_parts
 LOOK_CLOSER = re.compile(rf"{BLANK}|\d[eE][-+]?\d".encode())
 """What fits a record and may still be wrong: a blank, or a number that YAML takes for text."""
 
+MOST_PROBLEMS = 100
+
 SHAPERS = ("constructor", "inputs", "ladder", "method", "outputs", "property")
 """Keys of a check or of the interface that decide what the check's other arguments may be."""
 
@@ -38,12 +40,15 @@ def load_exercise(path: Path, reference: str | None = None) -> Exercise:
     except RefusedError as error:
         raise SpecError([_sentence(error.problem, shown)]) from error
     exercise, misfits, broken = _convert(root, path.parent.name, closely=LOOK_CLOSER.search(content) is not None)
-    said = {each.path for each in written}
+    said = {each.path for each in written if each.path}
+    broken |= said
     problems = [*written, *(each for each in misfits if each.path not in said)]
     meaning = [*unsound_parts(exercise), *(mismatches(exercise, reference) if reference is not None else ())]
     problems += [each for each in meaning if not _rests_on(each.path, broken)]
     if problems:
-        raise SpecError(_sentences(problems, root, shown))
+        told = _sentences(problems, root, shown)
+        more = [f"{shown}: and {len(told) - MOST_PROBLEMS} more problems"] * (len(told) > MOST_PROBLEMS)
+        raise SpecError(told[:MOST_PROBLEMS] + more)
     return exercise
 
 

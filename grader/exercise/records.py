@@ -7,8 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from grader.exercise.checks import Ladder, MaskInput, Property
-from grader.exercise.values import Duration, Id, Index, Link, Literal, Name, Points, Shape, Size, Text
+from grader.exercise.checks import Inputs, Property
+from grader.exercise.values import Arguments, Duration, Id, Index, Ladder, Link, Name, Points, Shape, Size, Text
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -27,9 +27,9 @@ class Interface(Record, frozen=True):
 
     class_name: Name = field(name="class")
     """The class's name."""
-    constructor: dict[Name, Literal]
+    constructor: Arguments
     """What the class is built with, by keyword; the name of a size stands for that size."""
-    inputs: dict[Name, Shape | MaskInput | Literal]
+    inputs: Inputs
     """What is passed to forward, by keyword: a shape means a Gaussian tensor, a mask is made, the rest is as is."""
     outputs: list[Shape]
     """The shapes of the tensors that forward returns, in order."""
@@ -123,7 +123,7 @@ class Exercise(Record, frozen=True):
     """What a fix must keep."""
     ladder: Ladder
     """The sizes that every check walks through, smallest rung first; all sizes of a rung but ones are distinct."""
-    defects: list[Defect]
+    defects: Annotated[list[Defect], Meta(max_length=8)]
     """The faults of the starter."""
     nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
     """The points for a fix that breaks nothing else."""

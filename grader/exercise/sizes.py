@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from grader.exercise.checks import Check, Ladder, MaskInput, ReturnsShapes
+from grader.exercise.checks import Check, MaskInput, ReturnsShapes
 from grader.exercise.problem import Path, Problem, listed, nearest, quoted
 from grader.exercise.records import Exercise
+from grader.exercise.values import Ladder
 
 
 def size_names(ladder: Ladder) -> set[str]:
@@ -31,13 +32,14 @@ def ladder_problems(ladder: Ladder, path: Path) -> Iterator[Problem]:
 
 def _equal_sizes(rung: dict[str, int], path: Path) -> Iterator[Problem]:
     """Sizes that are the same and not one: a swapped axis would hide there."""
+    alike: dict[int, list[str]] = {}
     for name, size in rung.items():
-        twins = [other for other in rung if rung[other] == size]
-        if size != 1 and len(twins) > 1 and name == twins[-1]:
-            found = f"{listed(twins)} all {size}" if len(twins) > 2 else f"{listed(twins)} both {size}"  # noqa: PLR2004 - both
-            yield Problem(
-                (*path, name), "sizes that differ, so that a swapped axis shows", found, "write another number"
-            )
+        alike.setdefault(size, []).append(name)
+    for size, names in alike.items():
+        if size != 1 and len(names) > 1:
+            found = f"{listed(names)} of {size} each"
+            remedy = f"write another number for {names[-1]}"
+            yield Problem((*path, names[-1]), "sizes that differ, so that a swapped axis shows", found, remedy)
 
 
 def unknown_sizes(names: Iterable[Any], sizes: set[str], path: Path, *, is_item: bool = True) -> Iterator[Problem]:

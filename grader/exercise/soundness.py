@@ -35,8 +35,8 @@ def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
             yield Problem(("defects",), "at least one defect", "none", "write - id: swapped-axes and the rest of it")
         for name in ("hidden_checks", "hints"):
             if getattr(exercise, name):
-                where = "take it out: only a student edition has it"
-                yield Problem((name,), "no such key", "it", where, at_key=True)
+                found = "one of a student edition"
+                yield Problem((name,), "a key that an author writes", found, "take it out", at_key=True)
     elif exercise.defects:
         found = f"{len(exercise.defects)} beside total_points"
         yield Problem(("defects",), "no defects in a student edition", found, "take total_points out")

@@ -5,7 +5,12 @@ import yaml
 from grader.exercise.problem import Problem, quoted
 
 COMPLAINTS = (
-    ("mapping values are not allowed", "text or one key", "a second colon", "put the text in quotes"),
+    (
+        "mapping values are not allowed",
+        "one key in a line",
+        "another colon",
+        "put a text that holds a colon in quotes, or line the key up with those above",
+    ),
     ("did not find expected ',' or ']'", "a comma or ]", "something else", "close the list that begins at {context}"),
     (
         "did not find expected ',' or '}'",

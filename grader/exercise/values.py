@@ -30,4 +30,7 @@ Points = Annotated[float, Meta(gt=0, le=1000)]
 Duration = Annotated[float, Meta(gt=0, le=LONGEST)]
 
 Literal = bool | int | float | str | None
-Shape = list[Name | Size]
+Shape = Annotated[list[Name | Size], Meta(max_length=8)]
+Arguments = Annotated[dict[Name, Literal], Meta(max_length=32)]
+Sizes = Annotated[dict[Name, Size], Meta(max_length=16)]
+Ladder = Annotated[list[Sizes], Meta(max_length=32)]

@@ -62,7 +62,7 @@ def name_of_tag(kind: mi.StructType) -> str:
     return str(kind.tag)
 
 
-def expected_words(kind: mi.Type, name: str = "") -> str:
+def expected_words(kind: mi.Type, name: str = "", *, with_bounds: bool = False) -> str:
     """What a value of this type is."""
     match kind:
         case mi.TupleType() | mi.ListType() | mi.VarTupleType():
@@ -72,9 +72,9 @@ def expected_words(kind: mi.Type, name: str = "") -> str:
         case mi.BoolType():
             return "true or false"
         case mi.IntType():
-            return "a whole number" + _bounds(kind)
+            return "a whole number" + (_bounds(kind) if with_bounds else "")
         case mi.FloatType():
-            return "a number" + _bounds(kind)
+            return "a number" + (_bounds(kind) if with_bounds else "")
         case mi.NoneType():
             return "null"
         case mi.EnumType() | mi.LiteralType():
@@ -114,7 +114,7 @@ def found_words(node: Node) -> str:
     """What stands there."""
     value = node.value
     if node.is_bare_exponent():
-        return f"{value}, which YAML takes for text, since it has no dot and no sign before the exponent both"
+        return f"the text {value} (YAML reads a number only where it has a dot and a signed exponent)"
     if isinstance(value, str):
         return quoted(value) if value.strip() else "an empty text"
     if value is None:
