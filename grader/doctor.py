@@ -1,4 +1,4 @@
-"""What this machine offers: each protection proven by an attempt in a real worker, and whether the commands will work."""
+"""What this machine offers: each protection proven by an attempt, and whether the commands will work."""
 
 import os
 import platform
