@@ -101,7 +101,14 @@ def _checks(proposal: Proposal) -> str:
         checks.append({"property": "samples_do_not_mix", **apart, "public": True})
     if proposal.dropout:
         checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
+        if proposal.dropout not in proposal.constructor:
+            checks[-1]["constructor"] = {proposal.dropout: 0.0}
         checks[-1]["ladder"] = proposal.ladder[-1:]
+    if proposal.refused:
+        refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
+        checks.append(
+            {**refuses, "errors": ["AssertionError", "ValueError"], "ladder": proposal.refused, "public": True}
+        )
     checks += [{"property": "keeps_dtype"}, {"property": "leaves_inputs_alone", "public": True}]
     return "\n".join([*map(_check, checks), *_suggestions(proposal)])
 

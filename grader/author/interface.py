@@ -23,7 +23,8 @@ class Parameter(Struct, frozen=True):
 class Interface(Struct, frozen=True):
     """What a class shows. `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
 
-    `others` are the file's other modules with a forward.
+    `others` are the file's other modules with a forward; `refuses_remainders` tells that the constructor looks at the
+    remainder of a division and may refuse it.
     """
 
     class_name: str
@@ -32,6 +33,7 @@ class Interface(Struct, frozen=True):
     axes: dict[str, list[str]]
     outputs: int
     others: list[str]
+    refuses_remainders: bool = False
 
 
 def find_interface(source: str, name: str) -> Interface:
@@ -48,14 +50,15 @@ def find_interface(source: str, name: str) -> Interface:
         found = ", ".join(each.name for each in classes) or "none"
         raise UsageError(f"{name}: no class derived from nn.Module has a forward; the classes found: {found}")
     *others, entry = entries
-    forward = modules[entry]["forward"]
+    forward, constructor = modules[entry]["forward"], modules[entry].get("__init__")
     return Interface(
         entry,
-        _parameters(modules[entry]["__init__"]) if "__init__" in modules[entry] else [],
+        _parameters(constructor) if constructor else [],
         _parameters(forward),
         dict(_unpacked_shapes(forward)),
         _count_outputs(forward),
         others,
+        _refuses_remainders(constructor) if constructor else False,
     )
 
 
@@ -108,6 +111,12 @@ def _unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
         is_shape = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
         if is_shape and isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
             yield value.value.id, names
+
+
+def _refuses_remainders(method: Function) -> bool:
+    nodes = list(_own_nodes(method))
+    refuses = any(isinstance(node, ast.Assert | ast.Raise) for node in nodes)
+    return refuses and any(isinstance(node, ast.Mod) for node in nodes)
 
 
 def _count_outputs(method: Function) -> int:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from grader.author.interface import Constant, Interface, Parameter
 
 Shape = list[str | int]
+Ladder = list[dict[str, int]]
 
 
 class Role(Enum):
@@ -37,7 +38,8 @@ SOME_WIDTH = 16
 class Proposal(Struct, frozen=True):
     """What a new description says; a value of the constructor that only its author knows is left blank.
 
-    `left_out` are the keywords of forward that get nothing; `mask` is the shape of one, if it is one.
+    `left_out` are the keywords of forward that get nothing; `mask` is the shape of one, if it is one. `refused` are
+    sizes that the constructor seems to refuse; `dropout` is the keyword for its probability.
     """
 
     constructor: dict[str, Constant]
@@ -46,7 +48,8 @@ class Proposal(Struct, frozen=True):
     left_out: list[str]
     mask: Shape
     outputs: list[Shape]
-    ladder: list[dict[str, int]]
+    ladder: Ladder
+    refused: Ladder
     dropout: str
 
 
@@ -58,6 +61,7 @@ def propose(interface: Interface) -> Proposal:
     tensors = [parameter.name for parameter in interface.forward if parameter.is_required]
     inputs = _inputs([name for name in tensors if "mask" not in name.lower()], interface, sizes)
     weights = _weights(list(inputs), sizes)
+    ladder = _ladder(sizes, is_cross="keys" in weights)
     mask: Shape = [1 if size in sizes else size for size in weights]
     outputs = [_output(next(iter(inputs.values()), weights), sizes), *([weights] * (interface.outputs - 1))]
     return Proposal(
@@ -67,8 +71,9 @@ def propose(interface: Interface) -> Proposal:
         [parameter.name for parameter in interface.forward if not parameter.is_required],
         mask,
         outputs,
-        _ladder(sizes, is_cross="keys" in weights),
-        next((name for name, role in roles.items() if role is Role.DROPOUT and name in constructor), ""),
+        ladder,
+        _refused(ladder[0], sizes) if interface.refuses_remainders else [],
+        next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
     )
 
 
@@ -89,7 +94,7 @@ def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[d
         is_size = role not in (Role.DROPOUT, Role.FLAG, Role.OTHER)
         if is_size and (parameter.is_required or isinstance(parameter.default, int)):
             values[name] = name
-        elif role is Role.DROPOUT:
+        elif parameter.is_required and role is Role.DROPOUT:
             values[name] = 0.0
         elif parameter.is_required and role is Role.FLAG:
             values[name] = True
@@ -151,12 +156,12 @@ def _weights(inputs: list[str], sizes: dict[str, Role]) -> Shape:
     return ["batch", *filter(None, [_heads(sizes)]), *lengths]
 
 
-def _ladder(sizes: dict[str, Role], *, is_cross: bool) -> list[dict[str, int]]:
+def _ladder(sizes: dict[str, Role], *, is_cross: bool) -> Ladder:
     """Rungs from ones up, no two sizes of a rung alike once they are more than one."""
     lengths = {"queries": (1, 1, 3, 3, 3), "keys": (1, 5, 5, 5, 5)} if is_cross else {"tokens": (1, 5, 5, 5, 5)}
     batches = (1, 1, 1, 2, 2) if is_cross else (1, 1, 3, 3, 3)
     heads = (1, 1, 1, 1, 4) if is_cross else (1, 1, 1, 2, 4)
-    rungs: list[dict[str, int]] = []
+    rungs: Ladder = []
     for number in range(len(batches)):
         rung = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
         table = LAST_SIZES if number == len(batches) - 1 else FIRST_SIZES
@@ -165,4 +170,15 @@ def _ladder(sizes: dict[str, Role], *, is_cross: bool) -> list[dict[str, int]]:
         rung |= {name: heads[number] for name in sizes if sizes[name] is Role.HEADS}
         if rung not in rungs:
             rungs.append(rung)
+    return rungs
+
+
+def _refused(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
+    """Sizes that the heads cannot share: some with something left over, some smaller than the number of heads."""
+    if not _heads(sizes):
+        return []
+    rungs = []
+    for width, heads in ((10, 3), (5, 7)):
+        changed = {name: width for name, role in sizes.items() if role is Role.SIZE} | {_heads(sizes): heads}
+        rungs.append({**smallest, **changed})
     return rungs

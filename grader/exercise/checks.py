@@ -159,12 +159,23 @@ class KeepsDtype(Check, frozen=True, tag="keeps_dtype"):
     """A module in float64 computes in float64."""
 
 
+class KeepsParameters(Check, frozen=True, tag="keeps_parameters"):
+    """The parameters have the reference's names and shapes, no fewer and no more."""
+
+
+class MovesBetweenDevices(Check, frozen=True, tag="moves_between_devices"):
+    """Moved to another device, the module works there: nothing that it computes with stays behind."""
+
+
 class LeavesInputsAlone(Check, frozen=True, tag="leaves_inputs_alone"):
     """The tensors handed in are the same after the call."""
 
 
 class PrintsNothing(Check, frozen=True, tag="prints_nothing"):
     """A call writes nothing to stdout."""
+
+    building: bool = False
+    """Whether building the module must be silent too."""
 
 
 class Prints(Check, frozen=True, tag="prints"):
@@ -207,6 +218,8 @@ Property = (
     | DropoutActsOnWeights
     | Raises
     | KeepsDtype
+    | KeepsParameters
+    | MovesBetweenDevices
     | LeavesInputsAlone
     | PrintsNothing
     | Prints

@@ -24,7 +24,7 @@ SHAPERS = ("constructor", "inputs", "ladder", "method", "outputs", "property")
 """Keys of a check or of the interface that decide what the check's other arguments may be."""
 
 
-def load_exercise(path: Path, reference: str | None = None) -> Exercise:
+def read_exercise(path: Path, reference: str | None = None) -> Exercise:
     """The exercise described by the file, its fragments matched against the reference's text where that is given.
 
     Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.

@@ -1,0 +1,61 @@
+"""Properties of dropout: when it acts, and on what."""
+
+import torch
+
+from grader.examiner.bench import Bench, nth_output, try_rung
+from grader.examiner.case import Case
+from grader.examiner.compare import FLOAT32, compare, require_shape
+from grader.examiner.finding import Failure
+from grader.examiner.standin import StandIn, flatten
+from grader.exercise import checks as c
+
+SOME_DRAWS = 10
+PATIENCE = 400
+MOST_DRAWS = 40
+"""A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
+
+
+@try_rung.register
+def _(check: c.DropoutOnlyInTraining, bench: Bench, case: Case) -> None:
+    module = bench.ours(check, case.built_with(check.probability, 0.5))
+    first, again = (flatten(module(**case.inputs)) for _ in range(2))
+    if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
+        raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
+    module.training = True
+    draw = flatten(module(**case.inputs))[0]
+    if all(torch.equal(nth_output(module(**case.inputs), 0), draw) for _ in range(MOST_DRAWS)):
+        raise Failure(
+            "no-dropout",
+            f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, saw one output",
+        )
+    ours, theirs = bench.pair(check, case.built_with(check.probability, 1.0))
+    ours.training = theirs.training = True
+    what = "in training mode with dropout 1, output"
+    compare(nth_output(ours(**case.inputs), 0), flatten(theirs(**case.inputs))[0], what)
+
+
+@try_rung.register
+def _(check: c.DropoutActsOnWeights, bench: Bench, case: Case) -> None:
+    is_default = check.probability in check.defaults
+    ours, theirs = bench.pair(check, case if is_default else case.built_with(check.probability, 0.5))
+    ours.training = theirs.training = True
+    possible = _two_draws(theirs, case)
+    for _ in range(SOME_DRAWS):
+        draw = nth_output(ours(**case.inputs), 0)
+        require_shape(draw, list(possible[0].shape), "output")
+        if not any(torch.allclose(draw, one, FLOAT32.relative, FLOAT32.absolute) for one in possible):
+            raise Failure(
+                "dropout-elsewhere",
+                f"in training mode with dropout {'as it is by default' if is_default else 0.5} and a single key: expected "
+                "that key's value scaled up or none of it, saw an output that comes of neither",
+            )
+
+
+def _two_draws(module: StandIn, case: Case) -> list[torch.Tensor]:
+    """What a single weight can come out as: kept and dropped."""
+    draws: list[torch.Tensor] = [flatten(module(**case.inputs))[0]]
+    for _ in range(PATIENCE):
+        draw = flatten(module(**case.inputs))[0]
+        if not torch.equal(draw, draws[0]):
+            return [*draws, draw]
+    return draws
