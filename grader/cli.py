@@ -158,6 +158,14 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
 
 
 @command_line.command()
+def schema() -> None:
+    """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
+    from grader.exercise.schema import render_schema
+
+    click.echo(render_schema(), nl=False)
+
+
+@command_line.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--with-hints", is_flag=True, help="Let students ask for hints.")
 def release(folder: Path, with_hints: bool) -> None:

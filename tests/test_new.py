@@ -121,6 +121,8 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
     verdict = json.loads(reference.stdout)
     assert (reference.returncode, verdict["outcome"], verdict["score"]) == (0, "fixed", 10)
 
+    proof = run_cli("prove", EXERCISE, cwd=own_course.root)
+    assert proof.returncode == 0, proof.stdout
     readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
     assert readme.startswith("# Everybody looks at once\n")
     assert "Ada's layer trains." in readme

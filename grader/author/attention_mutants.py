@@ -36,7 +36,7 @@ def scale_changed(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
 
 
 def root_of_another_size(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
-    """`sqrt(head_dim)` -> `sqrt(embed_dim)`, and the other sizes in reach; other axes of the tensor whose size it is."""
+    """`sqrt(head_dim)` -> `sqrt(embed_dim)`, and the other sizes in reach; other axes of the same tensor."""
     root = rooted(node)
     if root is None:
         return
@@ -115,14 +115,15 @@ def view_for_transpose(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
 def reshape_by_view(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
     """`x.reshape(...)` -> `x.view(...)`."""
     if is_method(node, "reshape"):
-        yield becomes(node, f"{scene.code(receiver(node))}.view{scene.code(node)[len(scene.code(receiver(node))) + 8 :]}")
+        assert isinstance(node, cst.Call)
+        yield becomes(node.func, f"{scene.code(receiver(node))}.view")
 
 
 def arguments_swapped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
     """`attention(q, k, v)` -> `attention(k, q, v)`, and every other pair: inputs, factors, sizes."""
     if not isinstance(node, cst.Call) or tail(node.func) in SYMMETRIC:
         return
-    plain = [argument for argument in node.args if not argument.star and not isinstance(argument.value, cst.SimpleString)]
+    plain = [each for each in node.args if not each.star and not isinstance(each.value, cst.SimpleString)]
     for one, other in combinations(plain, 2):
         if scene.code(one.value) != scene.code(other.value):
             yield Swap([(one.value, scene.code(other.value)), (other.value, scene.code(one.value))])

@@ -9,6 +9,7 @@ from grader.author.proposal import Proposal
 from grader.exercise.blanks import blank
 
 TEMPLATE = """\
+# yaml-language-server: $schema=../exercise.schema.json
 format_version: 1
 title: {title}
 difficulty: 2   # 1 to 5
@@ -109,7 +110,11 @@ def _checks(proposal: Proposal) -> str:
         checks.append(
             {**refuses, "errors": ["AssertionError", "ValueError"], "ladder": proposal.refused, "public": True}
         )
-    checks += [{"property": "keeps_dtype"}, {"property": "leaves_inputs_alone", "public": True}]
+    checks += [
+        {"property": "keeps_dtype"},
+        {"property": "moves_between_devices"},
+        {"property": "leaves_inputs_alone", "public": True},
+    ]
     return "\n".join([*map(_check, checks), *_suggestions(proposal)])
 
 

@@ -56,4 +56,5 @@ def _problems(proof: Proof) -> Iterator[Line]:
         yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")
         for line in mutant.diff.splitlines()[1:]:
             yield indented(Text(line, "red" if line.startswith("-") else "green"))
-        yield indented(Text(f"would be seen by {survivor.advice}; or declare it in equivalents, with its reason", "dim"))
+        advice = f"would be seen by {survivor.advice}; or declare it in equivalents, with its reason"
+        yield indented(Text(advice, "dim"))

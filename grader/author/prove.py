@@ -109,7 +109,7 @@ class _Proving:
 
     def _challenged(self) -> Step:
         problems = [
-            f"declared equivalent, but {difference}; take it out of equivalents and add a check that sees it:\n{mutant.diff}"
+            f"declared equivalent, but {difference}; take it out and add a check that sees it:\n{mutant.diff}"
             for mutant in self._matching.declared
             if (difference := self._differences[mutant.text])
         ]

@@ -27,8 +27,9 @@ INTRODUCTION = "# What students may know of this exercise. More checks follow wh
 
 
 def public_checks(exercise: Exercise) -> list[Check]:
-    """The checks that a student edition can run."""
-    return [check for check in exercise.checks if check.public and isinstance(check, NEEDS_NO_REFERENCE)]
+    """The checks that a student edition can run, without the names of the defects that they are for."""
+    found = [check for check in exercise.checks if check.public and isinstance(check, NEEDS_NO_REFERENCE)]
+    return [msgspec.structs.replace(check, for_=()) for check in found]
 
 
 def public_description(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> str:

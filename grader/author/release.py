@@ -167,7 +167,8 @@ def _summary(folder: Path, exercises: list[Exercise], hidden: int, *, with_hints
     )
     lines = [f"{folder} is the student edition: {told}."]
     for exercise in exercises:
-        kept = [check.id for check in exercise.checks if check.public and check not in public_checks(exercise)]
+        shown = {check.id for check in public_checks(exercise)}
+        kept = [check.id for check in exercise.checks if check.public and check.id not in shown]
         if kept:
             lines.append(f"{exercise.id}: {', '.join(kept)} stayed hidden: what needs the reference cannot be public")
     return "\n".join(lines)

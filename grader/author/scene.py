@@ -45,7 +45,7 @@ class Scene:
         return start, end
 
     def nodes(self) -> Iterator[cst.CSTNode]:
-        """Every node that behaviour may depend on: no imports, annotations and docstrings, and nothing that is printed."""
+        """Every node that behaviour may depend on: no imports, annotations, docstrings, and nothing that is printed."""
         yield from self._walk(self.module)
 
     def parents(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:

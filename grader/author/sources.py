@@ -18,10 +18,10 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     where = module.relative_to(course.root)
     if _tree(starter) != _tree(expected):
         line = _first_difference(starter, expected)
-        problems.append(f"{where}:{line}: is not the reference with every defect put back; mend the fragments or the file")
+        problems.append(f"{where}:{line}: is not the reference with every defect put back; mend either")
     elif starter != expected:
         line = _first_difference(starter, expected)
-        problems.append(f"{where}:{line}: differs from the reference with every defect put back in words alone; align them")
+        problems.append(f"{where}:{line}: is in other words than the reference with every defect put back; align them")
     twin = read_submission(notebook, notebook.name)
     if isinstance(twin, Unreadable):
         problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import torch
 
+from grader.attribution import DefectStatus
 from grader.author.proof import Fate, Step
 from grader.course import Course
 from grader.errors import BrokenExerciseError
@@ -20,7 +21,6 @@ from grader.exercise import Exercise, load_exercise, put_back
 from grader.exercise.checks import MatchesReference
 from grader.outcome import Examination, Key, Status
 from grader.submission import submission_from_text
-from grader.attribution import DefectStatus
 from grader.verdict import Result, Verdict, judge
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ class _Court:
             module = reference.build(case.arguments)
             first, again = (flatten(module(**case.inputs)) for _ in range(2))
             if not all(torch.equal(one, other) for one, other in zip(first, again, strict=True)):
-                yield f"the reference is not deterministic in eval mode with {case.sizes}; gate what is random by training"
+                yield f"with {case.sizes} the reference gives two answers in eval mode; gate what is random by training"
 
     def _unseen_defects(self) -> Iterator[str]:
         checks = {check.id: check for check in self._exercise.checks}
@@ -141,7 +141,7 @@ class _Court:
             for name in seen_by:
                 declared = checks[name].for_ if name in checks else ()
                 if declared and defect.id not in declared:
-                    yield f"{name} is declared for {', '.join(declared)} only, and sees {defect.id}; narrow it, or say so"
+                    yield f"{name} is for {', '.join(declared)} only, and sees {defect.id}; narrow it, or say so"
         for check in self._exercise.checks:
             for name in check.for_:
                 if check.id not in self._key.signs.get(name, {}):

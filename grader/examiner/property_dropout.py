@@ -46,8 +46,8 @@ def _(check: c.DropoutActsOnWeights, bench: Bench, case: Case) -> None:
         if not any(torch.allclose(draw, one, FLOAT32.relative, FLOAT32.absolute) for one in possible):
             raise Failure(
                 "dropout-elsewhere",
-                f"in training mode with dropout {'as it is by default' if is_default else 0.5} and a single key: expected "
-                "that key's value scaled up or none of it, saw an output that comes of neither",
+                f"in training mode with {'the default' if is_default else 'a'} dropout and a single key: expected that "
+                "key's value scaled up or none of it, saw an output that comes of neither",
             )
 
 

@@ -84,6 +84,7 @@ def _(check: c.MovesBetweenDevices, bench: Bench, case: Case) -> None:
     probe = ELSEWHERE.format(entry=bench.exercise.interface.class_name)
     module = bench.subject.build(case.arguments, probe=probe, entry="Variation")
     module.training = check.training
+    module(**case.inputs)
     try:
         devices = module.call("elsewhere", **case.inputs)
     except SubjectRaisedError as error:
@@ -91,11 +92,11 @@ def _(check: c.MovesBetweenDevices, bench: Bench, case: Case) -> None:
             return  # it asked what a tensor holds, and there is nothing in tensors on that device
         raise Failure(
             "device",
-            "module and inputs moved to another device: expected everything it computes with to be there, saw "
+            f"{MOVED}: expected everything it computes with to be there, saw "
             f"{error.raised.type}: {error.raised.text[:160]}",
         ) from None
     if devices != ["meta"] * len(bench.exercise.interface.outputs):
-        raise Failure("device", "module and inputs moved to another device: expected the outputs there, saw them elsewhere")
+        raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
 
 
 ELSEWHERE = """
@@ -107,6 +108,7 @@ class Variation(submission.{entry}):
 """
 """A probe: torch's device of tensors without elements, the only other device that every machine has."""
 
+MOVED = "module and inputs moved to another device"
 STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on the same device", "out of meta tensor")
 
 

@@ -93,10 +93,8 @@ def _(check: c.KeepsDtype, bench: Bench, case: Case) -> None:
 
 @try_rung.register
 def _(check: c.KeepsParameters, bench: Bench, case: Case) -> None:
-    ours, theirs = (
-        {name: tuple(tensor.shape) for name, tensor in maker.build(case.arguments).weights().items()}
-        for maker in (bench.subject, bench.reference)
-    )
+    modules = bench.ours(check, case), bench.reference.build(case.arguments)
+    ours, theirs = ({name: tuple(each.shape) for name, each in module.weights().items()} for module in modules)
     missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
     extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
     if missing or extra:

@@ -10,6 +10,7 @@ from grader.exercise.problem import Path, Problem, listed, nearest, quoted
 from grader.exercise.records import Exercise
 from grader.exercise.sizes import unknown_sizes
 
+AN_ARGUMENT = "an argument of the constructor"
 EXCEPTIONS = [
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
 ]
@@ -17,18 +18,18 @@ EXCEPTIONS = [
 
 def argument_problems(exercise: Exercise, check: Check, sizes: set[str], path: Path) -> Iterator[Problem]:
     """Arguments of the check that name what is not there."""
-    interface = exercise.interface
-    inputs = check.inputs if check.method else {**interface.inputs, **check.inputs}
+    inputs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
+    constructor = {**exercise.interface.constructor, **check.constructor}
     match check:
         case c.FutureDoesNotLeak() | c.MaskHides() | c.SamplesDoNotMix():
             yield from _input_problems(check.input, check.axis, inputs, path)
         case c.DropoutOnlyInTraining() | c.DropoutActsOnWeights():
-            yield from _unknown(check.probability, {**interface.constructor, **check.constructor}, path, "probability")
+            yield from _unknown(AN_ARGUMENT, check.probability, constructor, (*path, "probability"))
         case c.Raises():
             yield from unknown_sizes(check.mentions, sizes, (*path, "mentions"))
             yield from _exception_problems(check.errors, path)
-        case c.AttributeEquals(name=name, equals=str(value)) if value not in sizes:
-            if value == name or nearest(value, sizes):
+        case c.AttributeEquals(name=name, equals=str(value)):
+            if value not in sizes and (value == name or nearest(value, sizes)):
                 yield from unknown_sizes([value], sizes, (*path, "equals"), is_item=False)
         case c.WeightsTransfer():
             for name in check.to:
@@ -38,37 +39,31 @@ def argument_problems(exercise: Exercise, check: Check, sizes: set[str], path: P
     if isinstance(check, c.MaskedRowsStayFinite):
         yield from _mask_problems(check.mask, MaskKind.DEAD_ROW, inputs, path)
     yield from _output_problems(exercise, check, path)
+    yield from _reference_problems(exercise, check, path)
+
+
+def _reference_problems(exercise: Exercise, check: Check, path: Path) -> Iterator[Problem]:
+    """Arguments and defects that a check of any property may name."""
     for index, name in enumerate(check.defaults):
-        if name not in interface.constructor:
-            yield _unknown_name(
-                "an argument of the interface's constructor", name, interface.constructor, (*path, "defaults", index)
-            )
-    ids = [defect.id for defect in exercise.defects]
-    for index, name in enumerate(check.for_ if ids else ()):
-        if name not in ids:
-            yield _unknown_name("a defect", name, ids, (*path, "for", index))
+        yield from _unknown(AN_ARGUMENT, name, exercise.interface.constructor, (*path, "defaults", index))
+    if not exercise.is_public():
+        for index, name in enumerate(check.for_):
+            yield from _unknown("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))
 
 
-def _unknown_name(what: str, name: str, known: Iterable[str], path: Path) -> Problem:
-    near = nearest(name, known)
-    return Problem(
-        path, f"{what}: {listed(known, 'or')}", quoted(name), f"write {near}" if near else "write one of them"
-    )
-
-
-def _unknown(name: str, known: Iterable[str], path: Path, key: str) -> Iterator[Problem]:
-    """A name that is not among those declared under the interface or the check."""
+def _unknown(what: str, name: str, known: Iterable[str], path: Path) -> Iterator[Problem]:
+    """A name that is not among those declared."""
     names = list(known)
     if name not in names:
         near = nearest(name, names) or (names[0] if len(names) == 1 else "")
-        what = "an argument of the constructor" if key == "probability" else "an input"
-        remedy = f"write {key}: {near}" if near else f"declare {name} under the interface or here, or name another"
-        yield Problem((*path, key), f"{what}: {listed(names, 'or')}", quoted(name), remedy)
+        key = f"{path[-1]}: " if isinstance(path[-1], str) else ""
+        remedy = f"write {key}{near}" if near else f"write one of them, or declare {name} too"
+        yield Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy)
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
     tensors = {each: spec for each, spec in inputs.items() if isinstance(spec, list)}
-    yield from _unknown(name, tensors, path, "input")
+    yield from _unknown("an input", name, tensors, (*path, "input"))
     if name in tensors and not -len(tensors[name]) <= axis < len(tensors[name]):
         rank = len(tensors[name])
         yield Problem((*path, "axis"), f"an axis of {name}, from 0 to {rank - 1}", str(axis), f"write axis: {rank - 1}")
@@ -80,7 +75,7 @@ def _mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: Path
         remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"
         yield Problem((*path, "mask"), "a mask among the check's inputs", "none", remedy)
         return
-    yield from _unknown(name, masks, path, "mask")
+    yield from _unknown("a mask", name, masks, (*path, "mask"))
     if name in masks and masks[name].mask is not kind:
         at = (*path, "inputs", name, "mask")
         yield Problem(at, f"{kind}, which this property looks at", str(masks[name].mask), f"write mask: {kind}")

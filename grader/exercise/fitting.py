@@ -12,11 +12,10 @@ from msgspec import inspect as mi
 from grader.exercise.blanks import still_blank
 from grader.exercise.document import Node
 from grader.exercise.problem import Path, Problem, listed, nearest, path_text, quoted
-from grader.exercise.records import Exercise
+from grader.exercise.records import EDITION_KEYS, Exercise
 from grader.exercise.wording import choices, example, expected_words, found_words, name_of_tag, remedy_words
 
 BROKEN = object()
-EDITION_KEYS = ("hidden_checks", "total_points", "hints")
 SCALARS = ((mi.BoolType, bool), (mi.IntType, int), (mi.FloatType, int | float), (mi.StrType, str))
 
 
@@ -101,12 +100,11 @@ class Fitter:
             expected, remedy = "the folder's name to be the id", "take it out"
         elif near:
             expected, remedy = f"a known key{of}", f"write {near}"
+        elif owners := [name_of_tag(each) for each in _properties() if of and _has(each, key)]:
+            expected, remedy = f"a known key{of}", f"take it out: it is an argument of {listed(owners)}"
         else:
-            owners = [
-                name_of_tag(each) for each in _properties() if key in {field.encode_name for field in each.fields}
-            ]
-            expected = f"one of the keys{of}: {', '.join(name for name in known if name not in EDITION_KEYS or path)}"
-            remedy = f"take it out: it is an argument of {listed(owners)}" if of and owners else "take it out"
+            names = [name for name in known if path or name not in EDITION_KEYS]
+            expected, remedy = f"one of the keys{of}: {', '.join(names)}", "take it out"
         self._note((*path, key), expected, quoted(key), remedy, at_key=True)
 
     def _union(self, kind: mi.UnionType, node: Node, path: Path) -> Any:
@@ -126,7 +124,7 @@ class Fitter:
         if found is not None and found.value in by_name:
             return self.struct(by_name[found.value], node, path)
         near = nearest(str(found.value), by_name) if found else ""
-        remedy = f"write {field}: {near}" if near else f"write one of {', '.join(by_name)}"
+        remedy = f"write {field}: {near}" if near else "write matches_reference, or another of tests/README.md"
         seen = found_words(found) if found else "no such key"
         return self._broken((*path, field), expected_words(mi.AnyType(), field) or "a name", seen, remedy)
 
@@ -177,6 +175,10 @@ def _properties() -> list[mi.StructType]:
     return [each for each in checks.item_type.types if isinstance(each, mi.StructType)]
 
 
+def _has(kind: mi.StructType, key: str) -> bool:
+    return any(field.encode_name == key for field in kind.fields)
+
+
 def _is_scalar_of(kind: mi.Type, value: Any) -> bool:
     if value is None:
         return isinstance(kind, mi.NoneType)
@@ -188,7 +190,7 @@ def _is_scalar_of(kind: mi.Type, value: Any) -> bool:
 def _is_within(kind: mi.Type, value: Any) -> bool:
     """Whether a scalar keeps to its type's bounds or pattern."""
     if isinstance(kind, mi.StrType):
-        return kind.pattern is None or re.search(kind.pattern, value) is not None
+        return len(value) >= (kind.min_length or 0) and re.search(kind.pattern or "", value) is not None
     if isinstance(kind, mi.IntType | mi.FloatType):
         above = (kind.gt is None or value > kind.gt) and (kind.ge is None or value >= kind.ge)
         below = kind.le is None or value <= kind.le

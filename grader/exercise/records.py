@@ -8,7 +8,20 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader.exercise.checks import Inputs, Property
-from grader.exercise.values import Arguments, Duration, Id, Index, Ladder, Link, Name, Points, Shape, Size, Text
+from grader.exercise.values import (
+    Arguments,
+    Duration,
+    Fragments,
+    Id,
+    Index,
+    Ladder,
+    Link,
+    Name,
+    Points,
+    Shape,
+    Size,
+    Text,
+)
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -19,7 +32,9 @@ class Source(Record, frozen=True):
     """The public document an exercise comes from."""
 
     title: Text
+    """What it is, in a few words."""
     url: Link = ""
+    """Where it is."""
 
 
 class Interface(Record, frozen=True):
@@ -44,9 +59,9 @@ class Defect(Record, frozen=True):
     """What is wrong, in one line; shown once it is fixed."""
     points: Points
     """What fixing it is worth."""
-    was: Text | list[Text]
+    was: Fragments
     """The fragment as the starter has it, once: a part of a line or whole lines; a list where there are several."""
-    fix: Text | list[Text]
+    fix: Fragments
     """What stands in its place in the reference, once; one for each fragment of `was`."""
     hints: tuple[Text, Text, Text]
     """A nudge, a question that leads to the place, nearly the answer."""
@@ -98,6 +113,10 @@ class Limits(Record, frozen=True):
     """What it may print."""
     source_bytes: Size = 1_000_000
     """How long its text may be."""
+
+
+EDITION_KEYS = ("hidden_checks", "total_points", "hints")
+"""What only a student edition's description says."""
 
 
 class Exercise(Record, frozen=True):

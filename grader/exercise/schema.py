@@ -2,8 +2,8 @@
 
 import ast
 import inspect
+import itertools
 import json
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -14,49 +14,79 @@ from grader.exercise.records import EDITION_KEYS, Exercise
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
-"""Fields that no author writes: the folder gives the id, the release gives the others."""
+"""Fields that no author writes: the folder gives the id, a release gives the others."""
+
+SHARED = {"constructor": "Arguments", "inputs": "Inputs", "ladder": "Ladder"}
+"""Keys whose values are many lines of schema and the same wherever they stand."""
 
 
 def render_schema() -> str:
     """The schema as the text of a JSON file."""
-    (schema,), parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
-    told = _field_descriptions(records) | _field_descriptions(checks)
+    _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
     for name, part in parts.items():
-        _make_friendly(name, part, told)
+        _make_friendly(name, part)
+    shared = {name: _shared_part(parts, key, name) for key, name in SHARED.items()}
     exercise = parts.pop("Exercise")
-    for name in GIVEN:
-        del exercise["properties"][name]
-    exercise["required"] = [name for name in exercise["required"] if name not in GIVEN]
-    assert schema == {"$ref": "#/$defs/Exercise"}
-    whole = {"$schema": DIALECT, **exercise, "title": "exercise.yaml", "$defs": dict(sorted(parts.items()))}
+    for key in GIVEN:
+        del exercise["properties"][key]
+    exercise["required"].remove("id")
+    whole = {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": dict(sorted((parts | shared).items()))}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def _make_friendly(name: str, part: dict[str, Any], told: dict[tuple[str, str], str]) -> None:
-    """Describe each field, and say the one property that a check's record stands for as the constant it is."""
-    for field, schema in part.get("properties", {}).items():
-        words = next((told[owner, field] for owner in _owners(name) if (owner, field) in told), None)
-        if words:
-            schema["description"] = words
-        if list(schema.get("enum", ())) == schema.get("enum") and len(schema.get("enum", ())) == 1:
-            (schema["const"],) = schema.pop("enum")
-            if field == "property":
-                schema["description"] = part["description"]
-    part.pop("title", None)
-
-
-def _owners(name: str) -> list[str]:
-    """A record's class and those it inherits fields from."""
+def _make_friendly(name: str, part: dict[str, Any]) -> None:
+    """Descriptions on one line, one for each key, and a closed set of one value said as the constant it is."""
+    del part["title"]
+    part["description"] = part["description"].split("\n\n")[0]
     record = getattr(records, name, None) or getattr(checks, name)
-    return [each.__name__ for each in record.__mro__]
+    told = _descriptions(record)
+    for key, schema in part.get("properties", {}).items():
+        if len(schema.get("enum", ())) == 1:
+            (schema["const"],) = schema.pop("enum")
+        if key in told:
+            schema["description"] = told[key]
+        elif key == "property":
+            schema["description"] = part["description"]
+        if schema.get("default") in ("", [], {}):
+            del schema["default"]
+        if key == "checks":
+            del schema["items"]["discriminator"]  # OpenAPI's, of no meaning to an editor
 
 
-def _field_descriptions(module: ModuleType) -> dict[tuple[str, str], str]:
-    """The docstring below each field, by the names of record and key."""
-    found = {}
+def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
+    """What records say alike of a key, taken out of them and put behind a reference."""
+    shared: dict[str, Any] = {}
+    for part in parts.values():
+        schema = part.get("properties", {}).get(key)
+        if schema is None:
+            continue
+        description = schema.pop("description")
+        assert shared in ({}, schema)
+        shared = dict(schema)
+        schema.clear()
+        schema |= {"$ref": f"#/$defs/{name}", "description": description}
+    return shared
+
+
+def _descriptions(record: type) -> dict[str, str]:
+    """The docstring below each field of a record and of those it inherits from, by the field's key."""
+    told: dict[str, str] = {}
+    for owner in reversed(record.__mro__):
+        if owner.__module__ not in (records.__name__, checks.__name__) or not issubclass(owner, msgspec.Struct):
+            continue
+        keys = {field.name: field.encode_name for field in msgspec.structs.fields(owner)}
+        told |= {keys[name]: text for name, text in _docstrings(inspect.getmodule(owner), owner.__name__)}
+    return told
+
+
+def _docstrings(module: ModuleType | None, record: str) -> list[tuple[str, str]]:
+    """Names of the fields that a class's text declares, each with the string that follows it."""
+    assert module is not None
     tree = ast.parse(inspect.getsource(module))
-    for record in (node for node in tree.body if isinstance(node, ast.ClassDef)):
-        for field, docstring in zip(record.body, record.body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(docstring):
-                found[record.name, _key(module, record.name, field.target.id)] = ast.literal_eval(docstring.value)
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == record)
+    found = []
+    for field, below in itertools.pairwise(body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found.append((name, text))
     return found

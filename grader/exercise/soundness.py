@@ -59,11 +59,13 @@ def _defect_problems(defect: Defect, path: Path) -> Iterator[Problem]:
     elif not was:
         yield Problem((*path, "was"), "at least one fragment", "an empty list", "write the lines of the starter")
     for index, (old, new) in enumerate(zip(was, fix, strict=False)):
-        at = (*path, "fix") if isinstance(defect.fix, str) else (*path, "fix", index)
-        if old.strip() == new.strip():
-            yield Problem(
-                at, "another text than was", f"the same, {quoted(new)}", "write the line as it is once mended"
-            )
+        at = () if isinstance(defect.fix, str) else (index,)
+        if not old.strip() or not new.strip():
+            part = "fix" if old.strip() else "was"
+            yield Problem((*path, part, *at), "a line of code", "none", "take in a line beside it, in was and in fix")
+        elif old.strip() == new.strip():
+            remedy = "write the line as it is once mended"
+            yield Problem((*path, "fix", *at), "another text than was", f"the same, {quoted(new)}", remedy)
     for index, hint in enumerate(defect.hints):
         if hint.strip() in [other.strip() for other in defect.hints[:index]]:
             again = f"hints[{defect.hints.index(hint)}] again"
@@ -102,7 +104,7 @@ def input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
                 yield axis_problem(axis, rank, (*path, "axes", index))
         if rank and len({axis % rank for axis in spec.axes}) == 1:
             yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
-    elif isinstance(spec, str):
+    elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
         yield Problem(path, "a shape, a mask or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
 
 

@@ -23,6 +23,9 @@ LONGEST = 86_400
 Text = Annotated[str, Meta(pattern=TEXT)]
 Name = Annotated[str, Meta(pattern=NAME)]
 Id = Annotated[str, Meta(pattern=ID)]
+Fragments = Annotated[str, Meta(min_length=1)] | list[Text]
+"""One fragment or several. msgspec 0.22 corrupts memory where a string with a pattern and a list are alternatives."""
+
 Link = Annotated[str, Meta(pattern=LINK)]
 Size = Annotated[int, Meta(ge=1)]
 Index = Annotated[int, Meta(ge=0)]

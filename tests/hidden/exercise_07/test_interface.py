@@ -6,7 +6,7 @@ from grader.examiner.compare import compare
 from grader.examiner.finding import Failure
 
 T, B, D = 5, 2, 12
-PREPARATION = {"d_model": D, "heads": 3, "d_k": 4, "bias": True}
+PREPARATION = {"d_model": D, "heads": 3, "d_k": 5, "bias": True}
 
 NOSY = """
 class Variation(submission.MultiHeadAttention):
