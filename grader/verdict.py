@@ -115,14 +115,12 @@ def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) ->
 
 def public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
     """What the public checks came to, and how many hidden ones there are."""
-    passed, total, hidden = (
-        sum(outcome.status is Status.PASSED for outcome in outcomes),
-        len(exercise.checks),
-        exercise.hidden_checks,
-    )
+    passed = sum(outcome.status is Status.PASSED for outcome in outcomes)
+    total, hidden = len(exercise.checks), exercise.hidden_checks
     noun, verb = ("check", "passes") if total == 1 else ("checks", "pass")
     result = f"all {total} public {noun} {verb}" if passed == total else f"{passed} of {total} public {noun} {verb}"
-    return f"only public checks ran: {result}; {hidden} hidden {'one follows' if hidden == 1 else 'ones follow'} when you hand it in"
+    follow = "one follows" if hidden == 1 else "ones follow"
+    return f"only public checks ran: {result}; {hidden} hidden {follow} when you hand it in"
 
 
 def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: Examination | None = None) -> Verdict:

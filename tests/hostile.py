@@ -51,7 +51,7 @@ def descriptors() -> dict[str, str]:
     found = {}
     for name in os.listdir("/proc/self/fd"):
         try:
-            found[name] = os.readlink(f"/proc/self/fd/{name}")
+            found[name] = str(Path(f"/proc/self/fd/{name}").readlink())
         except FileNotFoundError:
             pass  # the one that lists the folder
     return found

@@ -1,8 +1,10 @@
 """Judge many submissions in one process, as the kit does for one: the nursery is forked once, before anything is opened."""
 
+import msgspec
+
 from grader.course import Course
 from grader.examiner.torch_import import assert_single_thread, import_torch
-from grader.exercise import load_exercise, put_back
+from grader.exercise import Limits, load_exercise, put_back
 from grader.submission import Submission, submission_from_text
 from grader.verdict import Verdict, judge
 
@@ -20,11 +22,15 @@ class Judge:
         self.course = course
         self.source = Nursery()
 
-    def __call__(self, exercise_id: str, submission: str | Submission, seed: int = SEED) -> Verdict:
-        return self.many(exercise_id, [submission], seed)[0]
+    def __call__(
+        self, exercise_id: str, submission: str | Submission, seed: int = SEED, limits: Limits | None = None
+    ) -> Verdict:
+        return self.many(exercise_id, [submission], seed, limits)[0]
 
-    def many(self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED) -> list[Verdict]:
-        """One verdict for each submission; the checks are collected once."""
+    def many(
+        self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
+    ) -> list[Verdict]:
+        """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
         from grader.examiner.examine import Examiner, with_examiner
         from grader.examiner.key import find_key
 
@@ -32,6 +38,7 @@ class Judge:
 
         def body(examiner: Examiner) -> list[Verdict]:
             key = find_key(self.course, examiner)
+            examiner.exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
             verdicts = []
             for each in submissions:
                 submission = submission_from_text(each) if isinstance(each, str) else each

@@ -1,7 +1,5 @@
 """What a submission patches, pretends or hands back earns it nothing."""
 
-import re
-
 import pytest
 from hostile import PREAMBLE, at_import, reference, returning, starter
 from judging import Judge
@@ -63,12 +61,19 @@ FORGING = {
     " if isinstance(m, protocol.Returned) else m)",
     "every reply is twice there": "server.send = lambda c, m: (real_send(c, m), real_send(c, m))",
     "every reply is loaded": f"server.send = lambda c, m: real_send(c, {MADE})",
-    "every reply is garbage": "server.send = lambda c, m: c.sendall(bytes(range(256)) * 4)",
+    "every reply is garbage": "server.send = lambda c, m: c.sendall(bytes(3) + bytes([4, 193, 193, 193, 193]))",
 }
 """Patches of the worker itself, which then answers what it likes."""
 
-UNSEEABLE = {("exercise_05", "nothing ever raises", "mask-in-state-dict")}
-"""A state dict that fits and one whose misfit is swallowed end in the same values."""
+GAINS = {
+    # where a module that behaves as the replies say would be right: a misfit that is swallowed, a crash that refuses
+    ("exercise_05", "nothing ever raises"): {"mask-in-state-dict"},
+    ("exercise_07", "everything that raises refuses"): {"mask-layout-unchecked"},
+    # where a gradient is all that tells; the values stay wrong, so the rest of the points is out of reach
+    ("exercise_01", "every gradient is one"): {"k-reuses-q-proj", "v-reuses-q-proj"},
+    ("exercise_04", "every gradient is one"): {"k-uses-w-q", "v-uses-w-q"},
+}
+"""The defects that forged replies do make look fixed."""
 
 
 def statuses(verdict: Verdict) -> dict[str, DefectStatus]:
@@ -90,10 +95,10 @@ def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(judge_
 def test_a_worker_that_answers_what_it_likes_fixes_nothing(judge_text: Judge, exercise_id: str) -> None:
     forged = [PREAMBLE + WORKER + patch + "\n" + starter(exercise_id) for patch in FORGING.values()]
     for name, verdict in zip(FORGING, judge_text.many(exercise_id, forged), strict=True):
-        fixed = {defect for defect, status in statuses(verdict).items() if status is DefectStatus.FIXED}
-        assert not {defect for defect in fixed if (exercise_id, name, defect) not in UNSEEABLE}, name
-        assert verdict.score == 0, name
-        assert verdict.outcome is not Result.FIXED
+        fixed = {defect.id: defect for defect in verdict.defects if defect.status is DefectStatus.FIXED}
+        assert fixed.keys() <= GAINS.get((exercise_id, name), set()), name
+        assert verdict.score == sum(defect.points for defect in fixed.values() if not defect.stretch), name
+        assert verdict.outcome is not Result.FIXED, name
 
 
 RETURNED = {
@@ -106,7 +111,7 @@ RETURNED = {
     "a complex dtype": ("output.to(torch.complex64)", "a tensor of dtype torch.complex64"),
     "a meta tensor": ("output.to('meta')", "a tensor on device meta"),
     "sparse": ("output.to_sparse()", "a tensor of layout torch.sparse_coo"),
-    "nested": ("torch.nested.nested_tensor(list(output.unbind()))", "layout"),
+    "nested": ("torch.nested.nested_tensor(list(output.unbind()))", "a nested tensor"),
     "a view of 10 GB": ("torch.zeros(1).expand(2_500_000_000)", "10,000,000,000 bytes"),
     "a nested list": ("output.tolist()", "expected a tensor, saw a list of"),
     "a list of tensors": ("[output]", "expected a tensor, saw a list of 1"),
@@ -144,11 +149,10 @@ for _ in range(50_000): deep = [deep]
 
 
 def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge) -> None:
-    sources = [CLASSES.join(returning(code).split("import torch\n", 1)) for code, _ in RETURNED.values()]
-    sources = [re.sub(r"^class Agreeable", "import torch\nclass Agreeable", s, count=1, flags=re.M) for s in sources]
+    sources = [returning(code).replace(PREAMBLE, PREAMBLE + CLASSES, 1) for code, _ in RETURNED.values()]
     for (name, (_, words)), verdict in zip(RETURNED.items(), judge_text.many("exercise_03", sources), strict=True):
         assert verdict.outcome is Result.NOT_FIXED, (name, verdict.reason)
         values = next(seen for seen in verdict.checks if seen.check == "values")
         assert values.finding is not None, name
         assert words in values.finding.text, (name, values.finding.text)
-        assert statuses(verdict)["mask-discarded"] is not DefectStatus.FIXED or name == "detached", name
+        assert verdict.score < verdict.max_score, name

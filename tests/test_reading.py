@@ -1,7 +1,10 @@
 """Every fault of a description is told at once: where, what was expected, what was found, what to write."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,8 +13,9 @@ import pytest
 import yaml
 
 from grader.errors import SpecError
-from grader.exercise import load_exercise
 from grader.exercise.document import MAX_BYTES, MAX_VALUES, read_document
+from grader.exercise.reading import read_exercise
+from grader.exercise.remembered import load_exercise
 from grader.exercise.schema import render_schema
 
 BROKEN = Path(__file__).parent / "broken_yaml"
@@ -23,13 +27,13 @@ DETERMINED = 20260101
 
 def refusal(path: Path, reference: str | None = REFERENCE) -> str:
     with pytest.raises(SpecError) as caught:
-        load_exercise(path, reference)
+        read_exercise(path, reference)
     return str(caught.value) + "\n"
 
 
 def problems_of(path: Path) -> list[str]:
     try:
-        load_exercise(path, REFERENCE)
+        read_exercise(path, REFERENCE)
     except SpecError as error:
         return error.problems
     return []
@@ -71,7 +75,7 @@ def test_every_message_says_where_and_what_was_expected_and_found_and_what_to_wr
 
 def test_there_are_thirty_broken_descriptions_and_the_one_they_were_made_from_is_sound():
     assert len(CASES) >= 30
-    assert load_exercise(SOUND, REFERENCE).max_score() == 10
+    assert read_exercise(SOUND, REFERENCE).max_score() == 10
     assert {path.stem for path in BROKEN.glob("*.txt")} == set(CASES)
 
 
@@ -159,19 +163,33 @@ def test_whatever_is_done_to_a_description_it_is_read_or_refused_in_sentences(tm
         assert all(problem.startswith(f"{path}:") for problem in told)
 
 
+def test_reading_leaves_memory_whole():
+    script = (
+        "import sys, pathlib; from grader.errors import SpecError; from grader.exercise.reading import read_exercise\n"
+        "for name in sys.argv[1:]:\n"
+        "    try: read_exercise(pathlib.Path(name))\n"
+        "    except SpecError: print('refused')\n"
+    )
+    command = [sys.executable, "-c", script, str(SOUND), str(BROKEN / "many_faults.yaml")]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONMALLOC": "debug"}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n", "")
+
+
 def test_dates_and_clock_times_are_the_text_they_look_like(tmp_path):
     path = tmp_path / "exercise.yaml"
     text = SOUND.read_text(encoding="utf-8")
     path.write_text(text.replace("title: A hunt", "title: 2024-02-30").replace("story: >", "story: 12:30\n#"), "utf-8")
     path.write_text(path.read_text("utf-8").replace("\n  Once upon a time somebody wrote a layer.", ""), "utf-8")
-    exercise = load_exercise(path)
+    exercise = read_exercise(path)
     assert (exercise.title, exercise.story) == ("2024-02-30", "12:30")
 
 
 def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path):
     path = tmp_path / "exercise.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + SOUND.read_bytes().replace(b"\n", b"\r\n"))
-    found, sound = load_exercise(path, REFERENCE), load_exercise(SOUND, REFERENCE)
+    found, sound = read_exercise(path, REFERENCE), read_exercise(SOUND, REFERENCE)
     assert found.defects == sound.defects
     assert found.checks == sound.checks
 
@@ -185,13 +203,24 @@ def test_values_are_read_as_pyyaml_reads_them(course):
 def test_every_shipped_description_is_sound_beside_its_reference(course):
     for exercise_id in course.exercise_ids():
         reference = course.reference(exercise_id).read_text(encoding="utf-8")
-        assert load_exercise(course.description(exercise_id), reference).id == exercise_id
+        assert read_exercise(course.description(exercise_id), reference).id == exercise_id
+
+
+def test_a_description_read_again_is_the_one_read_first(tmp_path):
+    path = tmp_path / "solutions" / "exercise_90" / "exercise.yaml"
+    path.parent.mkdir(parents=True)
+    text = SOUND.read_text(encoding="utf-8").replace("dropout: 0.0", "dropout: 0.0, fill: -.inf, none: null, on: yes")
+    path.write_text(text, encoding="utf-8")
+    first, again = load_exercise(path), load_exercise(path)
+    assert list((tmp_path / ".grader" / "exercises").iterdir())
+    assert first == again == read_exercise(path)
+    assert again.interface.constructor["fill"] == float("-inf")
 
 
 def test_a_text_that_is_no_size_is_passed_to_the_constructor_as_it_is(tmp_path):
     path = tmp_path / "exercise.yaml"
     path.write_text(SOUND.read_text(encoding="utf-8").replace("dropout: 0.0", "dropout: 0.0, scoring: cosine"), "utf-8")
-    assert load_exercise(path).interface.constructor["scoring"] == "cosine"
+    assert read_exercise(path).interface.constructor["scoring"] == "cosine"
 
 
 def test_the_schema_that_is_kept_is_the_one_the_records_make(course, run_cli):

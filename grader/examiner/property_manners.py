@@ -3,7 +3,7 @@
 import torch
 
 from grader.examiner.bench import Bench, try_rung
-from grader.examiner.case import Case, size_of
+from grader.examiner.case import Case, make_case, size_of
 from grader.examiner.compare import describe
 from grader.examiner.finding import Failure
 from grader.examiner.session import SubjectRaisedError
@@ -32,14 +32,16 @@ def _(check: c.Raises, bench: Bench, case: Case) -> None:
             "unclear-refusal",
             f"with {sizes}: expected a message that says {' and '.join(missing)}, saw {raised.text[:120]!r}",
         )
+    _require_accepted(check, bench)
 
 
 @try_rung.register
 def _(check: c.LeavesInputsAlone, bench: Bench, case: Case) -> None:
     module = bench.ours(check, case)
     module.call(check.method, **case.inputs)
-    for name, after in module.inputs_after().items():
-        if not torch.equal(after, case.inputs[name]):
+    left = module.inputs_after()
+    for name, before in case.inputs.items():
+        if isinstance(before, torch.Tensor) and (name not in left or not torch.equal(left[name], before)):
             raise Failure("input-changed", f"the input {name}: expected it unchanged by the call, saw other values")
 
 
@@ -85,28 +87,29 @@ def _(check: c.MovesBetweenDevices, bench: Bench, case: Case) -> None:
     module = bench.subject.build(case.arguments, probe=probe, entry="Variation")
     module.training = check.training
     module(**case.inputs)
-    try:
-        devices = module.call("elsewhere", **case.inputs)
-    except SubjectRaisedError as error:
-        if not any(sign in error.raised.text for sign in STAYED_BEHIND):
-            return  # it asked what a tensor holds, and there is nothing in tensors on that device
-        raise Failure(
-            "device",
-            f"{MOVED}: expected everything it computes with to be there, saw "
-            f"{error.raised.type}: {error.raised.text[:160]}",
-        ) from None
-    if devices != ["meta"] * len(bench.exercise.interface.outputs):
+    devices = module.call("elsewhere", **case.inputs)
+    if devices == ["meta"] * len(bench.exercise.interface.outputs):
+        return
+    if not isinstance(devices, str):
         raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
+    if any(sign in devices for sign in STAYED_BEHIND):
+        raise Failure("device", f"{MOVED}: expected everything it computes with to be there, saw {devices[:160]}")
 
 
 ELSEWHERE = """
 class Variation(submission.{entry}):
     def elsewhere(self, **inputs):
         self.to("meta")
-        values = self(**{{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}})
+        try:
+            values = self(**{{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}})
+        except Exception as error:
+            return f"{{type(error).__name__}}: {{error}}"
         return [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
 """
-"""A probe: torch's device of tensors without elements, the only other device that every machine has."""
+"""A probe: torch's device of tensors without elements, the only other device that every machine has.
+
+Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own.
+"""
 
 MOVED = "module and inputs moved to another device"
 STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on the same device", "out of meta tensor")
@@ -118,3 +121,16 @@ def _require_silence(printed: str, what: str) -> None:
         raise Failure(
             "prints", f"{what}: expected nothing on stdout, saw {len(printed.splitlines())} lines, the first {first!r}"
         )
+
+
+def _require_accepted(check: c.Raises, bench: Bench) -> None:
+    """Raise `Failure` where the interface's own sizes are refused too: whoever refuses everything checks nothing."""
+    usual = make_case(bench.exercise, c.Check(), bench.exercise.ladder[-1])
+    try:
+        module = bench.subject.build(usual.arguments)
+        if check.at == "call" and not check.method:
+            module.call("", **usual.inputs)
+    except SubjectRaisedError as error:
+        if set(check.errors) & set(error.raised.bases):
+            sizes = ", ".join(f"{name}={size}" for name, size in usual.sizes.items())
+            raise Failure("refuses-all", f"with {sizes}, which fit: expected no {error.raised.type}, saw one") from None

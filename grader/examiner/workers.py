@@ -186,6 +186,7 @@ class Spawner:
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
             assert process.stdin is not None
             with process.stdin:
@@ -214,7 +215,10 @@ def _accept(listener: socket.socket, token: bytes) -> socket.socket:
 
 
 def _end_spawned(process: "subprocess.Popen[bytes]") -> str:
-    process.kill()
+    if os.name == "posix":
+        os.killpg(process.pid, signal.SIGKILL)  # what it forked too, as far as it stayed in its session
+    else:
+        process.kill()
     return describe_end(process.wait())
 
 

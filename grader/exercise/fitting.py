@@ -5,13 +5,14 @@ what the values mean can still be looked at where they are sound.
 """
 
 import re
+from functools import cache
 from typing import Any
 
 from msgspec import inspect as mi
 
 from grader.exercise.blanks import still_blank
 from grader.exercise.document import Node
-from grader.exercise.problem import Path, Problem, listed, nearest, path_text, quoted
+from grader.exercise.problem import MOST_PROBLEMS, Path, Problem, listed, nearest, path_text, quoted
 from grader.exercise.records import EDITION_KEYS, Exercise
 from grader.exercise.wording import choices, example, expected_words, found_words, name_of_tag, remedy_words
 
@@ -22,9 +23,7 @@ SCALARS = ((mi.BoolType, bool), (mi.IntType, int), (mi.FloatType, int | float), 
 def fit(root: Node) -> tuple[Any, list[Problem], set[Path]]:
     """Plain data that fits the records, what was wrong with what stood there, and the paths that hold stand-ins."""
     fitter = Fitter()
-    kind = mi.type_info(Exercise)
-    assert isinstance(kind, mi.StructType)
-    data = fitter.struct(kind, root, (), given=("id",))
+    data = fitter.struct(_exercise_type(), root, (), given=("id",))
     return data, fitter.problems, fitter.misnamed | {problem.path for problem in fitter.problems}
 
 
@@ -91,7 +90,8 @@ class Fitter:
         return fitted | neutral
 
     def _unknown_key(self, kind: mi.StructType, key: str, known: list[str], missing: list[str], path: Path) -> None:
-        near = nearest(key, missing) or nearest(key, known)
+        is_told = len(self.problems) < MOST_PROBLEMS
+        near = nearest(key, [*missing, *known]) if is_told else ""
         if near in missing:
             missing.remove(near)
             self.misnamed.add((*path, near))
@@ -121,7 +121,7 @@ class Fitter:
         by_name = {name_of_tag(each): each for each in structs}
         field = str(structs[0].tag_field)
         found = node.value.get(field)
-        if found is not None and found.value in by_name:
+        if found is not None and isinstance(found.value, str) and found.value in by_name:
             return self.struct(by_name[found.value], node, path)
         near = nearest(str(found.value), by_name) if found else ""
         remedy = f"write {field}: {near}" if near else "write matches_reference, or another of tests/README.md"
@@ -156,7 +156,7 @@ class Fitter:
         name = next((part for part in path[-1:] if isinstance(part, str)), "")
         is_number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
         expected = expected_words(kind, name, with_bounds=is_number)
-        return self._broken(path, expected, found_words(node), remedy_words(kind, node, name))
+        return self._broken(path, expected, found_words(node), remedy_words(kind, node, path))
 
     def _broken(self, path: Path, expected: str, found: str, remedy: str) -> Any:
         self._note(path, expected, found, remedy)
@@ -166,10 +166,15 @@ class Fitter:
         self.problems.append(Problem(path, expected, found, remedy, at_key=at_key))
 
 
-def _properties() -> list[mi.StructType]:
+@cache
+def _exercise_type() -> mi.StructType:
     kind = mi.type_info(Exercise)
     assert isinstance(kind, mi.StructType)
-    checks = next(field.type for field in kind.fields if field.name == "checks")
+    return kind
+
+
+def _properties() -> list[mi.StructType]:
+    checks = next(field.type for field in _exercise_type().fields if field.name == "checks")
     assert isinstance(checks, mi.ListType)
     assert isinstance(checks.item_type, mi.UnionType)
     return [each for each in checks.item_type.types if isinstance(each, mi.StructType)]

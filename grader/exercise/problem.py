@@ -10,6 +10,9 @@ Path = tuple[str | int, ...]
 
 LONGEST_QUOTE = 72
 LONGEST_NAME = 64
+MOST_PROBLEMS = 100
+"""As many are told, and no likenesses are looked for beyond."""
+
 LIKENESS = 0.7
 """How much of two words must agree for one to be taken for the other, from 0 to 1."""
 

@@ -11,14 +11,12 @@ from grader.exercise import problem
 from grader.exercise.blanks import BLANK
 from grader.exercise.document import MAX_BYTES, Node, RefusedError, read_document
 from grader.exercise.matching import mismatches
-from grader.exercise.problem import Problem
+from grader.exercise.problem import MOST_PROBLEMS, Problem
 from grader.exercise.records import Exercise
 from grader.exercise.soundness import unsound_parts
 
 LOOK_CLOSER = re.compile(rf"{BLANK}|\d[eE][-+]?\d".encode())
 """What fits a record and may still be wrong: a blank, or a number that YAML takes for text."""
-
-MOST_PROBLEMS = 100
 
 SHAPERS = ("constructor", "inputs", "ladder", "method", "outputs", "property")
 """Keys of a check or of the interface that decide what the check's other arguments may be."""
@@ -88,6 +86,8 @@ def _rests_on(path: problem.Path, broken: Iterable[problem.Path]) -> bool:
         if path[:1] == ("checks",) and other[:1] == ("interface",) and (len(other) == 1 or other[1] in SHAPERS):
             return True
         if path[:1] == ("checks",) and other[:2] == path[:2] and other[2] in SHAPERS:
+            return True
+        if path[2:3] == ("for",) and other[:1] == ("defects",):
             return True
     return False
 

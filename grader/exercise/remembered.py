@@ -17,14 +17,14 @@ def load_exercise(path: Path, reference: str | None = None) -> Exercise:
     memory = None if reference is not None else _memory(path)
     if memory is not None:
         try:
-            return msgspec.json.decode(memory.read_bytes(), type=Exercise)
+            return msgspec.msgpack.decode(memory.read_bytes(), type=Exercise)
         except (OSError, msgspec.MsgspecError):
             pass  # never read, or by another version of the kit
     from grader.exercise.reading import read_exercise
 
     exercise = read_exercise(path, reference)
     if memory is not None:
-        write_whole(memory, msgspec.json.encode(exercise))
+        write_whole(memory, msgspec.msgpack.encode(exercise))
     return exercise
 
 
@@ -38,4 +38,4 @@ def _memory(path: Path) -> Path | None:
         status = reader.stat()
         digest.update(f"{reader.name}/{status.st_size}/{status.st_mtime_ns};".encode())
     course = path.absolute().parent.parent.parent
-    return course / ".grader" / "exercises" / f"{path.parent.name}-{digest.hexdigest()[:16]}.json"
+    return course / ".grader" / "exercises" / f"{path.parent.name}-{digest.hexdigest()[:16]}.msgpack"

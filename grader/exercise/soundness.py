@@ -99,10 +99,13 @@ def input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
     elif isinstance(spec, c.MaskInput):
         yield from unknown_sizes(spec.shape, sizes, (*path, "shape"))
         rank = len(spec.shape)
+        if rank < len(spec.axes):
+            yield Problem((*path, "shape"), "at least two axes", str(rank), "write shape: [tokens, tokens]")
+            return
         for index, axis in enumerate(spec.axes):
             if not -rank <= axis < rank:
                 yield axis_problem(axis, rank, (*path, "axes", index))
-        if rank and len({axis % rank for axis in spec.axes}) == 1:
+        if len({axis % rank for axis in spec.axes}) == 1:
             yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
     elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
         yield Problem(path, "a shape, a mask or a number", quoted(spec), f"write {path[-1]}: [{spec}]")

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import inspect as mi
 
 from grader.exercise.document import Node
-from grader.exercise.problem import listed, nearest, quoted
+from grader.exercise.problem import Path, listed, nearest, quoted
 from grader.exercise.values import PATTERNS
 
 SPECIAL = {
@@ -55,6 +55,19 @@ EXAMPLES = {
     "was": "scores / math.sqrt(self.embed_dim)",
     "why": "what it did, and why nobody saw it",
 }
+
+ITEMS = {
+    "checks": "{property: matches_reference}",
+    "defects": "{id: swapped-axes, ...}",
+    "equivalents": "{was: ..., becomes: ..., reason: ...}",
+    "errors": "ValueError",
+    "hints": "a sentence",
+    "ladder": "{batch: 1, tokens: 5, embed_dim: 12}",
+    "mentions": "tokens",
+    "outputs": "[batch, tokens, embed_dim]",
+    "parameters": "q_proj.weight",
+}
+"""What one item of a list may be."""
 
 
 def name_of_tag(kind: mi.StructType) -> str:
@@ -129,8 +142,9 @@ def found_words(node: Node) -> str:
     return node.raw
 
 
-def remedy_words(kind: mi.Type, node: Node, name: str) -> str:
-    """What to write in place of what stands there; `name` is the key, empty for an item of a list."""
+def remedy_words(kind: mi.Type, node: Node, path: Path) -> str:
+    """What to write in place of what stands there."""
+    name = str(path[-1]) if path and isinstance(path[-1], str) else ""
     key = f"{name}: " if name else ""
     members = kind.types if isinstance(kind, mi.UnionType) else (kind,)
     is_number = any(isinstance(member, mi.IntType | mi.FloatType) for member in members)
@@ -144,7 +158,8 @@ def remedy_words(kind: mi.Type, node: Node, name: str) -> str:
         return f"write {key}{near}"
     if isinstance(kind, mi.ListType | mi.VarTupleType) and isinstance(node.value, str) and node.value:
         return f"write {key}[{node.raw}]"
-    return f"write {key}{example(kind, name)}"
+    item = ITEMS.get(str(path[-2])) if len(path) > 1 and not name else None
+    return f"write {key}{item or example(kind, name)}"
 
 
 def _fits_without_quotes(kind: mi.IntType | mi.FloatType, value: Any) -> bool:
@@ -169,4 +184,6 @@ def example(kind: mi.Type, name: str) -> str:
         return EXAMPLES[name]
     if isinstance(kind, mi.IntType | mi.FloatType):
         return "2"
-    return "true" if isinstance(kind, mi.BoolType) else "..."
+    if isinstance(kind, mi.UnionType):
+        return example(kind.types[0], "")
+    return "true" if isinstance(kind, mi.BoolType) else "batch" if isinstance(kind, mi.StrType) else "..."

@@ -16,7 +16,6 @@ from grader.worker.confinement import (
     close_descriptors,
     confine,
     control_process,
-    die_with_parent,
     forget_environment,
 )
 from grader.worker.layers import Layers
@@ -33,19 +32,24 @@ EXIT_FAILED_START = 97
 
 
 def run_nursery(control: socket.socket) -> NoReturn:
-    """Serve orders until the examiner hangs up or dies; never returns."""
+    """Serve orders until the examiner hangs up or dies; never returns.
+
+    The end of the connection tells of either. A signal at the examiner's death would come first, and leave behind
+    what workers have started.
+    """
     status = 0
     examiner = os.getppid()
     try:
-        die_with_parent()
         control_process(PR_SET_CHILD_SUBREAPER, 1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
         forget_environment()
         close_descriptors(keep=control.fileno())
         layers = Layers()
         layers.leave_namespaces()
-        die_with_parent()  # new credentials have cleared it
-        _serve_orders(control, layers, examiner)
+        try:
+            _serve_orders(control, layers, examiner)
+        finally:
+            _kill_children(but=set())
     except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
         status = EXIT_FAILED_START
     os._exit(status)
@@ -56,7 +60,6 @@ def _serve_orders(control: socket.socket, layers: Layers, examiner: int) -> None
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, ORDER.size, 3)
         if len(message) < ORDER.size:
-            _kill_children(but=set())
             return
         kind, process, output_bytes, memory_bytes = ORDER.unpack(message)
         if kind == FORK:

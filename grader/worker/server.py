@@ -19,6 +19,7 @@ from grader.worker.protocol import (
     Load,
     Loaded,
     Location,
+    MalformedError,
     Message,
     Raised,
     Read,
@@ -30,7 +31,17 @@ from grader.worker.protocol import (
     send,
 )
 from grader.worker.torch_parts import complete_torch_for, is_complete
-from grader.worker.values import TORCH_DTYPES, from_python, from_tensor, to_python, to_tensor, type_name
+from grader.worker.values import (
+    MAX_DEPTH,
+    TORCH_DTYPES,
+    from_python,
+    from_tensor,
+    sendable,
+    to_python,
+    to_tensor,
+    type_name,
+    why_it_stays,
+)
 
 MODULE_NAME = "attention"
 """What the submission's module is called, as it is on the student's disk."""
@@ -55,11 +66,18 @@ class Server:
         try:
             return self._dispatch(request)
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
-            raised = self._raised(error)
+            raised = self.describe(error)
         if is_complete():
             return raised
         complete_torch_for(f"{raised.type}: {raised.text}")
         return self.answer(request) if is_complete() else raised
+
+    def describe(self, error: BaseException) -> Raised:
+        """The reply that tells of an exception, also of one that resists being looked at."""
+        try:
+            return self._raised(error)
+        except BaseException:  # noqa: BLE001 - an exception's class and fields are the submission's too
+            return Raised("an exception that cannot be shown", [], "")
 
     def _dispatch(self, request: Request) -> Message:
         if isinstance(request, Load):
@@ -143,7 +161,7 @@ class Server:
         kind = type(error)
         bases = [type_name(base) for base in kind.__mro__[:20]]
         try:
-            text = error.msg if isinstance(error, SyntaxError) else str(error)
+            text = sendable(str(error.msg if isinstance(error, SyntaxError) else error))
         except BaseException:  # noqa: BLE001 - __str__ is the submission's too
             text = "(its message cannot be shown)"
         if len(text) > MAX_TEXT:
@@ -179,7 +197,15 @@ def serve(connection: socket.socket) -> None:
                 stream.flush()
             except Exception:  # noqa: BLE001, S110 - the submission may have replaced or filled it
                 pass
+        _send_reply(connection, server, reply)
+
+
+def _send_reply(connection: socket.socket, server: Server, reply: Message) -> None:
+    """Send the reply, or what kept it from being sent: it was too large, or held text that is no text."""
+    try:
         send(connection, reply)
+    except (MalformedError, ValueError, TypeError, OverflowError) as error:
+        send(connection, server.describe(error))
 
 
 def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
@@ -197,11 +223,12 @@ def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorVal
     return misfits
 
 
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in _tensors(item)]
+def _tensors(value: Any, depth: int = 0) -> list[torch.Tensor]:
+    """The tensors that travel, in order."""
+    if type(value) in (torch.Tensor, torch.nn.Parameter):
+        return [] if why_it_stays(value) else [value]
+    if isinstance(value, tuple | list) and depth < MAX_DEPTH:
+        return [tensor for item in value for tensor in _tensors(item, depth + 1)]
     return []
 
 

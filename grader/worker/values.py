@@ -32,13 +32,19 @@ def to_tensor(value: TensorValue) -> torch.Tensor:
         raise ValueError(f"no such dtype: {value.dtype[:40]}")
     if any(size < 0 for size in value.shape) or math.prod(value.shape) * dtype.itemsize != len(value.data):
         raise ValueError(f"{len(value.data)} bytes do not make a {value.dtype} tensor of shape {value.shape[:10]}")
-    if not value.data:
-        return torch.empty(value.shape, dtype=dtype)
-    return torch.frombuffer(bytearray(value.data), dtype=dtype).reshape(value.shape)
+    try:
+        if not value.data:
+            return torch.empty(value.shape, dtype=dtype)
+        return torch.frombuffer(bytearray(value.data), dtype=dtype).reshape(value.shape)
+    except (RuntimeError, TypeError) as error:  # a size beside a zero may be any number
+        raise ValueError(f"{len(value.data)} bytes do not make a tensor of shape {value.shape[:10]}") from error
 
 
 def from_tensor(tensor: torch.Tensor) -> TensorValue:
-    """The elements of a dense CPU tensor."""
+    """The elements of a dense CPU tensor; `ValueError` for any other, before anything is copied."""
+    obstacle = why_it_stays(tensor)
+    if obstacle:
+        raise ValueError(f"{obstacle} does not travel")
     dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
     data = ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
     return TensorValue(DTYPE_NAMES[dense.dtype], list(dense.shape), data)
@@ -66,14 +72,19 @@ def from_python(value: Any, depth: int = 0) -> Value:
     if kind is bool or kind is float or value is None or (kind is int and abs(value) < MAX_INT):
         return Scalar(value)
     if kind is str:
-        return Scalar(value[:MAX_TEXT])
+        return Scalar(sendable(value[:MAX_TEXT]))
     if depth < MAX_DEPTH and kind in (tuple, list, dict) and len(value) <= MAX_ITEMS:
         if kind is dict:
             if all(type(key) is str for key in value):
-                return Mapping({key[:MAX_TEXT]: from_python(item, depth + 1) for key, item in value.items()})
+                return Mapping({sendable(key[:MAX_TEXT]): from_python(item, depth + 1) for key, item in value.items()})
         else:
             return Sequence([from_python(item, depth + 1) for item in value], kind is tuple)
     return Other(f"an object of type {type_name(kind)}"[:MAX_TEXT])
+
+
+def sendable(text: str) -> str:
+    """The text, with what UTF-8 has no bytes for spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def type_name(kind: type) -> str:
@@ -82,13 +93,22 @@ def type_name(kind: type) -> str:
     return name[:200] if type(name) is str else "?"
 
 
-def _from_any_tensor(tensor: torch.Tensor) -> Value:
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
-        return Other(f"a tensor of layout {tensor.layout}")
+def why_it_stays(tensor: torch.Tensor) -> str:
+    """What keeps a tensor from travelling, as a description of it; empty where nothing does."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a tensor of layout {tensor.layout}"
     if tensor.device.type != "cpu":
-        return Other(f"a tensor on device {tensor.device}")
+        return f"a tensor on device {tensor.device}"
     if tensor.dtype not in DTYPE_NAMES:
-        return Other(f"a tensor of dtype {tensor.dtype}")
-    if tensor.numel() * tensor.element_size() > MAX_TENSOR_BYTES:
-        return Other(f"a tensor of shape {tuple(tensor.shape)}, {tensor.numel() * tensor.element_size():,} bytes")
-    return from_tensor(tensor)
+        return f"a tensor of dtype {tensor.dtype}"
+    size = tensor.numel() * tensor.element_size()
+    if size > MAX_TENSOR_BYTES:
+        return f"a tensor of shape {tuple(tensor.shape)}, {size:,} bytes"
+    return ""
+
+
+def _from_any_tensor(tensor: torch.Tensor) -> Value:
+    obstacle = why_it_stays(tensor)
+    return Other(obstacle[:MAX_TEXT]) if obstacle else from_tensor(tensor)
