@@ -80,6 +80,19 @@ class HiddenFolder(pytest.Directory):
             yield ExerciseFile.from_parent(self, path=description)
 
 
+class HiddenRoot(pytest.Directory):
+    """tests/hidden: a folder for each exercise that has test files, and the properties alone of one that has none."""
+
+    def collect(self) -> Iterator[pytest.Collector]:
+        course = find_course(self.path)
+        for exercise_id in course.exercise_ids():
+            folder = course.hidden_tests(exercise_id)
+            if folder.is_dir():
+                yield HiddenFolder.from_parent(self, path=folder)
+            elif course.description(exercise_id).exists():
+                yield ExerciseFile.from_parent(self, path=course.description(exercise_id))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--subject", type=Path, help="the submission that hidden checks examine (default: the reference)")
     parser.addoption("--seed", type=int, default=0, help="the seed of the inputs that hidden checks draw")
@@ -105,9 +118,11 @@ def desk_of(config: pytest.Config) -> Desk:
     return config.stash[DESK]
 
 
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> HiddenFolder | None:
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> HiddenFolder | HiddenRoot | None:
     if EXERCISE_ID.fullmatch(path.name) and path.parent.name == "hidden":
         return HiddenFolder.from_parent(parent, path=path)
+    if path.name == "hidden" and path.parent.name == "tests":
+        return HiddenRoot.from_parent(parent, path=path)
     return None
 
 
@@ -120,8 +135,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ExerciseFi
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With `--subject`, keep the checks of the exercise whose folder the subject lies in, where it lies in one."""
     path: Path | None = config.getoption("--subject")
-    if path is not None and EXERCISE_ID.fullmatch(path.resolve().parent.name):
-        items[:] = [item for item in items if exercise_of(item) in (path.resolve().parent.name, None)]
+    parts = path.resolve().parts if path is not None else ()
+    chosen = {part for part in parts if EXERCISE_ID.fullmatch(part)}
+    if chosen:
+        items[:] = [item for item in items if exercise_of(item) in {None, *chosen}]
 
 
 def exercise_of(item: pytest.Item) -> str | None:
