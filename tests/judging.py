@@ -1,4 +1,4 @@
-"""Judge many submissions in one process, as the kit does for one: the nursery is forked once, before anything is opened."""
+"""Judge many submissions in one process, as the kit does for one: the nursery is forked before anything is opened."""
 
 import msgspec
 

@@ -6,9 +6,9 @@ import pytest
 from notebooks import code, markdown, notebook
 
 from grader import grading
+from grader.attribution import DefectStatus
 from grader.exercise import load_exercise
 from grader.report.terminal import render_terminal
-from grader.attribution import DefectStatus
 from grader.verdict import Result
 
 EXERCISE = "exercise_03"

@@ -66,21 +66,61 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
 @pytest.mark.parametrize(
     ("before", "after", "refusal"),
     [
-        ("difficulty: 1", "difficulty: 1\ntitle: Another", r"exercise\.yaml:4:1: title: expected each key once, got this"),
+        (
+            "difficulty: 1",
+            "difficulty: 1\ntitle: Another",
+            r"exercise\.yaml:4:1: title: expected each key once, got this",
+        ),
         ("    points: 7", "    points: 7\n    points: 8", r":16:5: defects\[0\]\.points: expected each key once"),
-        ("points: 7", "points: two", r'exercise\.yaml:15:13: defects\[0\]\.points: expected a number, got "two"; write points'),
-        ("difficulty: 1", "difficulty: easy", r':3:13: difficulty: expected a whole number, got "easy"; write difficulty: 2'),
+        (
+            "points: 7",
+            "points: two",
+            r'exercise\.yaml:15:13: defects\[0\]\.points: expected a number, got "two"; write points',
+        ),
+        (
+            "difficulty: 1",
+            "difficulty: easy",
+            r':3:13: difficulty: expected a whole number, got "easy"; write difficulty: 2',
+        ),
         ("[a, b, c]", "[a, b]", r":18:12: defects\[0\]\.hints: expected three hints, .*, got 2; write 1 more"),
         ("    why: because\n", "", r":13:5: defects\[0\]\.why: expected text, got no such key; write why: "),
-        ("    why: because", "    why: because\n    wy: so", r':20:5: defects\[0\]\.wy: expected a known key, got "wy"'),
-        ("nothing_else_broke: 3", "nothing_else_broke: 3\nbonus: 1", r':21:1: bonus: expected one of the keys: .*got "bonus"'),
-        ("keeps_dtype", "keeps_type", r':23:15: checks\[1\]\.property: .* got "keeps_type"; write property: keeps_dtype'),
-        ("keeps_dtype", "keeps_dtype\n    gradient: 1", r':24:5: checks\[1\]\.gradient: .*, got "gradient"; take it out'),
-        ("keeps_dtype", "matches_reference", r":23:5: checks\[1\]\.id: expected an id of its own, got matches_reference, as"),
+        (
+            "    why: because",
+            "    why: because\n    wy: so",
+            r':20:5: defects\[0\]\.wy: expected a known key, got "wy"',
+        ),
+        (
+            "nothing_else_broke: 3",
+            "nothing_else_broke: 3\nbonus: 1",
+            r':21:1: bonus: expected one of the keys: .*got "bonus"',
+        ),
+        (
+            "keeps_dtype",
+            "keeps_type",
+            r':23:15: checks\[1\]\.property: .* got "keeps_type"; write property: keeps_dtype',
+        ),
+        (
+            "keeps_dtype",
+            "keeps_dtype\n    gradient: 1",
+            r':24:5: checks\[1\]\.gradient: .*, got "gradient"; take it out',
+        ),
+        (
+            "keeps_dtype",
+            "matches_reference",
+            r":23:5: checks\[1\]\.id: expected an id of its own, got matches_reference, as",
+        ),
         ("title: A hunt", "title: [A hunt", r"exercise\.yaml:\d+:\d+: "),
-        ("title: A hunt", "title: !!python/name:os.system", r":2:8: title: expected a value without a tag, got !!python"),
+        (
+            "title: A hunt",
+            "title: !!python/name:os.system",
+            r":2:8: title: expected a value without a tag, got !!python",
+        ),
         ("title: A hunt", "[title]: A hunt", r":2:1: expected a plain word as a key, got a list"),
-        ("fix: x = 2", "fix: [x = 2, y = 3]", r":17:10: defects\[0\]\.fix: expected as many fragments as was has, got 2 for 1"),
+        (
+            "fix: x = 2",
+            "fix: [x = 2, y = 3]",
+            r":17:10: defects\[0\]\.fix: expected as many fragments as was has, got 2 for 1",
+        ),
     ],
 )
 def test_a_wrong_description_is_refused_with_the_place_and_the_fault(load, before, after, refusal):

@@ -3,8 +3,8 @@
 import pytest
 from judging import SEED, Judge
 
-from grader.exercise import load_exercise
 from grader.attribution import DefectStatus
+from grader.exercise import load_exercise
 from grader.verdict import Result
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]

@@ -2,10 +2,10 @@
 
 import pytest
 
+from grader.attribution import DefectStatus
 from grader.exercise import Defect, Exercise
 from grader.exercise.records import Interface, Source
 from grader.outcome import Examination, Finding, Key, Location, Outcome, Status
-from grader.attribution import DefectStatus
 from grader.verdict import Result, judge
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN

@@ -7,9 +7,9 @@ import sys
 import pytest
 from test_twins import mend_module, mend_notebook
 
+from grader.attribution import DefectStatus
 from grader.exercise import load_exercise
 from grader.progress import Progress, load_progress, remember_verdict, save_progress
-from grader.attribution import DefectStatus
 from grader.verdict import DefectVerdict, Result, Verdict
 from grader.workbench import changes, next_hint, start_again
 
