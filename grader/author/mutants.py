@@ -29,7 +29,7 @@ class Mutant(Struct, frozen=True):
 
     def change(self) -> tuple[str, str]:
         """The lines before and after, without their common indentation."""
-        lines = self.diff.splitlines()[2:]
+        lines = self.diff.splitlines()[1:]
         before, after = ([line[1:] for line in lines if line.startswith(sign)] for sign in "-+")
         return plain_lines("\n".join(before)), plain_lines("\n".join(after))
 

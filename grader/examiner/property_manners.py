@@ -81,56 +81,6 @@ def _(check: c.AttributeEquals, bench: Bench, case: Case) -> None:
         raise Failure("attribute", f"the attribute {check.name}: expected {expected}, saw {describe(seen)}")
 
 
-@try_rung.register
-def _(check: c.MovesBetweenDevices, bench: Bench, case: Case) -> None:
-    probe = ELSEWHERE.format(entry=bench.exercise.interface.class_name)
-    module = bench.subject.build(case.arguments, probe=probe, entry="Variation")
-    module.training = check.training
-    module(**case.inputs)
-    try:
-        devices = module.call("elsewhere", **case.inputs)
-    except SubjectRaisedError:
-        return  # torch cannot do there what the module does
-    if devices == ["meta"] * len(bench.exercise.interface.outputs):
-        return
-    if not isinstance(devices, str):
-        raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
-    if any(sign in devices for sign in STAYED_BEHIND):
-        raise Failure("device", f"{MOVED}: expected everything it computes with to be there, saw {devices[:160]}")
-
-
-ELSEWHERE = """
-import sys, types
-
-class Variation(submission.{entry}):
-    def elsewhere(self, **inputs):
-        stub = types.ModuleType("torch._dynamo")
-        stub.disable = lambda function, *_, **__: function
-        with_stub = sys.modules.setdefault(stub.__name__, stub) is stub
-        torch._dynamo = sys.modules[stub.__name__]
-        try:
-            self.to("meta")
-            there = {{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}}
-            values = self(**there)
-            return [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
-        except Exception as error:
-            if "Meta kernel" in str(error):
-                raise  # the worker lets torch's import be completed, and asks again
-            return f"{{type(error).__name__}}: {{error}}"
-        finally:
-            if with_stub:
-                del sys.modules[stub.__name__], torch._dynamo
-"""
-"""A probe: torch's device of tensors without elements, the only other device that every machine has.
-
-Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The stub
-spares the seconds that importing torch's compiler takes, which calculates nothing here.
-"""
-
-MOVED = "module and inputs moved to another device"
-STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on the same device", "out of meta tensor")
-
-
 def _require_silence(printed: str, what: str) -> None:
     if printed:
         first = printed.strip().splitlines()[0][:60] if printed.strip() else printed[:20]

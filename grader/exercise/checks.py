@@ -228,5 +228,13 @@ Property = (
     | WeightsTransfer
 )
 
-WITHOUT_VALUES = (ReturnsShapes, MaskHides, SamplesDoNotMix, RowsSumToOne, LeavesInputsAlone, PrintsNothing)
+WITHOUT_VALUES = (
+    ReturnsShapes,
+    MaskHides,
+    SamplesDoNotMix,
+    RowsSumToOne,
+    LeavesInputsAlone,
+    PrintsNothing,
+    MovesBetweenDevices,
+)
 """Properties that a module may have although it computes nothing: alone they do not show that a defect is mended."""

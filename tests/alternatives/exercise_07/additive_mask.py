@@ -42,7 +42,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"mask has {mask.dim()} axes (shape {tuple(mask.shape)}), expected 3: {layout}")
         if mask.size(0) not in (1, n_queries) or mask.size(1) != n_keys or mask.size(2) not in (1, n_samples):
             raise ValueError(f"mask has shape {tuple(mask.shape)}, expected {layout}")
-        return torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(mask == 0, -math.inf).unsqueeze(-1)
+        return torch.zeros(mask.shape, dtype=scores.dtype, device=mask.device).masked_fill(mask == 0, -math.inf).unsqueeze(-1)
 
     def forward(self, *, query, key, value, mask=None):
         scores = self.get_scores(self.query(query), self.key(key))

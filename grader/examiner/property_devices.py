@@ -1,0 +1,69 @@
+"""The property of moving: a module that went to another device finds there everything that it computes with."""
+
+from grader.examiner.bench import Bench, try_rung
+from grader.examiner.case import Case
+from grader.examiner.finding import Failure
+from grader.examiner.session import SubjectRaisedError
+from grader.exercise import checks as c
+
+ELSEWHERE = """
+import sys, types
+
+MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"}}
+
+class Watch(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        flat = [part for each in (*arguments, *(keywords or {{}}).values())
+                for part in (each if isinstance(each, (list, tuple)) else [each])]
+        devices = {{part.device.type for part in flat if isinstance(part, torch.Tensor) and part.dim()}}
+        if len(devices) > 1 and getattr(function, "__name__", "") not in MAY_MIX:
+            raise RuntimeError(f"{{function}}: Expected all tensors to be on the same device")
+        return function(*arguments, **(keywords or {{}}))
+
+class Variation(submission.{entry}):
+    def elsewhere(self, **inputs):
+        stub = types.ModuleType("torch._dynamo")
+        stub.disable = lambda function, *_, **__: function
+        with_stub = sys.modules.setdefault(stub.__name__, stub) is stub
+        torch._dynamo = sys.modules[stub.__name__]
+        try:
+            self.to("meta")
+            moved = {{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}}
+            with Watch():
+                values = self(**moved)
+            return [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
+        except Exception as error:
+            if "Meta kernel" in str(error):
+                raise  # the worker lets torch's import be completed, and asks again
+            return f"{{type(error).__name__}}: {{error}}"
+        finally:
+            if with_stub:
+                del sys.modules[stub.__name__], torch._dynamo
+"""
+"""A probe: torch's device of tensors without elements, the only other device that every machine has.
+
+Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
+is as strict as other devices are. The stub spares the seconds that importing torch's compiler takes, which has nothing
+to do here.
+"""
+
+MOVED = "module and inputs moved to another device"
+STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on the same device", "out of meta tensor")
+
+
+@try_rung.register
+def _(check: c.MovesBetweenDevices, bench: Bench, case: Case) -> None:
+    probe = ELSEWHERE.format(entry=bench.exercise.interface.class_name)
+    module = bench.subject.build(case.arguments, probe=probe, entry="Variation")
+    module.training = check.training
+    module(**case.inputs)
+    try:
+        devices = module.call("elsewhere", **case.inputs)
+    except SubjectRaisedError:
+        return  # torch cannot do there what the module does
+    if devices == ["meta"] * len(bench.exercise.interface.outputs):
+        return
+    if not isinstance(devices, str):
+        raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
+    if any(sign in devices for sign in STAYED_BEHIND):
+        raise Failure("device", f"{MOVED}: expected everything it computes with to be there, saw {devices[:160]}")
