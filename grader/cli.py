@@ -14,8 +14,8 @@ from grader.errors import KitError, SpecError, UsageError
 
 UNEXPECTED = 3
 INTERRUPTED = 130
-PROOF_WIDTH = 132
-"""Columns that the table of a proof takes; a terminal with fewer wraps it."""
+PROOF_WIDTH = 120
+"""Columns that the table of a proof takes."""
 
 INSTRUCTORS_COMMANDS = ("new", "prove", "release", "schema")
 

@@ -8,7 +8,15 @@ from rich.text import Text
 from grader.author.proof import Fate, Proof, Step
 from grader.report.page import Line, indented, render_page
 
-STEPS = ("sources", "scores", "attribution", "alternatives", "equivalents")
+STEPS = {
+    "sources": "sources",
+    "scores": "seeds, dtypes",
+    "attribution": "subsets",
+    "alternatives": "right fixes",
+    "equivalents": "challenged",
+}
+"""The steps, and the headings under which the table counts them."""
+
 FATES = (Fate.VALUE, Fate.CRASH, Fate.EQUIVALENT)
 TICK, CROSS = ("✓", "green"), ("✗", "red")
 
@@ -25,7 +33,7 @@ def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False)
 
 def _table(proofs: list[Proof]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("", *STEPS):
+    for heading in ("", *STEPS.values()):
         table.add_column(heading)
     for heading in ("mutants", "by value", "by crash", "equivalent", "survived"):
         table.add_column(heading, justify="right")
@@ -41,7 +49,7 @@ def _table(proofs: list[Proof]) -> Table:
 def _cell(step: Step | None) -> Text:
     if step is None:
         return Text("not reached", "dim")
-    return Text.assemble(TICK if step.holds() else CROSS, f" {step.figures}")
+    return Text.assemble(TICK if step.holds() else CROSS, f" {step.figures}".rstrip())
 
 
 def _problems(proof: Proof) -> Iterator[Line]:

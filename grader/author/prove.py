@@ -117,7 +117,7 @@ class _Proving:
             f"the equivalent {each.was.strip()!r} -> {each.becomes.strip()!r} matches no mutant; take it out"
             for each in self._matching.idle
         ]
-        return Step("equivalents", f"{len(self._matching.declared)} challenged", problems)
+        return Step("equivalents", str(len(self._matching.declared)), problems)
 
 
 def _batches(mutants: list[Mutant]) -> Iterator[list[str]]:

@@ -30,7 +30,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
             f"{notebook.relative_to(course.root)}: its code cells are not the module; align them, and tag what only "
             "shows things off as demonstration"
         )
-    return Step("sources", "starter, notebook", problems)
+    return Step("sources", problems=problems)
 
 
 def _tree(text: str) -> str:

@@ -91,7 +91,7 @@ class _Court:
             if verdict.score:
                 fixed = _with_status(verdict, DefectStatus.FIXED)
                 problems.append(f"{where} the starter scores {verdict.score:g}; {', '.join(fixed)} went unseen")
-        return Step("scores", f"{len(SEEDS)} seeds x {len(DTYPES)} dtypes", problems)
+        return Step("scores", f"{len(SEEDS)} x {len(DTYPES)}", problems)
 
     def try_subsets(self) -> Step:
         """Every subset of the defects is named exactly, and every defect seen by a check that is for it."""
@@ -110,7 +110,7 @@ class _Court:
                     + (f", {', '.join(verdict.regressions)} broken" if verdict.regressions else "")
                     + "; give the defects checks that see one and not the other"
                 )
-        return Step("attribution", f"{len(subsets)} subsets", problems)
+        return Step("attribution", str(len(subsets)), problems)
 
     def try_alternatives(self) -> Step:
         """Right fixes, however they are written, get everything."""
@@ -121,7 +121,7 @@ class _Court:
             if verdict.outcome is not Result.FIXED:
                 shown = path.relative_to(self._course.root)
                 problems.append(f"{shown} is right but is refused: {_failures(verdict)}; that check asks for too much")
-        return Step("alternatives", f"{len(paths)} right fixes", problems)
+        return Step("alternatives", str(len(paths)), problems)
 
     def _undetermined(self) -> Iterator[str]:
         """Where the reference, in eval mode, gives two answers to one input."""
