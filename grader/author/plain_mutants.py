@@ -58,7 +58,11 @@ def _borrow(
     kinds: type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], operator: Borrowed
 ) -> Callable[[cst.CSTNode, Scene], Iterable[Swap]]:
     def borrowed(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
-        return [becomes(node, scene.code(new).strip()) for new in operator(node)] if isinstance(node, kinds) else []
+        if not isinstance(node, kinds):
+            return []
+        codes = [scene.code(new) for new in operator(node)]
+        keeps_space = isinstance(node, cst.ComparisonTarget)  # the space before a comparison belongs to it
+        return [becomes(node, code if keeps_space else code.strip()) for code in codes]
 
     return borrowed
 
