@@ -23,3 +23,7 @@ class SpecError(UsageError):
 
 class BrokenExerciseError(KitError):
     """A reference does not pass its own checks, so no submission can be judged by them."""
+
+
+class LostNurseryError(KitError):
+    """The process that starts workers has died; an examiner cannot go on without it."""

@@ -2,15 +2,22 @@
 
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from grader.course import Course
 from grader.exercise import Exercise, load_exercise
-from grader.outcome import Finding
+from grader.outcome import Finding, Key
 from grader.submission import Submission, Unreadable, exceeds, read_submission
 from grader.verdict import Verdict, judge, judge_public, not_gradable
+
+if TYPE_CHECKING:
+    from grader.examiner.collecting import ExaminersDesk
+
+T = TypeVar("T")
 
 MAX_SEED = 2**31
 CAN_FORK = sys.platform == "linux"
@@ -66,13 +73,57 @@ def grade(
     submission = read_submission(path, path.name)
     if isinstance(submission, Unreadable):
         return _ungraded(load_exercise(course.description(exercise_id)), name, seed, submission)
-    return _examine_and_judge(course, exercise_id, submission, name, seed, spawn=spawn, strict=strict)
+    return with_judge(
+        course,
+        lambda judge: judge(exercise_id, submission, name, seed),
+        spawn=spawn,
+        strict=strict,
+        first=exercise_id,
+    )
 
 
-def _examine_and_judge(
-    course: Course, exercise_id: str, submission: Submission, name: str, seed: int, *, spawn: bool, strict: bool
-) -> Verdict:
-    """Fork the nursery, and only then open description, reference and checks."""
+class Judge:
+    """Judges submissions at a desk; an exercise is opened when it is first asked for."""
+
+    def __init__(self, course: Course, desk: "ExaminersDesk") -> None:
+        self._course = course
+        self._desk = desk
+        self._opened: dict[str, tuple[Exercise, Key]] = {}
+
+    def __call__(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
+        """The verdict. `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails."""
+        exercise, key = self._open(exercise_id)
+        too_large = exceeds(submission, exercise.limits.source_bytes)
+        if too_large is not None:
+            return _ungraded(exercise, file, seed, too_large)
+        seen = self._desk.examiner(exercise).examine(submission, seed)
+        if exercise.is_public():
+            return judge_public(exercise, seen, file, seed)
+        return judge(exercise, key, seen, file, seed)
+
+    def _open(self, exercise_id: str) -> tuple[Exercise, Key]:
+        if exercise_id not in self._opened:
+            from grader.examiner.key import find_key
+
+            exercise = load_exercise(self._course.description(exercise_id))
+            examiner = self._desk.examiner(exercise)
+            key = Key("", {}, {}) if exercise.is_public() else find_key(self._course, examiner)
+            self._opened[exercise_id] = exercise, key
+        return self._opened[exercise_id]
+
+
+def with_judge(
+    course: Course,
+    body: Callable[[Judge], T],
+    *,
+    spawn: bool = not CAN_FORK,
+    strict: bool = False,
+    first: str = "",
+) -> T:
+    """What `body` returns, given a judge: the nursery is forked before any description, reference or check is opened.
+
+    A worker for the exercise named `first` is started ahead.
+    """
     from grader.examiner.torch_import import assert_single_thread, import_torch
 
     import_torch()
@@ -83,28 +134,14 @@ def _examine_and_judge(
         assert_single_thread()
     source = Spawner() if spawn else Nursery()
     try:
-        exercise = load_exercise(course.description(exercise_id))
-        too_large = exceeds(submission, exercise.limits.source_bytes)
-        if too_large is not None:
-            return _ungraded(exercise, name, seed, too_large)
-        source.order(exercise.limits)  # forked while pytest is being imported
+        if first:
+            source.order(load_exercise(course.description(first)).limits)  # forked while pytest is being imported
 
-        from grader.examiner.examine import with_examiner
-        from grader.examiner.key import find_key
+        from grader.examiner.collecting import with_desk
 
-        if exercise.is_public():
-            seen = with_examiner(course, exercise, source, lambda examiner: examiner.examine(submission, seed))
-            return judge_public(exercise, seen, name, seed)
-        key, seen = with_examiner(
-            course,
-            exercise,
-            source,
-            lambda examiner: (find_key(course, examiner), examiner.examine(submission, seed)),
-            strict=strict,
-        )
+        return with_desk(course, source, lambda desk: body(Judge(course, desk)), strict=strict)
     finally:
         source.close()
-    return judge(exercise, key, seen, name, seed)
 
 
 def _ungraded(exercise: Exercise, name: str, seed: int, why: Unreadable) -> Verdict:

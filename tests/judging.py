@@ -31,7 +31,8 @@ class Judge:
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
         """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
-        from grader.examiner.examine import Examiner, with_examiner
+        from grader.examiner.collecting import with_examiner
+        from grader.examiner.examine import Examiner
         from grader.examiner.key import find_key
 
         exercise = load_exercise(self.course.description(exercise_id))

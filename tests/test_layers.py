@@ -19,6 +19,7 @@ ORDER = [
     "attribution",
     "verdict",
     "grading",
+    "standing",
     "doctor",
     "progress",
     "report",

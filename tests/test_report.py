@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from judging import SEED
 
-from grader.examiner.examine import with_examiner
+from grader.examiner.collecting import with_examiner
 from grader.examiner.key import find_key
 from grader.exercise import load_exercise
 from grader.exercise.records import Limits, Seconds

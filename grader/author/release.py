@@ -112,7 +112,7 @@ def _count_checks(course: Course, exercise: Exercise) -> int:
     from grader.examiner.torch_import import import_torch
 
     import_torch()
-    from grader.examiner.examine import with_examiner
+    from grader.examiner.collecting import with_examiner
     from grader.examiner.workers import Spawner
 
     return with_examiner(course, exercise, Spawner(), lambda examiner: len(examiner.check_ids()))

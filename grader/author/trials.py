@@ -12,7 +12,8 @@ from grader.author.proof import Fate, Step
 from grader.course import Course
 from grader.errors import BrokenExerciseError
 from grader.examiner.case import cases
-from grader.examiner.examine import Examiner, with_examiner
+from grader.examiner.collecting import with_examiner
+from grader.examiner.examine import Examiner
 from grader.examiner.key import find_key, variant_name, write_key
 from grader.examiner.reference import Reference
 from grader.examiner.standin import flatten

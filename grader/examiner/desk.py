@@ -21,7 +21,7 @@ class PlainDesk(Desk):
     def __init__(self, path: Path | None, seed: int) -> None:
         import_torch()
         assert_single_thread()
-        self.seed = seed
+        self._seed = seed
         self._path = path
         self._nursery = Nursery()
         self._benches: dict[str, Bench] = {}
@@ -32,6 +32,9 @@ class PlainDesk(Desk):
             self._benches[exercise_id] = self._new_bench(exercise_id)
         self._sessions[exercise_id].renew()
         return self._benches[exercise_id]
+
+    def seed_of(self, exercise_id: str) -> int:  # noqa: ARG002 - one seed for all
+        return self._seed
 
     def close(self) -> None:
         for session in self._sessions.values():

@@ -1,17 +1,13 @@
-"""Examine submissions: pytest collects an exercise's checks once, then its run protocol is looped over submissions."""
+"""Examine submissions: an exercise's checks, collected once, are run by pytest's protocol over one after another."""
 
 import hashlib
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 import pytest
 import torch
 from msgspec import structs
 
 from grader.course import Course
-from grader.errors import KitError
-from grader.examiner import plugin
 from grader.examiner.properties import Bench
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.seeing import crash_finding, outcome_of
@@ -25,44 +21,18 @@ from grader.submission import Submission
 from grader.worker.protocol import Loaded
 from grader.worker.values import TORCH_DTYPES
 
-T = TypeVar("T")
-
-PYTEST_OPTIONS = (
-    "-c=/dev/null",
-    "--disable-plugin-autoload",
-    "--noconftest",
-    "--assert=plain",
-    "--import-mode=importlib",
-    "-s",
-    "-pno:terminal",
-    "-pno:cacheprovider",
-    "-pno:logging",
-    "-pno:junitxml",
-    "-pno:doctest",
-    "-pno:unittest",
-    "-pno:faulthandler",
-    "-pno:threadexception",
-    "-pno:unraisableexception",
-    "-pno:warnings",
-    "-pno:debugging",
-    "-pno:pastebin",
-    "-pno:setuponly",
-    "-pno:setupplan",
-    "-pno:stepwise",
-    "-pno:subtests",
-    "-pno:legacypath",
-)
-"""No configuration, no conftest, no plugin but our own; nothing printed, nothing written."""
-
 FINGERPRINT_LENGTH = 12
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 
 
-class Examiner(plugin.Desk):
+class Examiner:
     """Holds an exercise's checks and reference, and examines one submission after another."""
 
-    def __init__(self, course: Course, exercise: Exercise, source: WorkerSource, *, strict: bool = False) -> None:
+    def __init__(
+        self, course: Course, exercise: Exercise, items: list[pytest.Item], source: WorkerSource, *, strict: bool
+    ) -> None:
         self.exercise = exercise
+        self.seed = 0
         self._strict = strict
         self._source = source
         self._reference: Maker = (
@@ -70,14 +40,14 @@ class Examiner(plugin.Desk):
             if exercise.is_public()
             else Reference(course.reference(exercise.id), exercise.interface.class_name)
         )
-        self._items: list[pytest.Item] = []
+        self._items = items
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
         self._failure: BaseException | None = None
 
-    def bench(self, exercise_id: str) -> Bench:
+    def bench(self) -> Bench:
+        """Subject and reference of the submission under examination."""
         assert self._session is not None
-        assert exercise_id == self.exercise.id
         return Bench(Subject(self._session), self._reference, self.exercise)
 
     def check_ids(self) -> list[str]:
@@ -90,7 +60,7 @@ class Examiner(plugin.Desk):
         """What every check sees of the submission. `seed` is that of the inputs, `dtype` torch's default dtype."""
         started = time.monotonic()
         self.seed = seed
-        self._outcomes = []
+        self._outcomes, self._failure = [], None
         self._session = Session(self._source, self.exercise, submission, strict=self._strict, dtype=dtype)
         torch.set_default_dtype(TORCH_DTYPES[dtype])
         try:
@@ -106,6 +76,16 @@ class Examiner(plugin.Desk):
             self._session.close()
         isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
         return Examination(self._outcomes, unloadable, methods, isolation, time.monotonic() - started)
+
+    def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Keep what a check's run came to."""
+        error = call.excinfo.value if call.excinfo else None
+        if call.when == "call" or error is not None:
+            try:
+                limit = self.exercise.limits.output_bytes
+                self._outcomes.append(outcome_of(item.name, error, call.duration, limit))
+            except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
+                self._failure = own
 
     def _run_checks(self, stops_at_failure: bool) -> None:
         assert self._session is not None
@@ -142,63 +122,6 @@ class Examiner(plugin.Desk):
             return Finding(seen.kind, text, seen.location)
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
-
-    # The hooks that pytest calls.
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._items = session.items
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """Keep the outcome; pytest's own report, which formats a traceback, is left out."""
-        error = call.excinfo.value if call.excinfo else None
-        if call.when == "call" or error is not None:
-            try:
-                limit = self.exercise.limits.output_bytes
-                self._outcomes.append(outcome_of(item.name, error, call.duration, limit))
-            except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
-                self._failure = own
-        result: Any = "failed" if error else "passed"
-        when: Any = call.when
-        return pytest.TestReport(item.nodeid, item.location, {}, result, None, when, duration=call.duration)
-
-
-def with_examiner(
-    course: Course, exercise: Exercise, source: WorkerSource, body: Callable[[Examiner], T], *, strict: bool = False
-) -> T:
-    """What `body` returns, given an examiner whose checks have been collected.
-
-    `strict` refuses to run submissions that could reach files or the network.
-    """
-    examiner = Examiner(course, exercise, source, strict=strict)
-    results: list[T] = []
-
-    class Loop:
-        """Runs the body in place of pytest's loop over items, and lets its exceptions out."""
-
-        error: BaseException | None = None
-
-        def pytest_configure(self, config: pytest.Config) -> None:
-            config.stash[plugin.DESK] = examiner
-
-        def pytest_runtestloop(self) -> bool:
-            try:
-                results.append(body(examiner))
-            except BaseException as error:  # noqa: BLE001 - raised again outside pytest
-                self.error = error
-            return True
-
-    loop = Loop()
-    paths = [str(course.description(exercise.id))]
-    hidden = course.hidden_tests(exercise.id)
-    if hidden.is_dir():
-        paths += sorted(str(path) for path in hidden.glob("test_*.py"))
-    status = pytest.main([*PYTEST_OPTIONS, f"--rootdir={course.root}", *paths], plugins=[loop, plugin, examiner])
-    if loop.error is not None:
-        raise loop.error
-    if not results:
-        raise KitError(f"the checks of {exercise.id} cannot be collected (pytest ended with {status!r})")
-    return results[0]
 
 
 def _fingerprint(tree: str) -> str:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """What the items of one run share: a bench for each exercise, and the seed."""
-
-    seed = 0
+    """What the items of one run share: a bench for each exercise, and the seed of its inputs."""
 
     def bench(self, exercise_id: str) -> "Bench":
         """Subject and reference of an exercise."""
+        raise NotImplementedError
+
+    def seed_of(self, exercise_id: str) -> int:
+        """What the inputs of an exercise's checks are drawn from."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -55,7 +57,7 @@ class PropertyItem(pytest.Item):
         from grader.examiner.ladder import walk
 
         desk = desk_of(self.config)
-        walk(self.check, desk.bench(self.exercise.id), desk.seed)
+        walk(self.check, desk.bench(self.exercise.id), desk.seed_of(self.exercise.id))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding; the property's own traceback helps nobody."""
@@ -166,11 +168,16 @@ def gaussian(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     from grader.examiner.case import seed_draws
 
-    seed_draws(f"{desk_of(request.config).seed}/{request.node.name}")
+    seed = desk_of(request.config).seed_of(_exercise_of(request))
+    seed_draws(f"{seed}/{request.node.name}")
     return lambda *shape: torch.randn(shape)
 
 
 def _bench(request: pytest.FixtureRequest) -> "Bench":
+    return desk_of(request.config).bench(_exercise_of(request))
+
+
+def _exercise_of(request: pytest.FixtureRequest) -> str:
     exercise_id = exercise_of(request.node)
     assert exercise_id is not None, "hidden checks live in tests/hidden/exercise_NN"
-    return desk_of(request.config).bench(exercise_id)
+    return exercise_id

@@ -1,18 +1,20 @@
 """Workers as the examiner holds them: a connection, a deadline, and a way to end them."""
 
+import contextlib
 import os
 import secrets
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Protocol
 
-from grader.errors import KitError
+from grader.errors import KitError, LostNurseryError
 from grader.exercise import Limits
 from grader.worker.confinement import PR_SET_DUMPABLE, control_process
 from grader.worker.nursery import ANSWER, COLLECT, FORK, ORDER, run_nursery
@@ -107,7 +109,8 @@ class Nursery:
         stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
         with theirs, tempfile.TemporaryFile() as stderr:
             order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
-            socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+            with _nursery_alive():
+                socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
         self._ordered = _Order(limits, ours, stdout)
 
     def start(self, limits: Limits) -> Worker:
@@ -131,10 +134,9 @@ class Nursery:
         order = self._ordered
         assert order is not None
         if not order.process:
-            answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
-            if len(answer) < ANSWER.size:
-                raise KitError("the process that starts workers has died; run the command again")
-            (order.process,) = ANSWER.unpack(answer)
+            with _nursery_alive():
+                answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
+                (order.process,) = ANSWER.unpack(answer)
             (order.handle,) = handles
         return order
 
@@ -153,9 +155,19 @@ class Nursery:
         except ProcessLookupError:
             pass  # it has ended by itself
         os.close(handle)
-        self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
-        (status,) = ANSWER.unpack(self._control.recv(ANSWER.size, socket.MSG_WAITALL))
+        with _nursery_alive():
+            self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
+            (status,) = ANSWER.unpack(self._control.recv(ANSWER.size, socket.MSG_WAITALL))
         return describe_end(os.waitstatus_to_exitcode(status))
+
+
+@contextlib.contextmanager
+def _nursery_alive() -> Iterator[None]:
+    """Turns what a dead nursery makes of a message, a closed socket or an answer cut short, into `LostNurseryError`."""
+    try:
+        yield
+    except (OSError, struct.error) as error:
+        raise LostNurseryError("the process that starts workers has died; run the command again") from error
 
 
 @dataclass
