@@ -25,7 +25,13 @@ SIZE_BYTES = 8
 PACKAGE = Path(__file__).resolve().parent
 
 
-class Task(Struct, frozen=True):
+class Read(Struct, frozen=True, tag=True):
+    """One submission to take the fingerprint of."""
+
+    submission: Submission
+
+
+class Task(Struct, frozen=True, tag=True):
     """One submission to judge."""
 
     exercise: str
@@ -35,9 +41,10 @@ class Task(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The verdict, or the name and text of the kit's own error."""
+    """The verdict, the fingerprint, or the name and text of the kit's own error."""
 
-    verdict: Verdict | None
+    verdict: Verdict | None = None
+    fingerprint: str = ""
     error: str = ""
     text: str = ""
 
@@ -75,13 +82,14 @@ class StandingExaminer:
 
         Raises what `grader.grading.Judge` does, and `KitError` when the examiner died of this submission twice.
         """
-        task = Task(exercise_id, submission, file, seed)
-        answer = self._ask(task) or self._ask(task)
-        if answer is None:
-            raise KitError(f"the examiner's process has died twice while it judged {file}")
-        if answer.verdict is None:
-            raise _error(answer)
-        return answer.verdict
+        limits = load_exercise(self._course.description(exercise_id)).limits
+        verdict = self._answer(Task(exercise_id, submission, file, seed), limits.seconds.total).verdict
+        assert verdict is not None
+        return verdict
+
+    def fingerprint(self, submission: Submission) -> str:
+        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
+        return self._answer(Read(submission), 0.0).fingerprint
 
     def close(self) -> None:
         """End the process, and with it its nursery and workers."""
@@ -89,15 +97,23 @@ class StandingExaminer:
             _hang_up(self._process)
             self._process = None
 
-    def _ask(self, task: Task) -> Answer | None:
+    def _answer(self, task: Task | Read, seconds: float) -> Answer:
+        """The answer to a task that may take so many seconds."""
+        answer = self._ask(task, seconds) or self._ask(task, seconds)
+        if answer is None:
+            raise KitError(f"the examiner's process has died twice of {task.submission.name}")
+        if answer.error:
+            raise _error(answer)
+        return answer
+
+    def _ask(self, task: Task | Read, seconds: float) -> Answer | None:
         """The answer, or None when the process died first; it is ended when it takes longer than it ever may."""
         self.start()
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        total = load_exercise(self._course.description(task.exercise)).limits.seconds.total
-        watch = threading.Timer(total + START_SECONDS, process.kill)
+        watch = threading.Timer(seconds + START_SECONDS, process.kill)
         watch.daemon = True
         watch.start()
         try:
@@ -155,18 +171,20 @@ def _serve(course: Course, *, strict: bool) -> None:
 
     def loop(judge: Judge) -> None:
         while message := _read(tasks):
-            _write(answers, msgspec.msgpack.encode(_answer(judge, msgspec.msgpack.decode(message, type=Task))))
+            _write(answers, msgspec.msgpack.encode(_answer(judge, msgspec.msgpack.decode(message, type=Task | Read))))
 
     with_judge(course, loop, strict=strict)
 
 
-def _answer(judge: Any, task: Task) -> Answer:
+def _answer(judge: Any, task: Task | Read) -> Answer:
     try:
+        if isinstance(task, Read):
+            return Answer(fingerprint=judge.fingerprint(task.submission))
         return Answer(judge(task.exercise, task.submission, task.file, task.seed))
     except errors.LostNurseryError:
         raise  # this process is of no more use: the asking side starts another
     except KitError as error:
-        return Answer(None, type(error).__name__, str(error))
+        return Answer(error=type(error).__name__, text=str(error))
 
 
 def _main() -> NoReturn:

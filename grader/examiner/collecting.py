@@ -10,6 +10,7 @@ from grader.errors import KitError
 from grader.examiner import plugin
 from grader.examiner.examine import Examiner
 from grader.examiner.properties import Bench
+from grader.examiner.reader import Reader
 from grader.examiner.workers import WorkerSource
 from grader.exercise import Exercise
 
@@ -51,6 +52,7 @@ class ExaminersDesk(plugin.Desk):
         self._source = source
         self._strict = strict
         self._examiners: dict[str, Examiner] = {}
+        self.reader = Reader(source)
         self._session: pytest.Session | None = None
         self._broken: list[str] = []
 

@@ -71,6 +71,12 @@ class Load(Message, frozen=True):
     dtype: str = "float32"
 
 
+class Parse(Message, frozen=True):
+    """Parse the source and run nothing of it; answered by `Parsed` or `Raised`."""
+
+    chunks: list[Source]
+
+
 class Build(Message, frozen=True):
     """Build a module and keep it under `module`; answered by `Built` or `Raised`.
 
@@ -113,7 +119,7 @@ class Transfer(Message, frozen=True):
     target: int
 
 
-Request = Load | Build | Call | Read | Transfer
+Request = Load | Parse | Build | Call | Read | Transfer
 
 
 class Location(Message, frozen=True):
@@ -144,6 +150,12 @@ class Loaded(Message, frozen=True):
     tolerated: Raised | None = None
 
 
+class Parsed(Message, frozen=True):
+    """The fingerprint of a syntax tree: the same for sources that differ in layout and comments alone."""
+
+    fingerprint: str
+
+
 class Built(Message, frozen=True):
     """A module stands: shapes of its parameters, and what could not be copied into it."""
 
@@ -171,7 +183,7 @@ class Isolation(Message, frozen=True):
     memory: bool
 
 
-Reply = Isolation | Loaded | Built | Returned | Raised
+Reply = Isolation | Loaded | Parsed | Built | Returned | Raised
 
 
 class MalformedError(Exception):

@@ -1,6 +1,7 @@
 """The worker's loop: take a request, run the submission, answer. Whatever the submission does ends up as a reply."""
 
 import ast
+import hashlib
 import linecache
 import socket
 import sys
@@ -21,6 +22,8 @@ from grader.worker.protocol import (
     Location,
     MalformedError,
     Message,
+    Parse,
+    Parsed,
     Raised,
     Read,
     Request,
@@ -82,6 +85,8 @@ class Server:
     def _dispatch(self, request: Request) -> Message:
         if isinstance(request, Load):
             return self._load(request)
+        if isinstance(request, Parse):
+            return _parse(request)
         if isinstance(request, Build):
             return self._build(request)
         if isinstance(request, Call):
@@ -206,6 +211,13 @@ def _send_reply(connection: socket.socket, server: Server, reply: Message) -> No
         send(connection, reply)
     except (MalformedError, ValueError, TypeError, OverflowError) as error:
         send(connection, server.describe(error))
+
+
+def _parse(request: Parse) -> Parsed:
+    digest = hashlib.sha256()
+    for chunk in request.chunks:
+        digest.update(ast.dump(ast.parse(chunk.text)).encode("utf-8", "surrogatepass") + b"\0")
+    return Parsed(digest.hexdigest())
 
 
 def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:

@@ -20,6 +20,10 @@ from grader.worker.protocol import (
 
 TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+MAX_DIMENSIONS = 64
+"""As many as torch's own operations take. A longer shape is refused before it is multiplied out: a million large sizes
+make a number that takes hours."""
+
 MAX_DEPTH = 8
 MAX_ITEMS = 1000
 MAX_INT = 2**63
@@ -30,6 +34,8 @@ def to_tensor(value: TensorValue) -> torch.Tensor:
     dtype = TORCH_DTYPES.get(value.dtype)
     if dtype is None:
         raise ValueError(f"no such dtype: {value.dtype[:40]}")
+    if len(value.shape) > MAX_DIMENSIONS:
+        raise ValueError(f"a tensor of {len(value.shape):,} dimensions; {MAX_DIMENSIONS} are the most")
     if any(size < 0 for size in value.shape) or math.prod(value.shape) * dtype.itemsize != len(value.data):
         raise ValueError(f"{len(value.data)} bytes do not make a {value.dtype} tensor of shape {value.shape[:10]}")
     try:
@@ -103,6 +109,8 @@ def why_it_stays(tensor: torch.Tensor) -> str:
         return f"a tensor on device {tensor.device}"
     if tensor.dtype not in DTYPE_NAMES:
         return f"a tensor of dtype {tensor.dtype}"
+    if tensor.dim() > MAX_DIMENSIONS:
+        return f"a tensor of {tensor.dim()} dimensions"
     size = tensor.numel() * tensor.element_size()
     if size > MAX_TENSOR_BYTES:
         return f"a tensor of shape {tuple(tensor.shape)}, {size:,} bytes"
