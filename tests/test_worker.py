@@ -23,7 +23,7 @@ from grader.exercise.records import Seconds
 from grader.submission import submission_from_text
 from grader.worker import protocol
 from grader.worker.protocol import HEADER, MAX_FRAME_BYTES, ClosedError, MalformedError, Returned, TensorValue
-from grader.worker.values import MAX_DEPTH, from_python, to_python, to_tensor
+from grader.worker.values import MAX_DEPTH, MAX_DIMENSIONS, from_python, to_python, to_tensor
 
 SOON = 0.3
 LONG = 30.0
@@ -121,6 +121,14 @@ def test_a_message_over_the_limit_is_not_sent() -> None:
 def test_bytes_that_make_no_tensor_are_refused(dtype: str, shape: list[int], size: int) -> None:
     with pytest.raises(ValueError, match=r"no such dtype|do not make a"):
         to_tensor(TensorValue(dtype, shape, bytes(size)))
+
+
+def test_a_shape_of_a_million_sizes_is_refused_before_it_is_multiplied_out() -> None:
+    started = time.monotonic()
+    for sizes in ([2**63 - 1] * 1_000_000, [0] * 1_000_000, [1] * (MAX_DIMENSIONS + 1)):
+        with pytest.raises(ValueError, match="dimensions; 64 are the most"):
+            to_tensor(TensorValue("float32", sizes, b""))
+    assert time.monotonic() - started < SOON
 
 
 @pytest.mark.parametrize(
