@@ -1,0 +1,95 @@
+"""What lies on the disk where attacks may reach, and what they have changed of it."""
+
+import hashlib
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+import grader
+
+SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
+MARK = "attack-canary"
+"""What every file that an attack plants is called."""
+
+SYSTEM_V = ("shm", "msg", "sem")
+SYSTEM_V_KEY = 0x6361
+
+
+class Premises:
+    """The folder of a run with all below it, and bait in the folders where everybody may write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        word = secrets.token_hex(4)
+        self._bait = [each / f"attack-bait-{word}" for each in SHARED if os.access(each, os.W_OK)]
+        for each in self._bait:
+            each.write_text("bait", encoding="utf-8")
+        self._kept = {path: _content(path) for path in [*_walk(folder), *self._bait]}
+        self._before = self._look()
+
+    def mend(self) -> list[str]:
+        """What is new, gone or different, once it has been put right again."""
+        after = self._look()
+        changed = sorted(name for name in self._before | after if self._before.get(name) != after.get(name))
+        if changed:
+            self._put_right()
+        return changed
+
+    def close(self) -> None:
+        """Take the bait away."""
+        for each in self._bait:
+            each.unlink(missing_ok=True)
+
+    def _put_right(self) -> None:
+        for path in _planted():
+            path.unlink()
+        for path in _walk(self._folder):
+            if path not in self._kept:
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        for path, content in reversed(self._kept.items()):  # folders stand before what lies in them
+            if content is None:
+                if not path.exists():
+                    path.mkdir()
+            elif not path.exists() or _content(path) != content:
+                path.write_bytes(content)
+
+    def _look(self) -> dict[str, str]:
+        seen = {str(path): seen for path, seen in _walk(self._folder).items()}
+        seen |= {str(path): _fingerprint(path) for path in [*self._bait, *_planted()] if path.exists()}
+        return seen | _shared_objects()
+
+
+def _walk(folder: Path) -> dict[Path, str]:
+    return {path: _fingerprint(path) for path in sorted(folder.rglob("*"), reverse=True)}
+
+
+def _fingerprint(path: Path) -> str:
+    status = path.lstat()
+    kind = f"{stat.filemode(status.st_mode)} {status.st_size if path.is_file() else ''}"
+    content = _content(path)
+    return kind if content is None else f"{kind} {hashlib.sha256(content).hexdigest()}"
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if stat.S_ISREG(path.lstat().st_mode) else None
+
+
+def _planted() -> list[Path]:
+    """Files that carry an attack's mark, wherever one may have planted them."""
+    package = Path(grader.__file__).parent
+    folders = [*SHARED, Path("/"), *map(Path, sys.path), *package.glob("**/__pycache__")]
+    return [path for folder in folders if folder.is_dir() for path in folder.glob(f"{MARK.replace('-', '?')}*")]
+
+
+def _shared_objects() -> dict[str, str]:
+    """System V objects under the attacks' key."""
+    found = {}
+    for kind in SYSTEM_V:
+        try:
+            lines = Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        found |= {f"{kind} {line.split()[1]}": "" for line in lines if int(line.split()[0]) == SYSTEM_V_KEY}
+    return found
