@@ -98,4 +98,4 @@ def _shape(spec: Shape, sizes: dict[str, int]) -> list[int]:
 
 def seed_draws(name: str) -> None:
     """Make what this process draws from here on, inputs and reference weights, depend on `name` alone."""
-    torch.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))
+    torch.default_generator.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))

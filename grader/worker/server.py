@@ -96,7 +96,7 @@ class Server:
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
-        torch.manual_seed(WORKER_SEED)
+        torch.default_generator.manual_seed(WORKER_SEED)  # not torch.manual_seed, which keeps the stack for every device there is none of
         torch.set_default_dtype(TORCH_DTYPES[request.dtype])
         sys.modules[MODULE_NAME] = self.namespace
         for chunk in request.chunks:
