@@ -129,7 +129,8 @@ def test_source_over_the_exercises_limit_is_refused():
     ("content", "sentence"),
     [
         ("class", " is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
-        ("[" * 100_000, " is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
+        ("[" * 101, " is nested more than 100 levels deep; clear its outputs, or hand in the source alone"),
+        ("[" * 100, " is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
         ("[]", " is JSON, but no notebook; hand in what Jupyter saved, or the .py file"),
         ('{"cells": []}', " is JSON, but no notebook; hand in what Jupyter saved, or the .py file"),
         (struct.pack("<3I", 1, 2, 0xFFFFFFFF), " is not UTF-8 text; save the notebook again from Jupyter"),
@@ -139,11 +140,11 @@ def test_source_over_the_exercises_limit_is_refused():
         ),
         (
             '{"nbformat": 4, "nbformat_minor": "5", "metadata": {}, "cells": []}',
-            " is not a valid notebook (its version is not a number); save it again from Jupyter",
+            " is not a valid notebook (Expected `int`, got `str` - at `$.nbformat_minor`); save it again from Jupyter",
         ),
         (
             '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code"}]}',
-            " is not a valid notebook (The notebook is invalid and is missing an expected key: metadata); \
+            " is not a valid notebook (Object missing required field `metadata` - at `$.cells[0]`); \
 save it again from Jupyter",
         ),
         (notebook(markdown("# Story")), " has no code cell to grade; put your class into one"),

@@ -1,0 +1,101 @@
+"""A notebook's bytes -> its code cells, whatever else the file holds.
+
+The reader bounds what the JSON may build before any of it is built: four bytes of text can become an object of two
+hundred. Jupyter's own reader and its schema are not asked: they take time with the square of what a hostile file holds,
+and refuse notebooks for outputs that nobody grades.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from grader.submission.magics import without_magics
+from grader.submission.module import unix_lines
+from grader.submission.records import Chunk, Submission, Unreadable
+
+DEMONSTRATION = "demonstration"
+"""The tag of notebook cells that are for looking at and are not run by the grader."""
+
+NOTEBOOK_FORMAT = 4
+
+MAX_VALUES = 1_000_000
+"""Numbers, texts, lists and objects in the file; plots drawn by the browser bring some hundred thousand."""
+
+MAX_DEPTH = 100
+"""Levels of lists and objects; outputs of widgets reach a dozen."""
+
+TEXT = re.compile(rb'"(?>[^"\\]++|\\.)*+"?+', re.DOTALL)
+"""A JSON text, or its beginning where it does not end."""
+
+NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
+
+
+class _Metadata(Struct):
+    tags: Any = None
+
+
+class _Cell(Struct):
+    cell_type: str
+    metadata: _Metadata
+    source: str | list[str]
+
+
+class _Notebook(Struct):
+    nbformat: int
+    nbformat_minor: int
+    metadata: Any
+    cells: list[_Cell]
+
+
+def from_notebook(content: bytes, name: str) -> Submission | Unreadable:
+    """A notebook's code cells, in the order they stand; outputs and execution counts are ignored."""
+    excess = _excess(content)
+    if excess:
+        return Unreadable(f"{name} {excess}; clear its outputs, or hand in the source alone")
+    try:
+        data = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return Unreadable(f"{name} is not UTF-8 text; save the notebook again from Jupyter")
+    except (ValueError, RecursionError):
+        return Unreadable(f"{name} is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file")
+    version = data.get("nbformat") if isinstance(data, dict) else None
+    if type(version) is not int:
+        return Unreadable(f"{name} is JSON, but no notebook; hand in what Jupyter saved, or the .py file")
+    if version != NOTEBOOK_FORMAT:
+        return Unreadable(f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)")
+    try:
+        notebook = msgspec.convert(data, _Notebook)
+    except msgspec.ValidationError as error:
+        return Unreadable(f"{name} is not a valid notebook ({error}); save it again from Jupyter")
+    chunks = tuple(_code_cells(notebook))
+    if not chunks:
+        return Unreadable(f"{name} has no code cell to grade; put your class into one")
+    return Submission(name, chunks)
+
+
+def _excess(content: bytes) -> str:
+    """What the file holds too much of; empty where it is within bounds."""
+    bare = TEXT.sub(b"", content)
+    if bare.count(b",") + bare.count(b"[") + bare.count(b"{") >= MAX_VALUES:
+        return f"holds more than {MAX_VALUES:,} values"
+    brackets = bare.translate(None, NO_BRACKETS)
+    depth = max(accumulate(1 if each in b"[{" else -1 for each in brackets), default=0)
+    return f"is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else ""
+
+
+def _code_cells(notebook: _Notebook) -> Iterator[Chunk]:
+    number = 0
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        number += 1
+        source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+        tags = cell.metadata.tags
+        is_demonstration = isinstance(tags, list) and DEMONSTRATION in tags
+        if source.strip() and not is_demonstration:
+            yield Chunk(f"code cell {number}", without_magics(unix_lines(source)))
