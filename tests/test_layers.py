@@ -20,6 +20,8 @@ ORDER = [
     "verdict",
     "grading",
     "standing",
+    "kept",
+    "interface",
     "doctor",
     "progress",
     "report",
