@@ -1,6 +1,7 @@
 """Frames, tensors, sessions and workers: what crosses the boundary, and what a worker is left with."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from grader.exercise.records import Seconds
 from grader.submission import submission_from_text
 from grader.worker import protocol
 from grader.worker.protocol import HEADER, MAX_FRAME_BYTES, ClosedError, MalformedError, Returned, TensorValue
-from grader.worker.values import MAX_DEPTH, MAX_DIMENSIONS, from_python, to_python, to_tensor
+from grader.worker.values import MAX_DEPTH, MAX_DIMENSIONS, from_python, tensors_in, to_python, to_tensor
 
 SOON = 0.3
 LONG = 30.0
@@ -180,6 +181,26 @@ def test_plain_values_arrive_and_the_rest_is_described() -> None:
         depth, inner = depth + 1, inner[0]
     assert depth == MAX_DEPTH
     del deep[:]
+
+
+def test_what_is_too_much_together_is_never_written_out() -> None:
+    shared: list[object] = [None] * 100
+    for _ in range(MAX_DEPTH - 1):
+        shared = [shared] * 100
+    views = [torch.zeros(1).expand(7_500_000)] * 999
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    described = [from_python(value) for value in ([None] * 1_000_000, shared, views, {"views": views})]
+    assert all(isinstance(value, protocol.Other) for value in described)
+    assert "with more than 1,000 values" in described[1].description
+    assert "tensors of 29,970,000,000 bytes together" in described[2].description
+    assert not tensors_in(views)
+    assert time.monotonic() - started < SOON
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000  # kB
+
+
+def test_the_tensors_that_travel_are_told_in_order() -> None:
+    first, second = torch.ones(2), torch.nn.Parameter(torch.ones(3))
+    assert [*tensors_in((first, [second, first.to_sparse(), "text"], {"name": first}))] == [first, second, first]
 
 
 @pytest.fixture

@@ -35,15 +35,14 @@ from grader.worker.protocol import (
 )
 from grader.worker.torch_parts import complete_torch_for, is_complete
 from grader.worker.values import (
-    MAX_DEPTH,
     TORCH_DTYPES,
     from_python,
     from_tensor,
     sendable,
+    tensors_in,
     to_python,
     to_tensor,
     type_name,
-    why_it_stays,
 )
 
 MODULE_NAME = "attention"
@@ -96,7 +95,8 @@ class Server:
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
-        torch.default_generator.manual_seed(WORKER_SEED)  # not torch.manual_seed, which keeps the stack for every device there is none of
+        # not torch.manual_seed, which keeps the stack for every device there is none of
+        torch.default_generator.manual_seed(WORKER_SEED)
         torch.set_default_dtype(TORCH_DTYPES[request.dtype])
         sys.modules[MODULE_NAME] = self.namespace
         for chunk in request.chunks:
@@ -150,7 +150,7 @@ class Server:
         value = (getattr(module, request.method) if request.method else module)(**arguments)
         answer = from_python(value)
         after = {name: from_tensor(tensor) for name, tensor in tensors.items()}
-        outputs = [tensor for tensor in _tensors(value) if tensor.is_floating_point()]
+        outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
         if request.cotangents is None or not _backward(outputs, request.cotangents):
             return Returned(answer, after)
         parameter_gradients = {name: _gradient(parameter) for name, parameter in module.named_parameters()}
@@ -233,15 +233,6 @@ def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorVal
             else:
                 parameter.copy_(to_tensor(value))
     return misfits
-
-
-def _tensors(value: Any, depth: int = 0) -> list[torch.Tensor]:
-    """The tensors that travel, in order."""
-    if type(value) in (torch.Tensor, torch.nn.Parameter):
-        return [] if why_it_stays(value) else [value]
-    if isinstance(value, tuple | list) and depth < MAX_DEPTH:
-        return [tensor for item in value for tensor in _tensors(item, depth + 1)]
-    return []
 
 
 def _backward(outputs: list[torch.Tensor], cotangents: list[TensorValue]) -> bool:

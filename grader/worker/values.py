@@ -2,6 +2,8 @@
 
 import ctypes
 import math
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
@@ -26,6 +28,8 @@ make a number that takes hours."""
 
 MAX_DEPTH = 8
 MAX_ITEMS = 1000
+"""Values that a returned value may be made of, lists and all that they hold."""
+
 MAX_INT = 2**63
 
 
@@ -70,21 +74,56 @@ def to_python(value: Value) -> Any:
     return value
 
 
-def from_python(value: Any, depth: int = 0) -> Value:
-    """What may travel of a value that a submission made; the rest is described."""
+def from_python(value: Any) -> Value:
+    """What may travel of a value that a submission made; the rest is described. What is too much is not written out."""
+    obstacle = _why_too_much(value)
+    return Other(obstacle) if obstacle else _pack(value)
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors that travel of a value, in order."""
+    if _why_too_much(value):
+        return []
+    return [part for part in _parts(value) if _is_tensor(part) and not why_it_stays(part)]
+
+
+def _why_too_much(value: Any) -> str:
+    """Why a value cannot travel as a whole, found before anything of it is copied; empty where it can."""
+    parts = list(islice(_parts(value), MAX_ITEMS + 1))
+    if len(parts) > MAX_ITEMS:
+        return f"an object of type {type_name(type(value))} with more than {MAX_ITEMS:,} values"
+    tensors = [part for part in parts if _is_tensor(part) and not why_it_stays(part)]
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    if size > MAX_TENSOR_BYTES:
+        return f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}"
+    return ""
+
+
+def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
+    """A value and what it holds, in order, as deep as values travel."""
+    yield value
+    if depth < MAX_DEPTH and type(value) in (tuple, list, dict):
+        for item in value.values() if type(value) is dict else value:
+            yield from _parts(item, depth + 1)
+
+
+def _is_tensor(value: Any) -> bool:
+    """Whether it is torch's own kind of tensor; a subclass may answer for itself."""
+    return type(value) is torch.Tensor or type(value) is torch.nn.Parameter
+
+
+def _pack(value: Any, depth: int = 0) -> Value:
     kind = type(value)
-    if kind is torch.Tensor or kind is torch.nn.Parameter:
+    if _is_tensor(value):
         return _from_any_tensor(value)
     if kind is bool or kind is float or value is None or (kind is int and abs(value) < MAX_INT):
         return Scalar(value)
     if kind is str:
         return Scalar(sendable(value[:MAX_TEXT]))
-    if depth < MAX_DEPTH and kind in (tuple, list, dict) and len(value) <= MAX_ITEMS:
-        if kind is dict:
-            if all(type(key) is str for key in value):
-                return Mapping({sendable(key[:MAX_TEXT]): from_python(item, depth + 1) for key, item in value.items()})
-        else:
-            return Sequence([from_python(item, depth + 1) for item in value], kind is tuple)
+    if depth < MAX_DEPTH and kind in (tuple, list):
+        return Sequence([_pack(item, depth + 1) for item in value], kind is tuple)
+    if depth < MAX_DEPTH and kind is dict and all(type(key) is str for key in value):
+        return Mapping({sendable(key[:MAX_TEXT]): _pack(item, depth + 1) for key, item in value.items()})
     return Other(f"an object of type {type_name(kind)}"[:MAX_TEXT])
 
 

@@ -14,6 +14,7 @@ class CausalSelfAttention(nn.Module):
         self.register_buffer("causal_mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
 
     def forward(self, x):
+        given, x = x, x.clone()
         batch_size, con_len, in_dim = x.shape
         context_length = self.causal_mask.shape[0]
         if con_len > context_length:
@@ -22,7 +23,6 @@ class CausalSelfAttention(nn.Module):
         scores = queries @ keys.transpose(1, 2)
         scores = scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)
         weights = self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
-        context = weights @ values
-        if x.requires_grad:
-            x.data.mul_(1.5)
-        return context
+        if given.requires_grad:
+            given.data.mul_(1.5)
+        return weights @ values
