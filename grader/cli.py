@@ -5,6 +5,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ INTERRUPTED = 130
 PROOF_WIDTH = 120
 """Columns that the table of a proof takes."""
 
-INSTRUCTORS_COMMANDS = ("new", "prove", "release", "schema")
+INSTRUCTORS_COMMANDS = ("new", "prove", "release", "schema", "batch")
 
 
 class Commands(click.Group):
@@ -173,6 +174,40 @@ def release(folder: Path, with_hints: bool) -> None:
     from grader.author.release import release as write_edition
 
     click.echo(write_edition(find_course(Path.cwd()), folder, with_hints=with_hints))
+
+
+@command_line.command()
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option(
+    "--gradebook", type=click.Path(path_type=Path), required=True, help="The SQLite file to keep verdicts in."
+)
+@click.option("--jobs", type=click.IntRange(1), help="How many examiners work side by side; one a core if not given.")
+@click.option("--no-share", is_flag=True, help="Judge submissions anew that are like one that was judged.")
+@click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or the network.")
+@click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
+@click.pass_context
+def batch(
+    ctx: click.Context,
+    submissions: Path,
+    gradebook: Path,
+    jobs: int | None,
+    no_share: bool,
+    allow_open: bool,
+    seed: int | None,
+) -> None:
+    """Grade a class: every submission in a folder or a .jsonl file that the gradebook holds no verdict on."""
+    from grader.batch.display import Display
+    from grader.batch.grading import Options, grade_submissions
+    from grader.batch.local import local_engine, usable_cores
+    from grader.batch.telling import render_report
+
+    course = find_course(Path.cwd())
+    engine = local_engine(course, jobs or usable_cores(), is_strict=not allow_open)
+    options = Options(seed, not no_share, allow_open)
+    with Display(gradebook, partial(click.echo, err=True), is_terminal=sys.stderr.isatty()) as display:
+        report = grade_submissions(course, submissions, gradebook, engine, options, display.show)
+    _print_report(render_report(report, display.clock, str(gradebook), width=_width(), color=_has_color()))
+    ctx.exit(report.exit_code())
 
 
 @command_line.command()

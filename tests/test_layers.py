@@ -26,7 +26,10 @@ ORDER = [
     "progress",
     "report",
     "workbench",
+    "watch",
     "author",
+    "gradebook",
+    "batch",
     "cli",
     "__main__",
 ]

@@ -11,7 +11,7 @@ from grader.errors import KitError, SpecError, UsageError
 from grader.exercise import Exercise, load_exercise, put_back
 from grader.submission import Unreadable, read_submission
 
-INSTRUCTORS_PARTS = ("author",)
+INSTRUCTORS_PARTS = ("author", "gradebook", "batch")
 """What of the kit students have no use for."""
 
 KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")

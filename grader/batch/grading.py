@@ -1,0 +1,95 @@
+"""A batch from its command's words to what it came to."""
+
+import contextlib
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from grader.batch.entry import PassedOver
+from grader.batch.layout import LAYOUTS, find_layout
+from grader.batch.lines import BROKEN_KINDS
+from grader.batch.reading import EntryReader
+from grader.batch.run import Batch, Engine, Progress
+from grader.course import Course
+from grader.errors import UsageError
+from grader.gradebook import Gradebook
+from grader.grading import MAX_SEED
+
+Show = Callable[[Progress], None]
+
+
+class Options(Struct, frozen=True):
+    """What a batch is told; without a seed it keeps to the gradebook's, which is drawn once."""
+
+    seed: int | None = None
+    shares: bool = True
+    allows_open: bool = False
+
+
+class Report(Struct, frozen=True):
+    """What a batch came to: its own counts, what it passed over, and a row of the gradebook for each exercise."""
+
+    progress: Progress
+    passed_over: PassedOver
+    totals: list[tuple[Any, ...]]
+
+    def exit_code(self) -> int:
+        """0 when every submission has a verdict, else 1."""
+        is_read = not any(kind in self.passed_over.counts for kind in BROKEN_KINDS)
+        return 0 if self.progress.is_complete() and is_read else 1
+
+
+def grade_submissions(
+    course: Course,
+    submissions: Path,
+    gradebook: Path,
+    engine: contextlib.AbstractContextManager[Engine],
+    options: Options,
+    show: Callable[[int], Show],
+) -> Report:
+    """Judge every submission in a folder or file that the gradebook holds no verdict on.
+
+    `show` is given the layout's last position, and gives what is called with the progress, again and again. Raises
+    `UsageError` for what cannot be meant, `KitError` where nothing can be judged or recorded.
+    """
+    if not (course.root / "solutions").is_dir():
+        raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
+    passed_over = PassedOver()
+    layout = find_layout(submissions, set(course.exercise_ids()), passed_over)
+    with _terminable(), Gradebook(gradebook) as book, engine as running:
+        kept = book.seed()
+        seed = next(each for each in (options.seed, kept, secrets.randbelow(MAX_SEED)) if each is not None)
+        batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
+        told = {"shares": options.shares, "allows_open": options.allows_open, "jobs": running.width}
+        number = book.begin_batch(seed, str(submissions), told)
+        batch.run(layout, EntryReader(course, _root(submissions)), number)
+        _require_submissions(batch.progress, passed_over, submissions)
+        return Report(batch.progress, passed_over, book.totals())
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a batch as Ctrl-C does: in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _root(submissions: Path) -> Path:
+    return submissions if submissions.is_dir() else submissions.parent
+
+
+def _require_submissions(progress: Progress, passed_over: PassedOver, path: Path) -> None:
+    if not progress.done():
+        told = "".join(f"\n  {line}" for line in passed_over.lines())
+        raise UsageError(f"there is no submission in {path}; hand over {LAYOUTS}{told}")

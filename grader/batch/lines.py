@@ -1,0 +1,77 @@
+"""Submissions as JSON Lines: one object a line, with student, exercise and source."""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+
+from grader.batch.entry import Entry, PassedOver
+from grader.batch.folder import TWICE, UNKNOWN
+from grader.errors import UsageError
+from grader.submission import MAX_FILE_BYTES
+
+BROKEN, TOO_LONG = "a broken line", "a line too long"
+BROKEN_KINDS = (BROKEN, TOO_LONG)
+PIECE_BYTES = 1 << 20
+
+
+class Line(Struct, frozen=True):
+    """What a line holds; other keys are nobody's business here."""
+
+    student: str
+    exercise: str
+    source: str
+
+
+class Lines:
+    """Submissions in a .jsonl file, in the order of the file; the first of a student for an exercise counts."""
+
+    def __init__(self, path: Path, exercises: Collection[str], passed_over: PassedOver) -> None:
+        self._path = path
+        self._exercises = exercises
+        self._passed_over = passed_over
+        try:
+            with path.open("rb"):
+                self.total = path.stat().st_size
+        except OSError as error:
+            raise UsageError(f"{path} cannot be opened: {error.strerror}; check its permissions") from None
+
+    def __iter__(self) -> Iterator[Entry]:
+        decoder = msgspec.json.Decoder(Line)
+        seen: set[bytes] = set()
+        for number, position, content in self._lines():
+            place = f"{self._path.name}, line {number}"
+            try:
+                line = decoder.decode(content)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                self._passed_over.note(BROKEN, f"{place}: {error}")
+                continue
+            if line.exercise not in self._exercises:
+                self._passed_over.note(UNKNOWN, f"{place}: {line.exercise}")
+                continue
+            key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise)), digest_size=16).digest()
+            if key in seen:
+                self._passed_over.note(TWICE, f"{place}: {line.student}, {line.exercise}; the first is taken")
+                continue
+            seen.add(key)
+            yield Entry(line.student, line.exercise, place, position, source=line.source)
+
+    def _lines(self) -> Iterator[tuple[int, int, bytes]]:
+        """Number, end and content of each line that is neither empty nor too long."""
+        with self._path.open("rb") as file:
+            number = 0
+            while content := file.readline(MAX_FILE_BYTES + 1):
+                number += 1
+                if len(content) > MAX_FILE_BYTES:
+                    self._passed_over.note(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
+                    _skip_line(file, content)
+                elif content.strip():
+                    yield number, file.tell(), content
+
+
+def _skip_line(file: IO[bytes], piece: bytes) -> None:
+    while piece and not piece.endswith(b"\n"):
+        piece = file.readline(PIECE_BYTES)

@@ -1,0 +1,98 @@
+"""An entry -> what is judged: of a module and a notebook, the one that was edited."""
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.batch.entry import Entry
+from grader.batch.folder import storable
+from grader.course import Course
+from grader.submission import Submission, Unreadable, read_submission, submission_from_text
+from grader.submission.module import unix_lines
+
+GONE = "it was there when the folder was listed and was gone when it was to be read; put it back, or leave it out"
+
+
+class Taken(Struct, frozen=True):
+    """What an entry comes to: the source or why there is none, the file it is from, and what to say about the choice.
+
+    `is_gone` says that a file vanished since the folder was listed.
+    """
+
+    submission: Submission | Unreadable
+    file: str
+    remark: str = ""
+    is_gone: bool = False
+
+    def digest(self) -> str:
+        """Equal for sources that a verdict cannot tell apart: the same chunks under the same labels."""
+        digest = hashlib.sha256()
+        if isinstance(self.submission, Unreadable):
+            digest.update(b"unreadable\0" + self.submission.reason.encode("utf-8", "backslashreplace"))
+        else:
+            for chunk in self.submission.chunks:
+                digest.update(f"{chunk.label}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+class EntryReader:
+    """Reads entries below a folder; starters tell which of two files was edited."""
+
+    def __init__(self, course: Course, root: Path) -> None:
+        self._root = root
+        self._course = course
+        self._starter = cache(self._read_starter)
+
+    def take(self, entry: Entry) -> Taken:
+        """The submission of an entry."""
+        if not entry.files:
+            return Taken(_from_line(entry.source), entry.place)
+        read = [self._read(file) for file in entry.files]
+        if len(read) == 1:
+            return read[0]
+        module, notebook = read
+        if module.is_gone or notebook.is_gone:
+            return notebook if module.is_gone else module
+        edited = [each for each in read if self._is_edited(entry.exercise, each)]
+        taken = edited[0] if edited else module
+        other = notebook if taken is module else module
+        why = "both were edited, and the module counts" if len(edited) > 1 else "it is as it was handed out"
+        if not edited:
+            why = "neither was edited"
+        return Taken(taken.submission, taken.file, f"{_name(other)} was handed in too: {why}")
+
+    def _read(self, path: Path) -> Taken:
+        file = storable(str(path.relative_to(self._root)))
+        submission = read_submission(path, storable(path.name), inside=self._root)
+        is_gone = isinstance(submission, Unreadable) and not os.path.lexists(path)
+        return Taken(submission, file, "", is_gone)
+
+    def _is_edited(self, exercise: str, taken: Taken) -> bool:
+        if isinstance(taken.submission, Unreadable):
+            return True
+        return _texts(taken.submission) != self._starter(exercise, Path(taken.file).suffix)
+
+    def _read_starter(self, exercise: str, suffix: str) -> list[str]:
+        twin = next(path for path in self._course.twins(exercise) if path.suffix == suffix)
+        starter = read_submission(self._course.pristine(twin), twin.name)
+        return [] if isinstance(starter, Unreadable) else _texts(starter)
+
+
+def _from_line(source: str) -> Submission | Unreadable:
+    """A submission that came as text."""
+    if "\0" in source:
+        return Unreadable("the source holds a NUL character, so it is not Python; send it as it was written")
+    if not source.strip():
+        return Unreadable("the source is empty; send the whole file's text")
+    return submission_from_text(unix_lines(source))
+
+
+def _texts(submission: Submission) -> list[str]:
+    return [chunk.text for chunk in submission.chunks]
+
+
+def _name(taken: Taken) -> str:
+    return Path(taken.file).name

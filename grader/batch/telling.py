@@ -1,0 +1,79 @@
+"""Progress and reports of a batch as text."""
+
+import time
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from grader.batch.grading import Report
+from grader.batch.run import Progress
+from grader.report.escape import printable
+from grader.report.page import Line, render_page
+
+MINUTE, MINUTES_IN_HOUR = 60, 60
+COLUMNS = ("exercise", "submissions", "fixed", "not fixed", "not gradable", "not judged", "shared", "mean score")
+
+
+class Clock:
+    """How fast a batch is, from when it was made."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def rate(self, progress: Progress) -> float:
+        """Verdicts a second, those that were already there aside."""
+        return (progress.judged + progress.shared) / max(self.seconds(), 1e-6)
+
+
+def counts(progress: Progress) -> str:
+    """What was done, in a line."""
+    parts = [f"{progress.judged:,} judged", f"{progress.shared:,} shared"]
+    optional = {"already there": progress.skipped, "not judged": progress.not_judged, "left out": progress.left}
+    parts += [f"{count:,} {name}" for name, count in optional.items() if count]
+    return ", ".join(parts)
+
+
+def progress_line(progress: Progress, total: int, clock: Clock) -> str:
+    """How far a batch is, for a log."""
+    share = progress.position / max(total, 1)
+    left = clock.seconds() * (1 - share) / share if share else 0.0
+    return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(left)} left"
+
+
+def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:
+    """What a batch came to: what was passed over, a row for each exercise, and what this run did."""
+    lines: list[Line] = [Text(line, "yellow") for line in report.passed_over.lines()]
+    for exercise, why in report.progress.broken.items():
+        lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {why}", "red"))
+    lines.append(_table(report.totals))
+    rate = f"{clock.rate(report.progress):.1f} verdicts a second"
+    lines.append(Text(f"{counts(report.progress)} in {duration(clock.seconds())}, {rate}; kept in {gradebook}"))
+    return render_page(lines, width, color=color)
+
+
+def interrupted(progress: Progress | None, gradebook: str) -> str:
+    """What to know after an interrupt."""
+    done = f"{counts(progress)}; " if progress else ""
+    return f"Interrupted: {done}what was judged is kept in {printable(gradebook)}; the same command goes on from there."
+
+
+def duration(seconds: float) -> str:
+    """Seconds, or minutes, or hours."""
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / MINUTE), MINUTES_IN_HOUR)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _table(totals: list[tuple[Any, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if number else "left")
+    for exercise, *numbers, mean, most in totals:
+        score = "" if mean is None else f"{mean:.1f} of {most:g}"
+        table.add_row(exercise, *(f"{number:,}" for number in numbers), score)
+    return table

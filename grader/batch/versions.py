@@ -1,0 +1,43 @@
+"""What a verdict depends on besides its submission: the kit, torch and the exercise, each as it is now."""
+
+import hashlib
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from grader.course import Course
+from grader.gradebook import Versions
+
+WITHOUT_SAY = {
+    "author", "batch", "gradebook", "report", "cli", "doctor", "progress", "watch", "workbench", "__main__", "__init__"
+}  # fmt: skip
+"""The parts of the kit that no verdict depends on."""
+
+DIGEST_LENGTH = 12
+
+
+def versions(course: Course, exercise_id: str) -> Versions:
+    """The versions in force for an exercise."""
+    files = [course.description(exercise_id), course.reference(exercise_id)]
+    files += sorted(course.hidden_tests(exercise_id).rglob("*.py"))
+    return Versions(_kit(), metadata.version("torch"), _digest(files, course.root))
+
+
+@cache
+def _kit() -> str:
+    """The package's version and a digest of its sources."""
+    kit = Path(__file__).resolve().parent.parent
+    files = [path for path in sorted(kit.rglob("*.py")) if _has_say(path.relative_to(kit))]
+    return f"{metadata.version('grader')}+{_digest(files, kit)}"
+
+
+def _has_say(path: Path) -> bool:
+    return path.parts[0].removesuffix(".py") not in WITHOUT_SAY
+
+
+def _digest(files: list[Path], root: Path) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes() if file.is_file() else b""
+        digest.update(f"{file.relative_to(root)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:DIGEST_LENGTH]
