@@ -1,9 +1,9 @@
 """A worker that is spawned: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES`, with a token on stdin."""
 
-import os
 import socket
 import sys
 
+from grader.worker.attempts import look_outside
 from grader.worker.confinement import Room, confine
 from grader.worker.layers import Layers
 from grader.worker.protocol import send
@@ -16,7 +16,7 @@ def main() -> None:
     token = sys.stdin.buffer.read()
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(token)
-    send(connection, confine(Room(Layers(), os.getppid(), output_bytes, memory_bytes)))
+    send(connection, confine(Room(Layers(), look_outside(), output_bytes, memory_bytes)))
     serve(connection)
 
 

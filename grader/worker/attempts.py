@@ -4,6 +4,8 @@ import ctypes
 import errno
 import os
 import socket
+from pathlib import Path
+from typing import NamedTuple
 
 from grader.worker.protocol import Isolation
 
@@ -14,15 +16,32 @@ WRITABLE_ELSEWHERE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where anyb
 READ_BYTES = 8
 
 
-def find_isolation(examiner: int) -> Isolation:
-    """Which protections hold here and now; `examiner` is the process whose memory must stay closed."""
+class Outside(NamedTuple):
+    """What must stay out of a worker's reach: the examiner's memory, and the machine's root."""
+
+    examiner: int
+    root: tuple[int, int]
+
+
+def look_outside() -> Outside:
+    """What lies outside, as the parent of all workers sees it before it gives anything up."""
+    return Outside(os.getppid(), _root())
+
+
+def find_isolation(outside: Outside) -> Isolation:
+    """Which protections hold here and now."""
     return Isolation(
         process=True,
-        filesystem=_cannot_list("/") and not any(map(_can_write, WRITABLE_ELSEWHERE)),
+        filesystem=(_root() != outside.root or _cannot_list("/")) and not any(map(_can_write, WRITABLE_ELSEWHERE)),
         network=_cannot_connect(),
         syscalls=_cannot_start_a_process(),
-        memory=_cannot_read_memory(examiner),
+        memory=_cannot_read_memory(outside.examiner),
     )
+
+
+def _root() -> tuple[int, int]:
+    seen = Path("/").stat()
+    return seen.st_dev, seen.st_ino
 
 
 def _cannot_list(folder: str) -> bool:
@@ -68,6 +87,8 @@ def _cannot_start_a_process() -> bool:
 
 def _cannot_read_memory(process: int) -> bool:
     """Neither through /proc nor with process_vm_readv."""
+    if process == os.getpid():
+        return True  # in a process namespace of its own the number means another
     try:
         os.close(os.open(f"/proc/{process}/mem", os.O_RDONLY))
     except OSError:

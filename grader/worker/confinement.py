@@ -7,8 +7,9 @@ import signal
 import sys
 from typing import NamedTuple
 
-from grader.worker.attempts import find_isolation
-from grader.worker.layers import Layers, drop_capabilities
+from grader.worker.attempts import Outside, find_isolation
+from grader.worker.identity import become_nobody, drop_capabilities
+from grader.worker.layers import Layers, readable_folders
 from grader.worker.protocol import Isolation
 
 if os.name == "posix":
@@ -34,10 +35,10 @@ def die_with_parent() -> None:
 
 
 class Room(NamedTuple):
-    """What a worker is confined to: the kernel's layers, and bytes of output and memory."""
+    """What a worker is confined to: the kernel's layers against what lies outside, and bytes of output and memory."""
 
     layers: Layers
-    examiner: int
+    outside: Outside
     output_bytes: int
     memory_bytes: int
 
@@ -53,12 +54,13 @@ def confine(room: Room) -> Isolation:
     _renew_streams()
     if os.name == "posix":
         _limit_resources(room.output_bytes, room.memory_bytes)
+    become_nobody(readable_folders())
     drop_capabilities()
     die_with_parent()  # this and the next are cleared by new credentials, and seccomp forbids them
     control_process(PR_SET_DUMPABLE, 0)
     control_process(PR_SET_NO_NEW_PRIVS, 1)
     room.layers.enter()
-    return find_isolation(room.examiner)
+    return find_isolation(room.outside)
 
 
 def forget_environment() -> None:

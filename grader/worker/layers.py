@@ -1,24 +1,13 @@
-"""The kernel's layers around a worker: namespaces, Landlock, capabilities, seccomp. What the host lacks is left out.
+"""Landlock and seccomp around a worker. What the host lacks is left out.
 
 The nursery prepares them once; each worker enters them after its last import. Whether they hold is not taken on trust:
 `grader.worker.attempts` tries to break out.
 """
 
-import ctypes
 import errno
 import os
 import sys
 from typing import Any
-
-NAMESPACES = {
-    "user": 0x10000000,
-    "network": 0x40000000,
-    "ipc": 0x08000000,
-    "uts": 0x04000000,
-    "mount": 0x00020000,
-}
-"""Flags of unshare(2). A process namespace is not among them: seccomp lets a worker start no process at all, and the
-nursery collects what is left where seccomp is missing."""
 
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 """Folders that a worker may read besides the interpreter's and its environment's."""
@@ -30,7 +19,7 @@ SYSCALLS = (
     # memory
     *("brk", "madvise", "mincore", "mmap", "mprotect", "mremap", "munmap", "membarrier"),
     # descriptors that are open already, and files that Landlock lets be read
-    *("read", "readv", "pread64", "preadv", "write", "writev", "close", "dup", "lseek", "fcntl", "ioctl"),
+    *("read", "readv", "pread64", "preadv", "write", "writev", "close", "dup", "lseek"),
     *("fstat", "newfstatat", "stat", "lstat", "statx", "access", "faccessat", "faccessat2", "statfs", "fstatfs"),
     *("getdents64", "readlink", "readlinkat", "getcwd", "poll", "ppoll", "select", "pselect6"),
     *("recvfrom", "sendto", "recvmsg", "sendmsg"),
@@ -41,11 +30,26 @@ SYSCALLS = (
     *("getrandom", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo"),
     *("getrlimit", "getcpu", "exit", "exit_group"),
 )
-"""Everything else is refused with EPERM; opening, cloning and limits have rules of their own."""
+"""Everything else is refused with EPERM; opening, cloning, limits and the two below have rules of their own."""
+
+FCNTL = (0, 1, 2, 3, 1030)
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. F_SETOWN is not among them: the kernel would send signals to
+whatever process a worker names, in root's name where the worker is root."""
+
+IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX; not FIOSETOWN, not TIOCSTI."""
+
+F_SETFL = 4
+SHARED_FLAGS = getattr(os, "O_DIRECT", 0) | getattr(os, "O_ASYNC", 0) | getattr(os, "O_NOATIME", 0)
+"""What F_SETFL may not set: the examiner reads from the same open files."""
 
 CLONE_THREAD = 0x00010000
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-CAPABILITY_VERSION_3 = 0x20080522
+
+
+def readable_folders() -> tuple[str, ...]:
+    """The folders that a worker may read: the interpreter's, its environment's, and the system's libraries."""
+    return (sys.prefix, sys.base_prefix, *LIBRARIES)
 
 
 class Layers:
@@ -53,18 +57,10 @@ class Layers:
 
     def __init__(self) -> None:
         self._landlock = _import("py_landlock")
+        if self._landlock is not None:
+            _try(self._landlock.get_abi_version)  # finds the C library, while there is a file system to look in
         self._seccomp = _import("pyseccomp")
         self._filter = self._make_filter() if self._seccomp else None
-
-    def leave_namespaces(self) -> None:
-        """Put the nursery, and with it all its workers, into namespaces of their own, where that is allowed."""
-        if sys.platform != "linux":
-            return
-        libc = ctypes.CDLL(None, use_errno=True)
-        flags = sum(NAMESPACES.values())
-        for wanted in (flags, flags & ~NAMESPACES["user"]):
-            if libc.unshare(wanted) == 0:
-                return
 
     def enter(self) -> None:
         """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
@@ -76,7 +72,7 @@ class Layers:
     def _enter_landlock(self) -> None:
         """Read the interpreter, its environment and libraries; write nothing, no TCP, no signals outward."""
         rules = self._landlock.Landlock(strict=False)
-        rules.allow_read(*filter(os.path.isdir, (sys.prefix, sys.base_prefix, *LIBRARIES)))
+        rules.allow_read(*filter(os.path.isdir, readable_folders()))
         rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
         rules.apply()
 
@@ -89,20 +85,15 @@ class Layers:
         reading = (seccomp.MASKED_EQ, WRITING, 0)
         rules.add_rule(seccomp.ALLOW, "openat", seccomp.Arg(2, *reading))
         _try(lambda: rules.add_rule(seccomp.ALLOW, "open", seccomp.Arg(1, *reading)))
+        for name, position, values in (("fcntl", 1, FCNTL), ("ioctl", 1, IOCTL)):
+            for value in values:
+                rules.add_rule(seccomp.ALLOW, name, seccomp.Arg(position, seccomp.EQ, value))
+        harmless = seccomp.Arg(2, seccomp.MASKED_EQ, SHARED_FLAGS, 0)
+        rules.add_rule(seccomp.ALLOW, "fcntl", seccomp.Arg(1, seccomp.EQ, F_SETFL), harmless)
         rules.add_rule(seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, CLONE_THREAD))
         rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # glibc falls back to clone, whose flags can be seen
         rules.add_rule(seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
         return rules
-
-
-def drop_capabilities() -> None:
-    """Give up every capability, so that being root means nothing."""
-    if sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    libc.capset(header, nothing)
 
 
 def _import(name: str) -> Any:

@@ -10,15 +10,19 @@ import socket
 import struct
 from typing import NoReturn
 
+from grader.worker.attempts import Outside, look_outside
 from grader.worker.confinement import (
     PR_SET_CHILD_SUBREAPER,
+    PR_SET_DUMPABLE,
     Room,
     close_descriptors,
     confine,
     control_process,
+    die_with_parent,
     forget_environment,
 )
-from grader.worker.layers import Layers
+from grader.worker.layers import FILES, Layers, readable_folders
+from grader.worker.namespaces import leave_namespaces, take_own_root
 from grader.worker.protocol import send
 
 ORDER = struct.Struct(">BqQQ")
@@ -38,16 +42,21 @@ def run_nursery(control: socket.socket) -> NoReturn:
     what workers have started.
     """
     status = 0
-    examiner = os.getppid()
+    outside = look_outside()
     try:
+        import grader.worker.server  # noqa: F401 - while its file can be seen; torch has been imported by now
+
+        control_process(PR_SET_DUMPABLE, 0)
         control_process(PR_SET_CHILD_SUBREAPER, 1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
         forget_environment()
         close_descriptors(keep=control.fileno())
         layers = Layers()
-        layers.leave_namespaces()
+        if leave_namespaces():
+            _go_on_as_the_first(control)
+            take_own_root(readable_folders(), FILES)
         try:
-            _serve_orders(control, layers, examiner)
+            _serve_orders(control, layers, outside)
         finally:
             _kill_children(but=set())
     except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
@@ -55,7 +64,20 @@ def run_nursery(control: socket.socket) -> NoReturn:
     os._exit(status)
 
 
-def _serve_orders(control: socket.socket, layers: Layers, examiner: int) -> None:
+def _go_on_as_the_first(control: socket.socket) -> None:
+    """Return in a child, the first process of its namespace: the kernel kills all the others there when it ends.
+
+    What called this stays behind as the process that the examiner knows, and ends when its child does.
+    """
+    child = os.fork()
+    if child:
+        control.close()
+        _, status = os.waitpid(child, 0)
+        os._exit(abs(os.waitstatus_to_exitcode(status)))
+    die_with_parent()
+
+
+def _serve_orders(control: socket.socket, layers: Layers, outside: Outside) -> None:
     workers: set[int] = set()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, ORDER.size, 3)
@@ -65,7 +87,7 @@ def _serve_orders(control: socket.socket, layers: Layers, examiner: int) -> None
         if kind == FORK:
             process = os.fork()
             if process == 0:
-                _become_worker(descriptors, Room(layers, examiner, output_bytes, memory_bytes))
+                _become_worker(descriptors, Room(layers, outside, output_bytes, memory_bytes))
             workers.add(process)
             _hand_over(control, process, descriptors)
         else:
@@ -106,13 +128,22 @@ def _become_worker(descriptors: list[int], room: Room) -> NoReturn:
 
 def _kill_children(but: set[int]) -> None:
     """End and collect every process that a worker left behind; they come here when their parent ends."""
-    own = os.getpid()
-    while True:
-        with open(f"/proc/{own}/task/{own}/children", encoding="ascii") as file:
-            children = {int(child) for child in file.read().split()} - but
-        if not children:
-            return
+    while children := _children() - but:
         for child in children:
             os.kill(child, signal.SIGKILL)
         for child in children:
             os.waitpid(child, 0)
+
+
+def _children() -> set[int]:
+    """The children, by the numbers that they have here: /proc may show those of the host's namespace."""
+    level = len(_numbers("thread-self")) - 1
+    with open("/proc/thread-self/children", encoding="ascii") as file:
+        return {_numbers(child)[level] for child in file.read().split()}
+
+
+def _numbers(process: str) -> list[int]:
+    """A process's numbers, from the namespace that /proc shows to its own."""
+    with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
+        line = next(line for line in file if line.startswith("NSpid:"))
+    return [int(number) for number in line.split()[1:]]
