@@ -1,15 +1,14 @@
 """The commands. The only module that prints, reads arguments or decides exit codes."""
 
 import contextlib
-import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import click
 
+from grader.console import ended_by_signals, has_color, print_report, progress_bar, width
 from grader.course import EXERCISE_ID, Course, find_course
 from grader.errors import KitError, SpecError, UsageError
 
@@ -61,11 +60,12 @@ def list_exercises() -> None:
             entries.append(Entry(exercise_id, exercise.title, progress, exercise.is_public()))
         except SpecError:
             entries.append(Entry(exercise_id, "(grading it says what is wrong with its description)", progress))
-    _print_report(render_overview(entries, width=_width(), color=_has_color()))
+    print_report(render_overview(entries, width=width(), color=has_color()))
 
 
-def _exercise_argument(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    find_course(Path.cwd()).require(value)
+def _exercise_argument(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        find_course(Path.cwd()).require(value)
     return value
 
 
@@ -116,8 +116,24 @@ def grade(
         from grader.report.terminal import render_terminal
 
         exercise = load_exercise(course.description(exercise_id))
-        _print_report(render_terminal(verdict, exercise, width=_width(), color=_has_color()))
+        print_report(render_terminal(verdict, exercise, width=width(), color=has_color()))
     ctx.exit(verdict.exit_code())
+
+
+@command_line.command()
+@click.argument(
+    "exercise_id", metavar="[EXERCISE]", required=False, callback=_exercise_argument, shell_complete=_complete_exercise
+)
+def watch(exercise_id: str | None) -> None:
+    """Grade again on every save; without a name, the first exercise not yet fixed, then the next."""
+    from grader.watch.screen import Screen, render_event
+    from grader.watch.session import watching
+
+    course = find_course(Path.cwd())
+    with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
+        for event in session.events():
+            screen = Screen(width(), has_color(), clears=sys.stdout.isatty(), has_keys=session.keys.are_read)
+            print_report(render_event(event, screen))
 
 
 @command_line.command()
@@ -152,9 +168,9 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
     course = find_course(Path.cwd())
     for exercise_id in exercise_ids:
         course.require(exercise_id)
-    with _progress_bar("proving") as advance:
+    with progress_bar("proving") as advance:
         proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance)
-    _print_report(render_proofs(proofs, width=max(_width(), PROOF_WIDTH), color=_has_color()))
+    print_report(render_proofs(proofs, width=max(width(), PROOF_WIDTH), color=has_color()))
     ctx.exit(0 if all(proof.holds() for proof in proofs) else 1)
 
 
@@ -206,7 +222,7 @@ def batch(
     options = Options(seed, not no_share, allow_open)
     with Display(gradebook, partial(click.echo, err=True), is_terminal=sys.stderr.isatty()) as display:
         report = grade_submissions(course, submissions, gradebook, engine, options, display.show)
-    _print_report(render_report(report, display.clock, str(gradebook), width=_width(), color=_has_color()))
+    print_report(render_report(report, display.clock, str(gradebook), width=width(), color=has_color()))
     ctx.exit(report.exit_code())
 
 
@@ -237,7 +253,7 @@ def doctor(ctx: click.Context) -> None:
     from grader.report.machine_state import render_state
 
     found = examine_machine(find_course(Path.cwd()))
-    _print_report(render_state(found, width=_width(), color=_has_color()))
+    print_report(render_state(found, width=width(), color=has_color()))
     ctx.exit(0 if all(each.is_well for each in found) else 1)
 
 
@@ -273,29 +289,3 @@ def _keep_traceback() -> str:
     except (OSError, KitError):
         traceback.print_exc()
         return "the lines above"
-
-
-@contextlib.contextmanager
-def _progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Draws a bar on a terminal's stderr, and nothing elsewhere; call it with what is done and what there is to do."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task(what)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _print_report(text: str) -> None:
-    click.echo(text, nl=False, color=_has_color())
-
-
-def _has_color() -> bool:
-    import os
-
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-def _width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, 120)

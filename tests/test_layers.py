@@ -28,6 +28,7 @@ ORDER = [
     "workbench",
     "watch",
     "author",
+    "console",
     "gradebook",
     "batch",
     "cli",

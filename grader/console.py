@@ -1,0 +1,56 @@
+"""The terminal as the commands use it: what it shows, how wide, in colours or not, and how it is left."""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+import click
+
+SIGNAL_EXIT = 128
+"""A program ended by a signal exits, as shells count, with this and the signal's number."""
+
+MOST_COLUMNS = 120
+
+
+def print_report(text: str) -> None:
+    """Write text to stdout at once, with its colours where they are wanted."""
+    click.echo(text, nl=False, color=has_color())
+
+
+def has_color() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def width() -> int:
+    return min(shutil.get_terminal_size((100, 24)).columns, MOST_COLUMNS)
+
+
+@contextlib.contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Draws a bar on a terminal's stderr, and nothing elsewhere; call it with what is done and what there is to do."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(what)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind the command, so that it leaves the terminal and every process as it found them."""
+
+    def end(number: int, _frame: object) -> None:
+        raise click.exceptions.Exit(SIGNAL_EXIT + number)
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), end) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)

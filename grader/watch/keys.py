@@ -1,0 +1,81 @@
+"""Single keys from a terminal, whose settings are put back however the program ends."""
+
+import contextlib
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+if sys.platform != "win32":
+    import termios
+    import tty
+
+END_OF_INPUT = "\x04"
+"""What a terminal sends for Ctrl-D, and what is told when it has gone."""
+
+ESCAPE = "\x1b"
+MOST_AT_ONCE = 64
+
+
+class Keys:
+    """Calls `tell` with each key pressed, from a thread of its own; with none where stdin is no terminal of ours."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._terminal = sys.stdin.fileno() if _is_our_terminal() else -1
+        self._before: list[Any] = []
+        self._wake, self._woken = -1, -1
+        self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
+
+    @property
+    def are_read(self) -> bool:
+        """Whether there is anybody to press one."""
+        return self._terminal >= 0
+
+    def __enter__(self) -> Self:
+        if self.are_read:
+            self._before = termios.tcgetattr(self._terminal)
+            self._woken, self._wake = os.pipe()
+            tty.setcbreak(self._terminal, termios.TCSANOW)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.are_read:
+            with contextlib.suppress(termios.error):  # the terminal may have gone
+                termios.tcsetattr(self._terminal, termios.TCSANOW, self._before)
+            os.write(self._wake, b"\0")
+            self._thread.join()
+            os.close(self._wake)
+            os.close(self._woken)
+
+    def again(self) -> None:
+        """Read single keys again after the program was stopped (Ctrl-Z) and went on."""
+        if self.are_read:
+            tty.setcbreak(self._terminal, termios.TCSANOW)
+
+    def _read(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._terminal, self._woken], [], [])
+            if self._woken in ready:
+                return
+            try:
+                pressed = os.read(self._terminal, MOST_AT_ONCE).decode("utf-8", "replace")
+            except OSError:
+                pressed = ""
+            if not pressed:
+                self._tell(END_OF_INPUT)
+                return
+            if not pressed.startswith(ESCAPE):  # arrows and their like are no letters
+                for key in pressed:
+                    self._tell(key)
+
+
+def _is_our_terminal() -> bool:
+    """Whether stdin is a terminal in whose foreground this program runs."""
+    try:
+        return sys.platform != "win32" and sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (OSError, ValueError, AttributeError):
+        return False
