@@ -26,7 +26,7 @@ PIECE = re.compile(
     | '(?>[^\\'\n]++|\\.)*+'?+
     | \#[^\n]*+
     | \\\n?+
-    | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<end>\n)
+    | (?P<open>[(\[{]) | (?P<close>[)\]}]) | (?P<end>\n++)
     | [^'"\#\\()\[\]{}\n]++
     """,
     re.VERBOSE | re.DOTALL,
@@ -43,15 +43,10 @@ def without_magics(source: str) -> str:
         return source
     kept: list[str] = []
     position = 0
-    while position < len(source):
-        magic = MAGIC.match(source, position)
-        if magic:
-            kept.append(_harmless(magic))
-            position = magic.end()
-        end = _end_of_statement(source, position)
-        kept.append(source[position:end])
-        position = end
-    return "".join(kept)
+    while magic := _next_magic(source, position):
+        kept += source[position : magic.start()], _harmless(magic)
+        position = magic.end()
+    return "".join([*kept, source[position:]])
 
 
 def _harmless(magic: re.Match[str]) -> str:
@@ -61,14 +56,16 @@ def _harmless(magic: re.Match[str]) -> str:
     return magic["indent"] + statement + "\n" * magic[0].count("\n")
 
 
-def _end_of_statement(source: str, position: int) -> int:
-    """Where the next statement may begin: after a line end outside strings and brackets."""
+def _next_magic(source: str, position: int) -> re.Match[str] | None:
+    """The first magic that stands where a statement begins, after the source's start or the line end at `position`."""
+    if magic := MAGIC.match(source, position + (position > 0)):
+        return magic
     depth = 0
     for piece in PIECE.finditer(source, position):
         if piece["open"]:
             depth += 1
         elif piece["close"]:
             depth = max(depth - 1, 0)
-        elif piece["end"] and depth == 0:
-            return piece.end()
-    return len(source)
+        elif piece["end"] and depth == 0 and (magic := MAGIC.match(source, piece.end())):
+            return magic
+    return None

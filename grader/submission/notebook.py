@@ -8,7 +8,7 @@ and refuse notebooks for outputs that nobody grades.
 import json
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 import msgspec
@@ -23,8 +23,11 @@ DEMONSTRATION = "demonstration"
 
 NOTEBOOK_FORMAT = 4
 
-MAX_VALUES = 1_000_000
+MAX_VALUES = 500_000
 """Numbers, texts, lists and objects in the file; plots drawn by the browser bring some hundred thousand."""
+
+MAX_SOURCE = 4_000_000
+"""Characters of all cells; exercises allow a quarter of that unless they say otherwise."""
 
 MAX_DEPTH = 100
 """Levels of lists and objects; outputs of widgets reach a dozen."""
@@ -72,6 +75,11 @@ def from_notebook(content: bytes, name: str) -> Submission | Unreadable:
         notebook = msgspec.convert(data, _Notebook)
     except msgspec.ValidationError as error:
         return Unreadable(f"{name} is not a valid notebook ({error}); save it again from Jupyter")
+    size = sum(
+        len(cell.source) if isinstance(cell.source, str) else sum(map(len, cell.source)) for cell in notebook.cells
+    )
+    if size > MAX_SOURCE:
+        return Unreadable(f"{name} holds {size:,} characters of source; {MAX_SOURCE:,} are the most that is read")
     chunks = tuple(_code_cells(notebook))
     if not chunks:
         return Unreadable(f"{name} has no code cell to grade; put your class into one")
@@ -80,9 +88,12 @@ def from_notebook(content: bytes, name: str) -> Submission | Unreadable:
 
 def _excess(content: bytes) -> str:
     """What the file holds too much of; empty where it is within bounds."""
+    too_many = f"holds more than {MAX_VALUES:,} values"
+    if any(islice(TEXT.finditer(content), 2 * MAX_VALUES, None)):  # a key and a value each
+        return too_many
     bare = TEXT.sub(b"", content)
     if bare.count(b",") + bare.count(b"[") + bare.count(b"{") >= MAX_VALUES:
-        return f"holds more than {MAX_VALUES:,} values"
+        return too_many
     brackets = bare.translate(None, NO_BRACKETS)
     depth = max(accumulate(1 if each in b"[{" else -1 for each in brackets), default=0)
     return f"is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else ""

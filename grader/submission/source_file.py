@@ -20,8 +20,11 @@ FOLDER = getattr(os, "O_DIRECTORY", 0)
 READINGS = 3
 """How often a file is read that changes while it is being read."""
 
-PAUSE = 0.05
+PAUSE = 0.02
 """Seconds between two readings: an editor that saves is done by then."""
+
+TICK = 0.01
+"""Seconds by which file systems tell the times of two changes apart, at the coarsest."""
 
 
 class _LinkError(Exception):
@@ -46,8 +49,10 @@ def _read(path: Path, name: str, inside: Path | None) -> bytes | Unreadable | No
     """The content, why there is none, or None where the file changed meanwhile."""
     try:
         descriptor = _open(path) if inside is None else _open_inside(path, inside)
-        with os.fdopen(descriptor, "rb", buffering=0, closefd=True) as file:
-            return _content(file.fileno(), name)
+        try:
+            return _content(descriptor, name)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return Unreadable(f"there is no file {name}; check the path, or run `reset` to get the starter back")
     except _LinkError:
@@ -67,12 +72,17 @@ def _content(descriptor: int, name: str) -> bytes | Unreadable | None:
     if max(before.st_size, len(content)) > MAX_FILE_BYTES:
         limit = f"{MAX_FILE_BYTES:,}"
         return Unreadable(f"{name} is larger than {limit} bytes; clear its outputs, or hand in the source alone")
-    after = os.fstat(descriptor)
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(content) != after.st_size:
+    if _has_changed(before, os.fstat(descriptor), len(content)):
         return None
     if not content.strip(b" \t\r\n\f\xef\xbb\xbf"):
         return Unreadable(f"{name} is empty; run `reset` to get the starter back")
     return content
+
+
+def _has_changed(before: os.stat_result, after: os.stat_result, size: int) -> bool:
+    """Whether somebody may have written while `size` bytes were read; of two changes in one tick only one shows."""
+    is_other = (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
+    return is_other or size != after.st_size or 0 <= time.time() - after.st_mtime < TICK
 
 
 def _read_up_to(descriptor: int, most: int) -> bytes:
