@@ -10,6 +10,10 @@ SHOWN = 10
 """How many things of one kind are named; the others are counted."""
 
 
+LEFT_BEHIND = "left by systems, or handed out beside an exercise"
+"""The kind of things that are only counted."""
+
+
 class Entry(Struct, frozen=True):
     """One submission as it was handed in: its files, the module first, or its text.
 
@@ -34,14 +38,15 @@ class PassedOver(Struct):
         """Remember one thing of a kind; `what` is a submission's or a student's text."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         examples = self.examples.setdefault(kind, [])
-        if len(examples) < SHOWN:
+        if len(examples) < SHOWN and kind != LEFT_BEHIND:
             examples.append(printable(what))
 
     def lines(self) -> list[str]:
         """A line for each thing, and one for the others of its kind."""
         told = []
         for kind, count in self.counts.items():
-            told += [f"{kind}: {what}" for what in self.examples[kind]]
-            if count > SHOWN:
-                told.append(f"{kind}: {count - SHOWN:,} more")
+            examples = self.examples[kind]
+            told += [f"{kind}: {what}" for what in examples]
+            if count > len(examples):
+                told.append(f"{kind}: {count - len(examples):,} {'more' if examples else 'in all'}")
         return told

@@ -4,18 +4,18 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from grader.batch.entry import Entry, PassedOver
+from grader.batch.entry import LEFT_BEHIND, Entry, PassedOver
 from grader.errors import UsageError
 
 SUFFIXES = (".py", ".ipynb")
 """Those of submissions, the module's first."""
 
 MODULE = "attention"
-LEFT_BEHIND = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
+BY_THE_WAY = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
 """What the course hands out beside the files to edit, and what systems leave in folders; dot-files are more of it."""
 
 UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
-TWICE, BEHIND, CLOSED = "handed in twice", "left by systems or handed out with an exercise", "cannot be opened"
+TWICE, CLOSED = "handed in twice", "cannot be opened"
 
 
 class Folder:
@@ -55,7 +55,7 @@ class Folder:
             elif stem in self._exercises and suffix in SUFFIXES:
                 loose[stem] = (*loose.get(stem, ()), str(path))
             else:
-                self._pass_over(path, STRAY if stem == item and not item.startswith("exercise") else UNKNOWN)
+                self._pass_over(path, UNKNOWN if item.startswith("exercise") or suffix in SUFFIXES else STRAY)
         for exercise, files in loose.items():
             if exercise in found:
                 self._passed_over.note(TWICE, f"{storable(files[0])}; {storable(found[exercise][0])} is taken")
@@ -92,8 +92,8 @@ class Folder:
             return None
 
     def _pass_over(self, path: Path, kind: str) -> None:
-        if path.name in LEFT_BEHIND or path.name.startswith("."):
-            kind = BEHIND
+        if path.name in BY_THE_WAY or path.name.startswith("."):
+            kind = LEFT_BEHIND
         elif (self._root / path).is_symlink():
             kind = LINK
         self._passed_over.note(kind, storable(str(path)))

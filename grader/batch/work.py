@@ -98,6 +98,8 @@ def end_examiners() -> None:
 def _examiner(place: Place) -> Examiner:
     held: tuple[Place, Examiner] | None = getattr(_here, "held", None)
     if held is None or held[0] != place or held[1].is_over:
+        if held is not None:
+            held[1].close()
         held = place, Examiner(place)
         _here.held = held
         _examiners.append(held[1])

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
 from msgspec import Struct
 
 from grader.errors import UsageError
 from grader.gradebook.faults import fault
 from grader.gradebook.lock import Lock
+from grader.gradebook.rows import as_json, check_rows, defect_rows, verdict_columns
 from grader.gradebook.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
-from grader.outcome import Outcome
 from grader.verdict import Result, Verdict
 
 BUSY_SECONDS = 5.0
@@ -24,8 +23,6 @@ NOT_JUDGED = "not_judged"
 """The outcome of a submission that the kit could not judge; the next run tries again."""
 
 IDENTITY = ("application_id", "user_version")
-CLOSED_LAYERS = ("filesystem", "network")
-"""What no submission may reach where a verdict is to be relied on."""
 
 ALIKE = (
     "SELECT id, is_bound FROM verdicts INDEXED BY same_{key} WHERE {key} = ? AND exercise_version = ? AND kit = ?"
@@ -104,7 +101,7 @@ class Gradebook:
                 "batches",
                 seed=seed,
                 submissions=submissions,
-                options=msgspec.json.encode(options).decode(),
+                options=as_json(options),
                 started_at=_now(),
             )
 
@@ -144,30 +141,10 @@ class Gradebook:
 
     def record(self, batch: int, handed: Handed, versions: Versions, verdict: Verdict) -> None:
         """Keep a verdict with its defects and checks."""
-        isolation = verdict.isolation
         with self._transaction():
-            row = self._insert(
-                "verdicts",
-                **self._about(batch, handed, versions),
-                outcome=verdict.outcome,
-                score=verdict.score,
-                max_score=verdict.max_score,
-                reason=verdict.reason,
-                seen=_json(verdict.where),
-                seed=verdict.seed,
-                seconds=verdict.seconds,
-                isolation=_json(isolation),
-                is_closed=all(isolation.get(layer, not isolation) for layer in CLOSED_LAYERS),
-                is_bound=_is_bound(verdict),
-            )
-            self._connection.executemany(
-                "INSERT INTO defects VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(row, d.id, d.status, d.points, d.max_points, d.stretch, d.reason) for d in verdict.defects],
-            )
-            self._connection.executemany(
-                "INSERT INTO checks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(row, number, *_check(outcome, verdict)) for number, outcome in enumerate(verdict.checks)],
-            )
+            row = self._insert("verdicts", **self._about(batch, handed, versions), **verdict_columns(verdict))
+            self._insert_all("defects", row, defect_rows(verdict))
+            self._insert_all("checks", row, check_rows(verdict))
 
     def record_shared(self, batch: int, handed: Handed, versions: Versions, kept: Kept) -> None:
         """Keep, for one more submission, a verdict that another one got."""
@@ -224,6 +201,12 @@ class Gradebook:
         statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
         return self._connection.execute(statement, tuple(columns.values())).lastrowid or 0
 
+    def _insert_all(self, table: str, verdict: int, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows that belong to a verdict."""
+        if rows:
+            places = ", ".join("?" * (1 + len(rows[0])))
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", [(verdict, *row) for row in rows])  # noqa: S608
+
     def _row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         with self._told():
             row: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
@@ -271,25 +254,6 @@ def _require_place(path: Path) -> None:
         raise UsageError(f"{path} is a folder; name the gradebook's file, say {path / 'class.sqlite'}")
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent} for the gradebook; make it first")
-
-
-def _check(outcome: Outcome, verdict: Verdict) -> tuple[Any, ...]:
-    """A check's columns after the verdict's id and the check's number."""
-    finding = outcome.finding
-    seen = (finding.kind, finding.text, finding.sizes, _json(finding.location)) if finding else (None,) * 4
-    explained_by = verdict.causes.get(outcome.check)
-    is_regression = outcome.check in verdict.regressions
-    return (outcome.check, outcome.status, *seen, _json(explained_by), is_regression, outcome.seconds)
-
-
-def _is_bound(verdict: Verdict) -> bool:
-    """Whether the verdict names lines or texts of the submission, so that it does not hold for its likes."""
-    lines = [outcome.finding.location for outcome in verdict.checks if outcome.finding is not None]
-    return verdict.outcome is Result.NOT_GRADABLE or any(lines)
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()
 
 
 def _now() -> str:
