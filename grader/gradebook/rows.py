@@ -1,0 +1,62 @@
+"""A verdict -> the gradebook's rows."""
+
+from typing import Any
+
+import msgspec
+
+from grader.outcome import Finding, Outcome
+from grader.verdict import Result, Verdict
+
+CLOSED_LAYERS = ("filesystem", "network")
+"""What no submission may reach where a verdict is to be relied on."""
+
+
+def verdict_columns(verdict: Verdict) -> dict[str, Any]:
+    """The columns that are the verdict's own."""
+    isolation = verdict.isolation
+    return {
+        "outcome": verdict.outcome,
+        "score": verdict.score,
+        "max_score": verdict.max_score,
+        "reason": verdict.reason,
+        "seen": as_json(verdict.where),
+        "seed": verdict.seed,
+        "seconds": verdict.seconds,
+        "isolation": as_json(isolation),
+        "is_closed": all(isolation.get(layer, not isolation) for layer in CLOSED_LAYERS),
+        "is_bound": _is_bound(verdict),
+    }
+
+
+def defect_rows(verdict: Verdict) -> list[tuple[Any, ...]]:
+    """A row for each defect, the verdict's id aside."""
+    return [(d.id, d.status, d.points, d.max_points, d.stretch, d.reason) for d in verdict.defects]
+
+
+def check_rows(verdict: Verdict) -> list[tuple[Any, ...]]:
+    """A row for each check, the verdict's id aside."""
+    return [(number, *_check(outcome, verdict)) for number, outcome in enumerate(verdict.checks)]
+
+
+def as_json(value: Any) -> str | None:
+    """The value as JSON; None stays None."""
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def _check(outcome: Outcome, verdict: Verdict) -> tuple[Any, ...]:
+    explained_by = verdict.causes.get(outcome.check)
+    is_regression = outcome.check in verdict.regressions
+    finding = _finding(outcome.finding)
+    return (outcome.check, outcome.status, *finding, as_json(explained_by), is_regression, outcome.seconds)
+
+
+def _finding(finding: Finding | None) -> tuple[str | None, ...]:
+    if finding is None:
+        return (None, None, None, None)
+    return (finding.kind, finding.text, finding.sizes, as_json(finding.location))
+
+
+def _is_bound(verdict: Verdict) -> bool:
+    """Whether the verdict speaks of lines or of the file, so that it holds for exact copies alone."""
+    lines = [outcome.finding.location for outcome in verdict.checks if outcome.finding is not None]
+    return verdict.outcome is Result.NOT_GRADABLE or any(line is not None for line in lines)
