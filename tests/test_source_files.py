@@ -172,6 +172,7 @@ HOSTILE_FILES = {
 
 MEASURE = """
 import resource, sys, time
+from pathlib import Path
 from grader.submission import read_submission
 before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
 read = read_submission(Path(sys.argv[1]), "a.ipynb")
