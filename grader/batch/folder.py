@@ -82,7 +82,7 @@ class Folder:
     def _listed(self, path: Path) -> list[str] | None:
         """What is in a folder, in order; what is none, or a link, is passed over."""
         whole = self._root / path
-        if whole.is_symlink() or not whole.is_dir():
+        if _is_by_the_way(path) or whole.is_symlink() or not whole.is_dir():
             self._pass_over(path, STRAY)
             return None
         try:
@@ -92,11 +92,15 @@ class Folder:
             return None
 
     def _pass_over(self, path: Path, kind: str) -> None:
-        if path.name in BY_THE_WAY or path.name.startswith("."):
+        if _is_by_the_way(path):
             kind = LEFT_BEHIND
         elif (self._root / path).is_symlink():
             kind = LINK
         self._passed_over.note(kind, storable(str(path)))
+
+
+def _is_by_the_way(path: Path) -> bool:
+    return path.name in BY_THE_WAY or path.name.startswith(".")
 
 
 def storable(name: str) -> str:

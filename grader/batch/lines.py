@@ -46,7 +46,7 @@ class Lines:
             place = f"{self._path.name}, line {number}"
             try:
                 line = decoder.decode(content)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 self._passed_over.note(BROKEN, f"{place}: {error}")
                 continue
             if line.exercise not in self._exercises:

@@ -1,0 +1,78 @@
+"""What the tests of gradebooks and batches share: verdicts made by hand, and a gradebook as plain rows."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from grader.attribution import DefectStatus
+from grader.gradebook import Handed, Versions
+from grader.outcome import Finding, Location, Outcome, Status
+from grader.verdict import DefectVerdict, Result, Verdict
+
+VERSIONS = Versions("0.1.0+kit", "2.13.0", "one")
+CLOSED = {"process": True, "filesystem": True, "network": True, "syscalls": True, "memory": True}
+OF_THE_RUN = {"id", "verdict", "seen_in", "submission", "batch", "judged_at", "seconds"}
+"""Columns that say when and in which order something was judged, not what came of it."""
+
+
+def handed(student: str = "ada", digest: str = "d1", fingerprint: str = "", exercise: str = "exercise_03") -> Handed:
+    return Handed(student, exercise, f"{student}/{exercise}/attention.py", digest, fingerprint, "a remark")
+
+
+def verdict(**changes: Any) -> Verdict:
+    """A verdict with everything in it that a gradebook keeps."""
+    fields: dict[str, Any] = {
+        "exercise": "exercise_03",
+        "file": "ada/exercise_03/attention.py",
+        "outcome": Result.NOT_FIXED,
+        "reason": None,
+        "score": 3.5,
+        "max_score": 10.0,
+        "seed": 5,
+        "defects": [
+            DefectVerdict("mask", DefectStatus.FIXED, 3.5, 3.5, False),
+            DefectVerdict("long", DefectStatus.UNKNOWN, 0.0, 1.0, True, "two look alike"),
+        ],
+        "regressions": ["shape"],
+        "checks": [
+            Outcome("values", Status.PASSED, None, 0.25),
+            Outcome("shape", Status.FAILED, Finding("shape", "expected (2, 3), saw (3, 2)", None, "from heads=2 on")),
+        ],
+        "isolation": CLOSED,
+        "seconds": 0.75,
+        "causes": {"shape": ["long"]},
+    }
+    return Verdict(**(fields | changes))
+
+
+def crash() -> Outcome:
+    """An outcome that names a line of the submission."""
+    return Outcome("values", Status.CRASHED, Finding("crash", "boom", Location("attention.py", 7, "boom()")), 0.1)
+
+
+def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    """What a reader of the gradebook sees."""
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything in the gradebook but ids, times and the order in which it was judged."""
+    newest = "max(id) FROM verdicts GROUP BY submission"
+    return {
+        "submissions": rows(path, "SELECT student, exercise FROM submissions ORDER BY 1, 2"),
+        "verdicts": rows(path, f"SELECT {_columns(path, 'current')} FROM current ORDER BY student, exercise"),
+        "defects": rows(path, "SELECT * FROM current_defects ORDER BY student, exercise, defect"),
+        "checks": rows(path, f"SELECT {_columns(path, 'current_checks')} FROM current_checks ORDER BY 1, 2, 3"),
+        "history": rows(path, f"SELECT count(*) FROM verdicts WHERE id NOT IN (SELECT {newest})"),
+        "plain": rows(path, f"SELECT {_columns(path, 'verdicts', 'shared_with')} FROM verdicts ORDER BY file, digest"),
+        "held": rows(path, "SELECT count(*) FROM checks UNION ALL SELECT count(*) FROM defects"),
+    }
+
+
+def _columns(path: Path, table: str, *others: str) -> str:
+    names = [row[1] for row in rows(path, f"PRAGMA table_info({table})")]
+    return ", ".join(name for name in names if name not in OF_THE_RUN and name not in others)
