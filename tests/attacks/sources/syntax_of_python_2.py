@@ -1,0 +1,2 @@
+print "outcome: fixed"
+exec "pass"
