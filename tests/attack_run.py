@@ -1,8 +1,11 @@
-"""Judge the corpus on this host and look at what it left behind: `python tests/attack_run.py [--quick] [FAMILY ...]`.
+"""Judge the corpus on this host and look at what it left behind.
+
+    python tests/attack_run.py [--quick] [--seed N] [FAMILY ...]
 
 One line of JSON on stdout, the record of the run. `tests/host.py` takes layers away from the host.
 """
 
+import argparse
 import os
 import secrets
 import shutil
@@ -30,10 +33,9 @@ from grader.verdict import Verdict
 from grader.worker.confinement import PR_SET_CHILD_SUBREAPER, control_process
 
 EXERCISE = "exercise_03"
-SEED = 7
 LIMITS = """
 limits:
-  seconds: {load: 2, check: 1.5, total: 3}
+  seconds: {load: 1.5, check: 1, total: 2}
   memory_mb: 512
   output_bytes: 100_000
 """
@@ -67,7 +69,7 @@ class Run(Struct, frozen=True):
     seconds: float
 
 
-def run_corpus(attacks: list[Attack]) -> Run:
+def run_corpus(attacks: list[Attack], seed: int) -> Run:
     """Judge them one after the other in one standing examiner."""
     control_process(PR_SET_CHILD_SUBREAPER, 1)  # whatever escapes the nursery becomes a child of this process
     canary = f"canary-{secrets.token_hex(12)}"
@@ -77,7 +79,7 @@ def run_corpus(attacks: list[Attack]) -> Run:
         root = Path(folder) / "course"
         _copy_course(root, canary)
         with Listeners(Path(folder)) as listeners, StandingExaminer(Course(root), strict=False) as examiner:
-            ground = _Ground(examiner, root, listeners, canary)
+            ground = _Ground(examiner, root, listeners, canary, seed)
             isolation = ground.judge_plain()
             premises, descriptors = Premises(Path(folder)), ground.descriptors()
             changed, seen = {}, []
@@ -94,11 +96,12 @@ def run_corpus(attacks: list[Attack]) -> Run:
 class _Ground:
     """Where attacks meet the examiner: it judges one, and looks around."""
 
-    def __init__(self, examiner: StandingExaminer, root: Path, listeners: Listeners, canary: str) -> None:
+    def __init__(self, examiner: StandingExaminer, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
         self._examiner = examiner
         self._root = root
         self._listeners = listeners
         self._canary = canary
+        self._seed = seed
 
     def judge_plain(self) -> dict[str, bool]:
         """What holds around a worker; the starter and the reference get what is theirs."""
@@ -138,8 +141,8 @@ class _Ground:
     def _judge(self, path: Path) -> Verdict:
         submission = read_submission(path, path.name)
         if isinstance(submission, Unreadable):
-            return _unread(submission)
-        return self._examiner.judge(EXERCISE, submission, path.name, SEED)
+            return _unread(submission, self._seed)
+        return self._examiner.judge(EXERCISE, submission, path.name, self._seed)
 
     @contextmanager
     def _placed(self, attack: Attack) -> Iterator[Path]:
@@ -165,14 +168,14 @@ class _Ground:
         return source
 
 
-def _unread(unreadable: Unreadable) -> Verdict:
+def _unread(unreadable: Unreadable, seed: int) -> Verdict:
     """What grading makes of a file that cannot be read."""
     from grader.exercise import load_exercise
     from grader.outcome import Finding
     from grader.verdict import not_gradable
 
     exercise = load_exercise(Course(ROOT).description(EXERCISE))
-    return not_gradable(exercise, "", SEED, Finding("unreadable", unreadable.reason))
+    return not_gradable(exercise, "", seed, Finding("unreadable", unreadable.reason))
 
 
 def _copy_course(root: Path, canary: str) -> None:
@@ -215,11 +218,17 @@ def _more(before: list[str], after: list[str]) -> list[str]:
 
 
 def main() -> None:
-    families = [word for word in sys.argv[1:] if word != "--quick"]
-    attacks = [attack for attack in read_corpus() if not families or attack.family in families]
-    if "--quick" in sys.argv:
-        attacks = [attack for attack in attacks if not attack.expected.slow]
-    sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks)) + b"\n")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    attacks = [
+        attack
+        for attack in read_corpus()
+        if (not options.families or attack.family in options.families) and not (options.quick and attack.expected.slow)
+    ]
+    sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks, options.seed)) + b"\n")
 
 
 if __name__ == "__main__":
