@@ -141,7 +141,7 @@ SOURCES: dict[str, Callable[[Path], None]] = {
     ),
     "deep_but_not_too_deep.py": source(lambda text: text + deep(80)),
     "ten_thousand_functions.py": source(
-        lambda text: text + "".join(f"def f{number}(): 0\n" for number in range(50_000))
+        lambda text: text + "".join(f"def f{number}(): 0\n" for number in range(10_000))
     ),
     "an_integer_of_a_million_digits.py": source(lambda text: "number = " + "9" * 900_000 + "\n" + text),
     "line_ends_of_old.py": source(lambda text: text.replace("\n", "\r")),
