@@ -20,8 +20,8 @@ class Change(Struct, frozen=True):
         told = {
             "fixed": self.fixed,
             "reopened": self.reopened,
-            "passes again": self.passing,
-            "newly broken": self.failing,
+            "passes now": self.passing,
+            "fails now": self.failing,
         }
         return " · ".join(f"{word}: {', '.join(ids)}" for word, ids in told.items() if ids) or "no change"
 
