@@ -200,7 +200,6 @@ def ways_to_end() -> list:
         pytest.param(lambda watch: watch.press("\x04"), 0, id="Ctrl-D"),
         pytest.param(lambda watch: watch.press("\x03"), 130, id="Ctrl-C"),
         pytest.param(lambda watch: watch.process.send_signal(signal.SIGTERM), 128 + signal.SIGTERM, id="SIGTERM"),
-        pytest.param(lambda watch: watch.process.send_signal(signal.SIGINT), 130, id="SIGINT"),
     ]
 
 
@@ -232,7 +231,7 @@ def test_an_error_restores_the_terminal_too(tmp_path):
         (course / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")
         assert watch.process.wait(30) == 2
         assert watch.is_restored()
-        assert "exercise.yaml" in watch.wait_for("exercise.yaml:1")
+        assert "exercise_06/exercise.yaml" in watch.wait_for(r"exercise.yaml:\d+")
 
 
 def test_without_a_name_the_first_exercise_not_fixed_is_followed_and_then_the_next(tmp_path):
