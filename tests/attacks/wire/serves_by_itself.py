@@ -32,8 +32,10 @@ def serve():
     sizes = {}
     while True:
         request = protocol.receive_request(end)
-        if isinstance(request, protocol.Build):
-            sizes = {name: value.value for name, value in request.arguments.items()}
+        build = request if isinstance(request, protocol.Build) else getattr(request, "build", None)
+        if build:
+            sizes = {name: value.value for name, value in build.arguments.items()}
+        if build is request:
             matrix, bias = [sizes["output_dim"], sizes["input_dim"]], [sizes["output_dim"]]
             parameters = {f"W_{name}.weight": matrix for name in ("query", "key", "value")}
             if sizes.get("qkv_bias"):
