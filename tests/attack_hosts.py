@@ -10,33 +10,39 @@ from corpus import Expected, read_corpus
 from msgspec import Struct
 
 TESTS = Path(__file__).resolve().parent
-SECONDS = 600
+SECONDS = 900
 
 
 class Host(Struct, frozen=True):
-    """What a host lacks, the seed it is tried with, and whether attacks that wait for a deadline are left out."""
+    """What a host lacks, and the seed that it is tried with; `is_whole` hosts meet the whole corpus in every test run.
+
+    The others together meet it once, but for what waits for a deadline; `tests/attacks_table.py` spares none anything.
+    """
 
     lacks: tuple[str, ...] = ()
-    seed: int = 7
-    quick: bool = False
+    seed: int = 0
+    is_whole: bool = False
 
 
 HOSTS = {
-    "all layers": Host(),
-    "no namespaces": Host(("namespaces",), seed=8),
-    "no Landlock": Host(("landlock",), seed=9, quick=True),
-    "no seccomp": Host(("seccomp",), seed=10, quick=True),
-    "separation only": Host(("landlock", "seccomp", "namespaces"), seed=11, quick=True),
+    "all layers": Host(seed=7, is_whole=True),
+    "no namespaces": Host(("namespaces",), seed=8, is_whole=True),
+    "no Landlock": Host(("landlock",), seed=9),
+    "no seccomp": Host(("seccomp",), seed=10),
+    "separation only": Host(("landlock", "seccomp", "namespaces"), seed=11),
 }
 
 
-def run_on(name: str, *families: str) -> Run:
+def run_on(name: str, *, is_whole: bool) -> Run:
     """A run of the corpus on a host, in a session of its own: attacks aim at process groups."""
     host = HOSTS[name]
-    inside = [sys.executable, str(TESTS / "attack_run.py"), f"--seed={host.seed}", *families]
+    options = [f"--seed={host.seed}"]
+    if not is_whole:
+        options += ["--quick", f"--third={host.seed % 3}"]
+    if host.seed % 2 == 0:
+        options.append("--backwards")  # so that not all hosts wait for deadlines at the same time
+    inside = [sys.executable, str(TESTS / "attack_run.py"), *options]
     command = [sys.executable, str(TESTS / "host.py"), "--without", ",".join(host.lacks), "--", *inside]
-    if host.quick:
-        command.append("--quick")
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, start_new_session=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     return msgspec.json.decode(done.stdout, type=Run)

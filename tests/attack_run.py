@@ -33,9 +33,12 @@ from grader.verdict import Verdict
 from grader.worker.confinement import PR_SET_CHILD_SUBREAPER, control_process
 
 EXERCISE = "exercise_03"
+GUARDED = ("daemons", "exec", "network", "resources", "secrets", "signals", "writing")
+"""Families that reach for what a layer guards. The others meet the examiner, whatever the host."""
+
 LIMITS = """
 limits:
-  seconds: {load: 1.5, check: 1, total: 2}
+  seconds: {load: 3, check: 2, total: 4}
   memory_mb: 512
   output_bytes: 100_000
 """
@@ -221,13 +224,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("families", nargs="*")
     parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
+    parser.add_argument("--third", type=int, help="only a third of the families that no layer guards against")
+    parser.add_argument("--backwards", action="store_true")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
-    attacks = [
-        attack
-        for attack in read_corpus()
-        if (not options.families or attack.family in options.families) and not (options.quick and attack.expected.slow)
-    ]
+    attacks = [attack for attack in read_corpus() if not options.families or attack.family in options.families]
+    if options.quick:
+        attacks = [attack for attack in attacks if not attack.expected.slow]
+    if options.third is not None:
+        attacks = [each for place, each in enumerate(attacks) if each.family in GUARDED or place % 3 == options.third]
+    if options.backwards:
+        attacks.reverse()
     sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks, options.seed)) + b"\n")
 
 

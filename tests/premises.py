@@ -1,5 +1,6 @@
 """What lies on the disk where attacks may reach, and what they have changed of it."""
 
+import ctypes
 import hashlib
 import os
 import secrets
@@ -15,6 +16,7 @@ MARK = "attack-canary"
 
 SYSTEM_V = ("shm", "msg", "sem")
 SYSTEM_V_KEY = 0x6361
+IPC_RMID = 0
 
 
 class Premises:
@@ -27,6 +29,7 @@ class Premises:
         for each in self._bait:
             each.write_text("bait", encoding="utf-8")
         self._kept = {path: _content(path) for path in [*_walk(folder), *self._bait]}
+        self._modes = {path: path.lstat().st_mode for path in self._kept}
         self._before = self._look()
 
     def mend(self) -> list[str]:
@@ -50,10 +53,12 @@ class Premises:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
         for path, content in reversed(self._kept.items()):  # folders stand before what lies in them
             if content is None:
-                if not path.exists():
-                    path.mkdir()
+                path.mkdir(exist_ok=True) if stat.S_ISDIR(self._modes[path]) else None
             elif not path.exists() or _content(path) != content:
                 path.write_bytes(content)
+            if path.lstat().st_mode != self._modes[path]:
+                path.chmod(stat.S_IMODE(self._modes[path]))
+        _remove_shared_objects()
 
     def _look(self) -> dict[str, str]:
         seen = {str(path): seen for path, seen in _walk(self._folder).items()}
@@ -93,3 +98,13 @@ def _shared_objects() -> dict[str, str]:
             continue
         found |= {f"{kind} {line.split()[1]}": "" for line in lines if int(line.split()[0]) == SYSTEM_V_KEY}
     return found
+
+
+def _remove_shared_objects() -> None:
+    libc = ctypes.CDLL(None)
+    for get, control in (
+        (lambda: libc.shmget(SYSTEM_V_KEY, 0, 0), libc.shmctl),
+        (lambda: libc.msgget(SYSTEM_V_KEY, 0), libc.msgctl),
+    ):
+        if (found := get()) >= 0:
+            control(found, IPC_RMID, None)

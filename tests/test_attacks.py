@@ -18,7 +18,7 @@ FEWEST = 120
 def runs():
     """A run of the corpus on each host, two hosts at a time."""
     with ThreadPoolExecutor(LANES) as lanes:
-        yield {name: lanes.submit(run_on, name) for name in HOSTS}
+        yield {name: lanes.submit(run_on, name, is_whole=host.is_whole) for name, host in HOSTS.items()}
 
 
 def test_every_file_of_the_corpus_has_an_expected_verdict() -> None:
