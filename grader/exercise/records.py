@@ -28,7 +28,7 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A part of an exercise's description; unknown keys are refused."""
 
 
-class Source(Record, frozen=True):
+class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
     """The public document an exercise comes from."""
 
     title: Text
