@@ -159,6 +159,8 @@ def _in_order(desk: _Desk, submissions: Iterator[tuple[str, Source]], jobs: int)
 def _read(source: Source) -> Submission | Unreadable:
     if isinstance(source, Path):
         return read_submission(source, source.name)
+    if not isinstance(source, str):
+        raise TypeError(f"a submission is text or a pathlib.Path, not {type(source).__name__}")
     try:
         source.encode()
     except UnicodeEncodeError:
