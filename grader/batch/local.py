@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from grader.batch.run import Engine
-from grader.batch.work import Place, end_examiners
+from grader.batch.work import Place, close_examiners, kill_examiners
 from grader.course import Course
 
 
@@ -17,9 +17,13 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     executor = ThreadPoolExecutor(jobs, "examiner", _leave_interrupts_to_the_batch)
     try:
         yield Engine(executor, jobs, Place(str(course.root), is_strict))
-    finally:
+    except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
-        end_examiners()
+        kill_examiners()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+        close_examiners()
 
 
 def usable_cores() -> int:

@@ -220,7 +220,12 @@ class Batch:
         trials = [submit(work.trial, place, exercise_id) for _ in range(self._engine.width)]
         for judged in [each.result() for each in trials]:
             if judged.verdict is None and not judged.is_exercise_broken:
-                raise KitError(judged.error)
+                hint = (
+                    "; --allow-open grades all the same"
+                    if place.is_strict and "open to submissions" in judged.error
+                    else ""
+                )
+                raise KitError(judged.error + hint)
         self._is_tried = True
 
 

@@ -48,7 +48,7 @@ def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, c
     """What a batch came to: what was passed over, a row for each exercise, and what this run did."""
     lines: list[Line] = [Text(line, "yellow") for line in report.passed_over.lines()]
     for exercise, why in report.progress.broken.items():
-        lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {why}", "red"))
+        lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {printable(why)}", "red"))
     lines.append(_table(report.totals))
     rate = f"{clock.rate(report.progress):.1f} verdicts a second"
     lines.append(Text(f"{counts(report.progress)} in {duration(clock.seconds())}, {rate}; kept in {gradebook}"))

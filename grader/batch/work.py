@@ -44,17 +44,21 @@ class Examiner(StandingExaminer):
     def __init__(self, place: Place) -> None:
         super().__init__(Course(Path(place.root)), strict=place.is_strict)
         self.is_over = False
+        self._lock = threading.Lock()
 
     def start(self) -> None:
-        if self.is_over:
-            raise KitError("the batch has ended")
-        super().start()
+        """Start the process, unless the batch has ended: who waits for a verdict then gets a `KitError`."""
+        with self._lock:
+            if self.is_over:
+                raise KitError("the batch has ended")
+            super().start()
 
-    def end(self) -> None:
-        """Stop at once, whatever is being judged."""
-        self.is_over = True
-        if self._process is not None:
-            self._process.kill()
+    def kill(self) -> None:
+        """Stop at once, whatever is being judged, and for good."""
+        with self._lock:
+            self.is_over = True
+            if self._process is not None:
+                self._process.kill()
 
 
 _here = threading.local()
@@ -89,10 +93,18 @@ def trial(place: Place, exercise_id: str) -> Judged:
     return judge(place, Job(exercise_id, starter, path.name, SEED_OF_TRIAL))
 
 
-def end_examiners() -> None:
-    """End every examiner of this process, whatever it is judging."""
+def kill_examiners() -> None:
+    """Stop every examiner of this process at once, whatever it is judging."""
+    for examiner in _examiners:
+        examiner.kill()
+
+
+def close_examiners() -> None:
+    """End every examiner of this process; none may be judging."""
     while _examiners:
-        _examiners.pop().end()
+        examiner = _examiners.pop()
+        examiner.is_over = True
+        examiner.close()
 
 
 def _examiner(place: Place) -> Examiner:
