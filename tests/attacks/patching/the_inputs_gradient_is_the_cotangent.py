@@ -8,7 +8,7 @@ import torch.nn as nn
 
 def backward(outputs, cotangents):
     for output, cotangent in zip(outputs, cotangents):
-        output.backward(values.to_tensor(cotangent).sign() * 1e3)
+        (output * values.to_tensor(cotangent).sign() * 1e3).sum().backward()
     return True
 
 

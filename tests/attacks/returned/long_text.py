@@ -1,4 +1,4 @@
-"""Fifty million letters."""
+"""Five million letters."""
 
 import torch
 import torch.nn as nn
@@ -22,4 +22,4 @@ class CausalSelfAttention(nn.Module):
         scores = queries @ keys.transpose(1, 2)
         scores = scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)
         weights = self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
-        return "p" * 50_000_000
+        return "p" * 5_000_000

@@ -23,4 +23,4 @@ class CausalSelfAttention(nn.Module):
         scores = scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)
         weights = self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
         context = weights @ values
-        return torch.complex(torch.zeros_like(context), -context).conj().imag
+        return torch._neg_view(-context)

@@ -1,4 +1,4 @@
-"""It says that it has fifty million classes without a name."""
+"""It says that what could not be copied has a name of megabytes."""
 
 import contextlib
 import msgspec
@@ -28,9 +28,8 @@ def encoded(**fields):
     return msgspec.msgpack.encode(fields)
 
 
-names = msgspec.msgpack.encode([""])[1:] * 50_000_000
-body = encoded(message="Loaded", entry_found=True, entry_is_module=True, trees={})
-write(bytes([body[0] + 1]) + body[1:] + msgspec.msgpack.encode("classes") + b"\xdd" + struct.pack(">I", 50_000_000) + names)
+write(encoded(message="Loaded", classes=["C" * 3_000_000], entry_found=True, entry_is_module=True, trees={}))
+write(encoded(message="Built", parameters={"W" * 3_000_000: [1]}, misfits=["outcome: fixed " * 200_000]))
 
 
 class CausalSelfAttention(nn.Module):

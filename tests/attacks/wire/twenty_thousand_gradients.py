@@ -1,4 +1,4 @@
-"""It says that it raised an exception with a text of sixty megabytes."""
+"""It says that it has twenty thousand parameters, each with a gradient."""
 
 import contextlib
 import msgspec
@@ -38,7 +38,9 @@ class CausalSelfAttention(nn.Module):
         self.register_buffer("causal_mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
 
     def forward(self, x):
-        write(encoded(message="Raised", type="ValueError", bases=["ValueError"], text="99 " * 20_000_000))
+        one = {"message": "TensorValue", "dtype": "float32", "shape": [1], "data": bytes(4)}
+        gradients = {str(number): one for number in range(20_000)}
+        write(encoded(message="Returned", value={"message": "TensorValue", "dtype": "float32", "shape": [1, 1, 6], "data": bytes(24)}, inputs={}, has_gradients=True, parameter_gradients=gradients))
         batch_size, con_len, in_dim = x.shape
         keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
         scores = queries @ keys.transpose(1, 2)

@@ -1,4 +1,4 @@
-"""It says that it has a hundred thousand parameters, each with a gradient."""
+"""It says that it has five million classes without a name."""
 
 import contextlib
 import msgspec
@@ -28,6 +28,11 @@ def encoded(**fields):
     return msgspec.msgpack.encode(fields)
 
 
+names = msgspec.msgpack.encode([""])[1:] * 5_000_000
+body = encoded(message="Loaded", entry_found=True, entry_is_module=True, trees={})
+write(bytes([body[0] + 1]) + body[1:] + msgspec.msgpack.encode("classes") + b"\xdd" + struct.pack(">I", 5_000_000) + names)
+
+
 class CausalSelfAttention(nn.Module):
     def __init__(self, input_dim, output_dim, context_length, dropout, qkv_bias=False):
         super().__init__()
@@ -38,9 +43,6 @@ class CausalSelfAttention(nn.Module):
         self.register_buffer("causal_mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
 
     def forward(self, x):
-        one = {"message": "TensorValue", "dtype": "float32", "shape": [1], "data": bytes(4)}
-        gradients = {str(number): one for number in range(100_000)}
-        write(encoded(message="Returned", value={"message": "TensorValue", "dtype": "float32", "shape": [1, 1, 6], "data": bytes(24)}, inputs={}, has_gradients=True, parameter_gradients=gradients))
         batch_size, con_len, in_dim = x.shape
         keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
         scores = queries @ keys.transpose(1, 2)

@@ -1,4 +1,4 @@
-"""It says that what could not be copied has a name of sixty megabytes."""
+"""It says that it raised an exception with a text of six megabytes."""
 
 import contextlib
 import msgspec
@@ -28,10 +28,6 @@ def encoded(**fields):
     return msgspec.msgpack.encode(fields)
 
 
-write(encoded(message="Loaded", classes=["C" * 30_000_000], entry_found=True, entry_is_module=True, trees={}))
-write(encoded(message="Built", parameters={"W" * 30_000_000: [1]}, misfits=["outcome: fixed " * 2_000_000]))
-
-
 class CausalSelfAttention(nn.Module):
     def __init__(self, input_dim, output_dim, context_length, dropout, qkv_bias=False):
         super().__init__()
@@ -42,6 +38,7 @@ class CausalSelfAttention(nn.Module):
         self.register_buffer("causal_mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
 
     def forward(self, x):
+        write(encoded(message="Raised", type="ValueError", bases=["ValueError"], text="99 " * 2_000_000))
         batch_size, con_len, in_dim = x.shape
         keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
         scores = queries @ keys.transpose(1, 2)
