@@ -11,7 +11,7 @@ from grader.attribution import DefectStatus
 from grader.author.proof import Fate, Step
 from grader.course import Course
 from grader.errors import BrokenExerciseError
-from grader.examiner.case import cases
+from grader.examiner.case import make_case, rungs_of, seed_draws
 from grader.examiner.collecting import with_examiner
 from grader.examiner.examine import Examiner
 from grader.examiner.key import find_key, variant_name, write_key
@@ -127,7 +127,10 @@ class _Court:
     def _undetermined(self) -> Iterator[str]:
         """Where the reference, in eval mode, gives two answers to one input."""
         reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface.class_name)
-        for case in cases(self._exercise, MatchesReference(id="determinism"), SEEDS[0]):
+        check = MatchesReference(id="determinism")
+        for sizes in rungs_of(self._exercise, check):
+            seed_draws(f"{check.id}/{sizes}")
+            case = make_case(self._exercise, check, sizes)
             module = reference.build(case.arguments)
             first, again = (flatten(module(**case.inputs)) for _ in range(2))
             if not all(torch.equal(one, other) for one, other in zip(first, again, strict=True)):

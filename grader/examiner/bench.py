@@ -8,15 +8,19 @@ import torch
 from grader.examiner.case import Case
 from grader.examiner.compare import UNCHANGED, describe, require_finite, require_shape, require_tensor
 from grader.examiner.finding import Failure, number
+from grader.examiner.rehearsal import Rehearsal
 from grader.examiner.standin import Maker, StandIn
 from grader.exercise import Exercise
 from grader.exercise import checks as c
+
+LOUD = 30.0
+"""How many times larger than the other inputs a token is that is drawn anew: what is merely made small shows too."""
 
 
 class Bench:
     """What a property works with: the two makers and the exercise."""
 
-    def __init__(self, subject: Maker, reference: Maker, exercise: Exercise) -> None:
+    def __init__(self, subject: Maker, reference: Rehearsal, exercise: Exercise) -> None:
         self.subject = subject
         self.reference = reference
         self.exercise = exercise
@@ -24,13 +28,13 @@ class Bench:
     def pair(self, check: c.Check, case: Case, dtype: str = "") -> tuple[StandIn, StandIn]:
         """Subject and reference with the same weights."""
         theirs = self.reference.build(case.arguments, dtype=dtype)
-        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs)
+        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, at_once=False)
         ours.training = theirs.training = check.training
         return ours, theirs
 
     def ours(self, check: c.Check, case: Case) -> StandIn:
         """The subject alone, with weights of its own making."""
-        module = self.subject.build(case.arguments)
+        module = self.subject.build(case.arguments, at_once=False)
         module.training = check.training
         return module
 
@@ -56,7 +60,7 @@ def with_change(case: Case, name: str, axis: int, index: int) -> dict[str, Any]:
     """The inputs with one token or sample of one input drawn anew."""
     changed = case.inputs[name].clone()
     part = changed.select(axis, index)
-    part.copy_(torch.randn(part.shape))
+    part.copy_(torch.randn(part.shape) * LOUD)
     return {**case.inputs, name: changed}
 
 
@@ -84,3 +88,11 @@ def require_changed(before: torch.Tensor, after: torch.Tensor, axis: int, token:
     """Raise `Failure` where an output that sees the change does not answer to it: what never moves cannot leak."""
     if float((after - before).select(axis, token).abs().max()) <= UNCHANGED.absolute:
         raise Failure("dead", f"{what} left the output at token {token} as it was; expected it to change")
+
+
+def require_inputs_kept(module: StandIn, case: Case) -> None:
+    """Raise `Failure` where the last call left other values in what it was handed."""
+    left = module.inputs_after()
+    for name, before in case.inputs.items():
+        if isinstance(before, torch.Tensor) and (name not in left or not torch.equal(left[name], before)):
+            raise Failure("input-changed", f"the input {name}: expected it unchanged by the call, saw other values")

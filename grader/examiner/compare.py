@@ -47,6 +47,8 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
 def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, what: str) -> None:
     """Raise `Failure` unless a gradient is there where it should be, with the right values."""
     if expected is None or float(expected.abs().max()) < NEGLIGIBLE_GRADIENT:
+        if seen is not None:
+            require_finite(seen, f"the gradient of {what}")
         if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE_GRADIENT:
             raise Failure(
                 "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none"

@@ -7,6 +7,7 @@ from grader.errors import UsageError
 from grader.examiner.plugin import Desk
 from grader.examiner.properties import Bench
 from grader.examiner.reference import Reference
+from grader.examiner.rehearsal import Rehearsal
 from grader.examiner.session import Session
 from grader.examiner.subject import Subject
 from grader.examiner.torch_import import assert_single_thread, import_torch
@@ -49,5 +50,5 @@ class PlainDesk(Desk):
         if not isinstance(submission, Submission):
             raise UsageError(submission.reason)
         session = self._sessions[exercise_id] = Session(self._nursery, exercise, submission)
-        reference = Reference(course.reference(exercise_id), exercise.interface.class_name)
+        reference = Rehearsal(Reference(course.reference(exercise_id), exercise.interface.class_name))
         return Bench(Subject(session), reference, exercise)

@@ -10,9 +10,9 @@ from msgspec import structs
 from grader.course import Course
 from grader.examiner.properties import Bench
 from grader.examiner.reference import AbsentReference, Reference
+from grader.examiner.rehearsal import Rehearsal
 from grader.examiner.seeing import crash_finding, outcome_of
 from grader.examiner.session import Session, SubjectError, SubjectRaisedError, SubjectTimedOutError
-from grader.examiner.standin import Maker
 from grader.examiner.subject import Subject
 from grader.examiner.workers import WorkerSource
 from grader.exercise import Exercise
@@ -35,7 +35,7 @@ class Examiner:
         self.seed = 0
         self._strict = strict
         self._source = source
-        self._reference: Maker = (
+        self._reference = Rehearsal(
             AbsentReference()
             if exercise.is_public()
             else Reference(course.reference(exercise.id), exercise.interface.class_name)
@@ -67,7 +67,7 @@ class Examiner:
             loaded = self._session.load()
             unloadable = self._why_unloadable(loaded)
             if unloadable is None:
-                self._run_checks(stops_at_failure)
+                self._run_checks(dtype, stops_at_failure)
             methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
             unloadable, methods = self._load_finding(error), {}
@@ -87,7 +87,7 @@ class Examiner:
             except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
                 self._failure = own
 
-    def _run_checks(self, stops_at_failure: bool) -> None:
+    def _run_checks(self, dtype: str, stops_at_failure: bool) -> None:
         assert self._session is not None
         for item in self._items:
             if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in self._outcomes):
@@ -97,6 +97,7 @@ class Examiner:
                 self._outcomes.append(Outcome(item.name, Status.NOT_RUN, finding))
                 continue
             self._session.begin_check()
+            self._reference.begin(item.name, self.seed, dtype)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             if self._failure is not None:
                 raise self._failure

@@ -1,6 +1,6 @@
 """Properties of what is computed: values, shapes, gradients, weights."""
 
-from grader.examiner.bench import Bench, nth_output, try_rung
+from grader.examiner.bench import Bench, nth_output, require_inputs_kept, try_rung
 from grader.examiner.case import Case, make_case, size_of
 from grader.examiner.compare import (
     FLOAT64,
@@ -37,6 +37,7 @@ def _(check: c.MatchesReference, bench: Bench, case: Case) -> None:
         compare_gradient(seen.parameters.get(name), gradient, name)
     for name, gradient in expected.inputs.items():
         compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
+    require_inputs_kept(ours, case)
 
 
 @try_rung.register

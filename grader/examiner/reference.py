@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from grader.errors import KitError
-from grader.examiner.standin import Pass, StandIn, Tensors, flatten
+from grader.examiner.standin import Pass, Tensors, flatten
 from grader.worker.torch_parts import complete_torch_for
 
 
@@ -57,7 +57,7 @@ class LocalModule:
         self._output.truncate()
         return text
 
-    def load_from(self, other: Any) -> None:
+    def load_from(self, other: "LocalModule") -> None:
         self.module.load_state_dict(other.module.state_dict())
 
     def _run(self, method: str, inputs: dict[str, Any], *, requires_grad: bool) -> tuple[Any, Tensors]:
@@ -83,19 +83,8 @@ class Reference:
         self._module = _import_file(path)
         self._class_name = class_name
 
-    def __call__(self, **arguments: Any) -> StandIn:
-        return self.build(arguments)
-
-    def build(
-        self,
-        arguments: dict[str, Any],
-        *,
-        like: StandIn | None = None,
-        dtype: str = "",
-        probe: str = "",
-        entry: str = "",
-    ) -> StandIn:
-        """The reference, with fresh weights or `like`'s."""
+    def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
+        """The reference with fresh weights; `probe` is source run beside it, which may define another `entry` class."""
         names: dict[str, Any] = vars(self._module)
         if probe:
             names = vars(_run_probe(probe, self._module))
@@ -103,18 +92,13 @@ class Reference:
             module = names[entry or self._class_name](**arguments)
         if dtype:
             module = module.to(getattr(torch, dtype))
-        if like is not None:
-            module.load_state_dict(like.weights(), strict=False)
         return LocalModule(module)
 
 
 class AbsentReference:
     """What a student edition has in the reference's place."""
 
-    def __call__(self, **arguments: Any) -> StandIn:
-        return self.build(arguments)
-
-    def build(self, *_arguments: Any, **_options: Any) -> StandIn:
+    def build(self, *_arguments: Any) -> LocalModule:
         raise KitError("a check asks for the reference, which a student edition does not have; get the edition anew")
 
 

@@ -143,7 +143,11 @@ def _require_closed(isolation: Isolation) -> None:
 def _explained(error: SubjectRaisedError, message: Request) -> SubjectRaisedError:
     """The error; where a signature does not take what the interface hands over, with a note of what that is."""
     if error.raised.type == "TypeError" and error.raised.location is None and isinstance(message, Build | Call):
-        keywords = ", ".join(message.arguments)
-        called = "it is built" if isinstance(message, Build) else f"{message.method or 'forward'} is called"
+        build = message if isinstance(message, Build) else message.build
+        if error.raised.is_building and build is not None:
+            called, arguments = "it is built", build.arguments
+        else:
+            called, arguments = f"{getattr(message, 'method', '') or 'forward'} is called", message.arguments
+        keywords = ", ".join(arguments)
         error.add_note(f"{called} with the keywords {keywords}: keep the interface's signature")
     return error

@@ -60,8 +60,12 @@ class Maker(Protocol):
         dtype: str = "",
         probe: str = "",
         entry: str = "",
+        at_once: bool = True,
     ) -> StandIn:
-        """A module with `like`'s weights; `probe` is source run beside it, which may define another `entry` class."""
+        """A module with `like`'s weights; `probe` is source run beside it, which may define another `entry` class.
+
+        Unless it is built `at_once`, it is built when something is first asked of it.
+        """
 
 
 def flatten(value: Any) -> list[torch.Tensor]:

@@ -7,7 +7,7 @@ import torch
 from grader.examiner.session import Session, SubjectDiedError
 from grader.examiner.standin import Pass, StandIn, Tensors
 from grader.worker import protocol
-from grader.worker.protocol import Built, Returned, TensorValue
+from grader.worker.protocol import Build, Built, Returned, TensorValue
 from grader.worker.values import from_python, from_tensor, to_python, to_tensor
 
 
@@ -16,13 +16,14 @@ class MisfitError(Exception):
 
 
 class RemoteModule:
-    """A module in a worker."""
+    """A module in a worker; what builds it may travel with the first call."""
 
-    def __init__(self, session: Session, number: int, built: Built) -> None:
+    def __init__(self, session: Session, build: Build) -> None:
         self.training = False
+        self.number = build.module
         self._session = session
-        self.number = number
-        self._built = built
+        self._build: Build | None = build
+        self._shapes: dict[str, list[int]] = {}
         self._after: Tensors = {}
 
     def __call__(self, **inputs: Any) -> Any:
@@ -45,21 +46,43 @@ class RemoteModule:
         return self._after
 
     def weights(self) -> Tensors:
-        return {name: torch.empty(shape) for name, shape in self._built.parameters.items()}
+        self.build()
+        return {name: torch.empty(shape) for name, shape in self._shapes.items()}
 
     def attribute(self, name: str) -> Any:
+        self.build()
         return _decoded(_returned(self._session.request(protocol.Read(self.number, name))).value)
 
     def printed(self) -> str:
+        self.build()
         return self._session.printed().decode("utf-8", "replace")
 
     def load_from(self, other: Any) -> None:
+        self.build()
+        other.build()
         self._session.request(protocol.Transfer(other.number, self.number))
+
+    def build(self) -> None:
+        """Have it built now, if it is not yet. `MisfitError` when the weights do not fit it."""
+        if self._build is not None:
+            message, self._build = self._build, None
+            self._note(self._session.request(message))
+
+    def _note(self, reply: Any) -> None:
+        if not isinstance(reply, Built):
+            raise SubjectDiedError("answered with a message that was not asked for")
+        if reply.misfits:
+            raise MisfitError("; ".join(reply.misfits[:4]))
+        self._shapes = reply.parameters
 
     def _request(self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None) -> Returned:
         arguments = {name: from_python(value) for name, value in inputs.items()}
-        call = protocol.Call(self.number, arguments, method, self.training, cotangents)
-        returned = _returned(self._session.request(call))
+        call = protocol.Call(self.number, arguments, method, self.training, cotangents, self._build)
+        self._build = None
+        reply = self._session.request(call)
+        if call.build is not None and isinstance(reply, Built):
+            self._note(reply)
+        returned = _returned(reply)
         self._after = {name: _tensor(value) for name, value in returned.inputs.items()}
         return returned
 
@@ -82,18 +105,21 @@ class Subject:
         dtype: str = "",
         probe: str = "",
         entry: str = "",
+        at_once: bool = True,
     ) -> StandIn:
-        """A module in the worker. `MisfitError` when `like`'s weights do not fit it."""
+        """A module in the worker.
+
+        `MisfitError` when `like`'s weights do not fit it, and what building it raises: here where it is built
+        `at_once`, else when something is first asked of it.
+        """
         self._count += 1
         weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
         values = {name: from_python(value) for name, value in arguments.items()}
         entry = entry or self._session.exercise.interface.class_name
-        built = self._session.request(protocol.Build(self._count, entry, values, dtype, probe, weights))
-        if not isinstance(built, Built):
-            raise SubjectDiedError("answered with a message that was not asked for")
-        if built.misfits:
-            raise MisfitError("; ".join(built.misfits[:4]))
-        return RemoteModule(self._session, self._count, built)
+        module = RemoteModule(self._session, Build(self._count, entry, values, dtype, probe, weights))
+        if at_once:
+            module.build()
+        return module
 
 
 def _returned(reply: Any) -> Returned:

@@ -230,11 +230,24 @@ Property = (
 
 WITHOUT_VALUES = (
     ReturnsShapes,
+    EveryParameterLearns,
+    FutureDoesNotLeak,
     MaskHides,
     SamplesDoNotMix,
     RowsSumToOne,
+    DropoutOnlyInTraining,
     LeavesInputsAlone,
     PrintsNothing,
     MovesBetweenDevices,
 )
-"""Properties that a module may have although it computes nothing: alone they do not show that a defect is mended."""
+"""Properties that a module may have although it computes nothing right: alone they show no defect mended."""
+
+AT_THE_ENDS = (
+    ReturnsShapes,
+    EveryParameterLearns,
+    KeepsDtype,
+    KeepsParameters,
+    LeavesInputsAlone,
+    AttributeEquals,
+)
+"""Properties tried at the smallest and the largest sizes alone: in between there is nothing new to see."""

@@ -3,15 +3,28 @@
 import socket
 import struct
 import time
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 HEADER = struct.Struct(">I")
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_TENSOR_BYTES = 32 * 1024 * 1024
 MAX_TEXT = 2000
 """Characters of a message or name that travel; the rest is cut and counted."""
+
+MAX_TREE_TEXT = 200_000
+"""Characters of syntax tree that travel; larger submissions are told apart by their outcomes alone."""
+
+MAX_ITEMS = 1000
+"""Items of a container, parameters of a module or methods of a class that travel."""
+
+Words = Annotated[str, Meta(max_length=2 * MAX_TEXT)]
+"""What a worker may say in words: a forged reply is held to it too."""
+
+Axis = Annotated[int, Meta(ge=0, le=2**40)]
+Dimensions = Annotated[list[Axis], Meta(max_length=64)]
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
@@ -23,34 +36,34 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True, tag_field="messag
 class TensorValue(Message, frozen=True):
     """A dense CPU tensor: its dtype's name, its shape, and its elements in row-major order."""
 
-    dtype: str
-    shape: list[int]
+    dtype: Words
+    shape: Dimensions
     data: bytes
 
 
 class Sequence(Message, frozen=True):
     """A tuple or a list."""
 
-    items: "list[Value]"
+    items: "Annotated[list[Value], Meta(max_length=MAX_ITEMS)]"
     is_tuple: bool = True
 
 
 class Mapping(Message, frozen=True):
     """A dict with text keys."""
 
-    items: "dict[str, Value]"
+    items: "Annotated[dict[Words, Value], Meta(max_length=MAX_ITEMS)]"
 
 
 class Scalar(Message, frozen=True):
     """None, a truth value, a number or a text."""
 
-    value: bool | int | float | str | None
+    value: bool | int | float | Words | None
 
 
 class Other(Message, frozen=True):
     """Something that does not travel, described in a few words."""
 
-    description: str
+    description: Words
 
 
 Value = TensorValue | Sequence | Mapping | Scalar | Other
@@ -96,6 +109,7 @@ class Call(Message, frozen=True):
     """Call a module or a method of it; answered by `Returned` or `Raised`.
 
     With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products come back too.
+    With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer.
     """
 
     module: int
@@ -103,6 +117,7 @@ class Call(Message, frozen=True):
     method: str = ""
     training: bool = False
     cotangents: list[TensorValue] | None = None
+    build: Build | None = None
 
 
 class Read(Message, frozen=True):
@@ -125,52 +140,59 @@ Request = Load | Parse | Build | Call | Read | Transfer
 class Location(Message, frozen=True):
     """A line of the submission; `column` counts from 1, or is 0 where it is not known."""
 
-    label: str
+    label: Words
     line: int
-    text: str
+    text: Words
     column: int = 0
 
 
 class Raised(Message, frozen=True):
-    """The submission raised: the exception's class, its bases' names, its text and the submission's own line."""
+    """The submission raised: the exception's class, its bases' names, its text and the submission's own line.
 
-    type: str
-    bases: list[str]
-    text: str
+    `is_building` tells whether it did so while a module was built.
+    """
+
+    type: Words
+    bases: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
+    text: Words
     location: Location | None = None
+    is_building: bool = False
 
 
 class Loaded(Message, frozen=True):
     """The submission ran: the classes it defines, whether the entry is a module class, its methods' syntax trees."""
 
-    classes: list[str]
+    classes: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
     entry_found: bool
     entry_is_module: bool
-    trees: dict[str, str]
+    trees: Annotated[dict[Words, Annotated[str, Meta(max_length=MAX_TREE_TEXT)]], Meta(max_length=MAX_ITEMS)]
     tolerated: Raised | None = None
 
 
 class Parsed(Message, frozen=True):
     """The fingerprint of a syntax tree: the same for sources that differ in layout and comments alone."""
 
-    fingerprint: str
+    fingerprint: Words
 
 
 class Built(Message, frozen=True):
     """A module stands: shapes of its parameters, and what could not be copied into it."""
 
-    parameters: dict[str, list[int]]
-    misfits: list[str]
+    parameters: Annotated[dict[Words, Dimensions], Meta(max_length=MAX_ITEMS)]
+    misfits: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
+
+
+Gradients = Annotated[dict[Words, TensorValue | None], Meta(max_length=MAX_ITEMS)]
 
 
 class Returned(Message, frozen=True):
     """What a call returned; the inputs after it; gradients by name where they were asked for and exist."""
 
     value: Value
-    inputs: dict[str, TensorValue]
+    inputs: Annotated[dict[Words, TensorValue], Meta(max_length=MAX_ITEMS)]
     has_gradients: bool = False
-    parameter_gradients: dict[str, TensorValue | None] = {}
-    input_gradients: dict[str, TensorValue | None] = {}
+    parameter_gradients: Gradients = {}
+    input_gradients: Gradients = {}
 
 
 class Isolation(Message, frozen=True):

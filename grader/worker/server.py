@@ -13,6 +13,7 @@ import torch
 
 from grader.worker.protocol import (
     MAX_TEXT,
+    MAX_TREE_TEXT,
     Build,
     Built,
     Call,
@@ -51,9 +52,6 @@ MODULE_NAME = "attention"
 WORKER_SEED = 0
 """What a submission draws, its own first weights too, is the same in every run: a verdict can be repeated."""
 
-MAX_TREE_TEXT = 200_000
-"""Characters of syntax tree sent back; larger submissions are told apart by their outcomes alone."""
-
 
 class Server:
     """One submission, loaded once, and the modules built from it."""
@@ -62,9 +60,12 @@ class Server:
         self.namespace = types.ModuleType(MODULE_NAME)
         self.chunks: dict[str, list[str]] = {}
         self.modules: dict[int, Any] = {}
+        self._modes: dict[int, bool] = {}
+        self._is_building = False
 
     def answer(self, request: Request) -> Message:
         """The reply to one request; anything raised on the way is the submission's doing."""
+        self._is_building = False
         try:
             return self._dispatch(request)
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
@@ -125,6 +126,7 @@ class Server:
         return Loaded([name[:MAX_TEXT] for name in classes[:50]], entry in names, is_module, trees, tolerated)
 
     def _build(self, request: Build) -> Built:
+        self._is_building = True
         names = self.namespace.__dict__
         if request.probe:
             names = {"submission": self.namespace, "torch": torch}
@@ -134,15 +136,24 @@ class Server:
         if request.dtype:
             module = module.to(TORCH_DTYPES[request.dtype])
         self.modules[request.module] = module
+        self._modes.pop(request.module, None)
+        self._is_building = False
         parameters = dict(module.named_parameters())
         misfits = _copy(parameters, request.parameters or {})
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         return Built(shapes, misfits)
 
-    def _call(self, request: Call) -> Returned:
+    def _call(self, request: Call) -> Returned | Built:
+        if request.build is not None:
+            built = self._build(request.build)
+            if built.misfits:
+                return built
         module = self.modules[request.module]
-        module.train(request.training)
-        module.zero_grad(set_to_none=True)
+        if self._modes.get(request.module) is not request.training:
+            module.train(request.training)
+            self._modes[request.module] = request.training
+        if request.cotangents is not None:
+            module.zero_grad(set_to_none=True)
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
         tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         for tensor in tensors.values():
@@ -171,7 +182,7 @@ class Server:
             text = "(its message cannot be shown)"
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]} ... ({len(text) - MAX_TEXT:,} more characters)"
-        return Raised(type_name(kind), bases, text, self._location(error))
+        return Raised(type_name(kind), bases, text, self._location(error), self._is_building)
 
     def _location(self, error: BaseException) -> Location | None:
         """The innermost line of the submission that the exception passed through."""

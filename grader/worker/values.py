@@ -10,6 +10,7 @@ import torch
 
 from grader.worker.protocol import (
     DTYPES,
+    MAX_ITEMS,
     MAX_TENSOR_BYTES,
     MAX_TEXT,
     Mapping,
@@ -27,7 +28,6 @@ MAX_DIMENSIONS = 64
 make a number that takes hours."""
 
 MAX_DEPTH = 8
-MAX_ITEMS = 1000
 """Values that a returned value may be made of, lists and all that they hold."""
 
 MAX_INT = 2**63
