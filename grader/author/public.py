@@ -61,7 +61,7 @@ def _given(record: Struct) -> dict[str, Any]:
     for field in msgspec.structs.fields(record):
         default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
         if getattr(record, field.name) == default:
-            data.pop(field.encode_name)
+            data.pop(field.encode_name, None)
     return data
 
 

@@ -34,7 +34,14 @@ class MaskInput(Struct, frozen=True, forbid_unknown_fields=True):
 Inputs = Annotated[dict[Name, Shape | MaskInput | Literal], Meta(max_length=32)]
 
 
-class Check(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="property"):
+class Check(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="property",
+    omit_defaults=True,  # some would not pass for what may be given, and are not when it is remembered
+):
     """What every property takes."""
 
     id: Id = ""
