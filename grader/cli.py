@@ -198,6 +198,10 @@ def release(folder: Path, with_hints: bool) -> None:
     "--gradebook", type=click.Path(path_type=Path), required=True, help="The SQLite file to keep verdicts in."
 )
 @click.option("--jobs", type=click.IntRange(1), help="How many examiners work side by side; one a core if not given.")
+@click.option(
+    "--engine", type=click.Choice(["local", "dask"]), default="local", help="This machine, or a Dask cluster."
+)
+@click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler.")
 @click.option("--no-share", is_flag=True, help="Judge submissions anew that are like one that was judged.")
 @click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or the network.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
@@ -207,21 +211,23 @@ def batch(
     submissions: Path,
     gradebook: Path,
     jobs: int | None,
+    engine: str,
+    scheduler: str | None,
     no_share: bool,
     allow_open: bool,
     seed: int | None,
 ) -> None:
     """Grade a class: every submission in a folder or a .jsonl file that the gradebook holds no verdict on."""
+    from grader.batch.choosing import EngineKind, choose_engine
     from grader.batch.display import Display
     from grader.batch.grading import Options, grade_submissions
-    from grader.batch.local import local_engine, usable_cores
     from grader.batch.telling import render_report
 
     course = find_course(Path.cwd())
-    engine = local_engine(course, jobs or usable_cores(), is_strict=not allow_open)
+    chosen = choose_engine(course, EngineKind(engine), scheduler, jobs, is_strict=not allow_open)
     options = Options(seed, not no_share, allow_open)
     with Display(gradebook, partial(click.echo, err=True), is_terminal=sys.stderr.isatty()) as display:
-        report = grade_submissions(course, submissions, gradebook, engine, options, display.show)
+        report = grade_submissions(course, submissions, gradebook, chosen, options, display.show)
     print_report(render_report(report, display.clock, str(gradebook), width=width(), color=has_color()))
     ctx.exit(report.exit_code())
 

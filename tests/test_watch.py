@@ -115,7 +115,7 @@ def test_a_half_written_file_gets_no_verdict_of_its_own(watch, module, fix, half
     with module.open("w", encoding="utf-8") as file:
         file.write(text[: half(text)])
         file.flush()
-        time.sleep(0.15)
+        time.sleep(0.2)
         file.write(text[half(text) :])
     time.sleep(SETTLED)
     assert "Fixed" in watch.verdict()

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from grader.course import Course
 from grader.errors import BrokenExerciseError, KitError, SpecError
-from grader.standing import StandingExaminer
+from grader.kept import KeptExaminer
 from grader.submission import Submission, Unreadable, read_submission
 from grader.verdict import Verdict
 
@@ -38,8 +38,8 @@ class Judged(Struct, frozen=True):
     is_exercise_broken: bool = False
 
 
-class Examiner(StandingExaminer):
-    """A standing examiner that can be ended for good while it is at work."""
+class Examiner(KeptExaminer):
+    """A kept examiner that can be ended for good while it is at work."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(Course(Path(place.root)), strict=place.is_strict)

@@ -29,7 +29,7 @@ from grader.workbench import changes, next_hint
 QUIET_SECONDS = 0.03
 """How long a file must have stayed as it is before its verdict is shown; it is judged meanwhile."""
 
-LONG_QUIET_SECONDS = 0.3
+LONG_QUIET_SECONDS = 0.4
 """The same for what cannot be graded or looks cut off, as a file does while it is being written."""
 
 LOOK_SECONDS = 0.5
