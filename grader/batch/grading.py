@@ -11,14 +11,18 @@ from typing import Any
 from msgspec import Struct
 
 from grader.batch.entry import PassedOver
+from grader.batch.folder import CLOSED
 from grader.batch.layout import LAYOUTS, find_layout
-from grader.batch.lines import BROKEN_KINDS
+from grader.batch.lines import BROKEN, TOO_LONG
 from grader.batch.reading import EntryReader
 from grader.batch.run import Batch, Engine, Progress
 from grader.course import Course
 from grader.errors import UsageError
 from grader.gradebook import Gradebook
 from grader.grading import MAX_SEED
+
+UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED)
+"""What may have held submissions and could not be read."""
 
 Show = Callable[[Progress], None]
 
@@ -40,7 +44,7 @@ class Report(Struct, frozen=True):
 
     def exit_code(self) -> int:
         """0 when every submission has a verdict, else 1."""
-        is_read = not any(kind in self.passed_over.counts for kind in BROKEN_KINDS)
+        is_read = not any(kind in self.passed_over.counts for kind in UNREAD_KINDS)
         return 0 if self.progress.is_complete() and is_read else 1
 
 

@@ -14,7 +14,6 @@ from grader.errors import UsageError
 from grader.submission import MAX_FILE_BYTES
 
 BROKEN, TOO_LONG = "a broken line", "a line too long"
-BROKEN_KINDS = (BROKEN, TOO_LONG)
 PIECE_BYTES = 1 << 20
 
 
