@@ -23,8 +23,16 @@ from grader.exercise import Limits, load_exercise
 from grader.exercise.records import Seconds
 from grader.submission import submission_from_text
 from grader.worker import protocol
-from grader.worker.protocol import HEADER, MAX_FRAME_BYTES, ClosedError, MalformedError, Returned, TensorValue
-from grader.worker.values import MAX_DEPTH, MAX_DIMENSIONS, from_python, tensors_in, to_python, to_tensor
+from grader.worker.protocol import (
+    HEADER,
+    MAX_DIMENSIONS,
+    MAX_FRAME_BYTES,
+    ClosedError,
+    MalformedError,
+    Returned,
+    TensorValue,
+)
+from grader.worker.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
 
 SOON = 0.3
 LONG = 30.0
@@ -196,6 +204,11 @@ def test_what_is_too_much_together_is_never_written_out() -> None:
     assert not tensors_in(views)
     assert time.monotonic() - started < SOON
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000  # kB
+
+
+def test_a_tensor_that_the_protocol_has_no_room_for_is_described() -> None:
+    described = {from_python(tensor).description for tensor in (torch.empty(0, 2**62), torch.ones((1,) * 65))}
+    assert described == {"a tensor of shape (0, 4611686018427387904)", "a tensor of 65 dimensions"}
 
 
 def test_the_tensors_that_travel_are_told_in_order() -> None:

@@ -23,8 +23,15 @@ MAX_ITEMS = 1000
 Words = Annotated[str, Meta(max_length=2 * MAX_TEXT)]
 """What a worker may say in words: a forged reply is held to it too."""
 
-Axis = Annotated[int, Meta(ge=0, le=2**40)]
-Dimensions = Annotated[list[Axis], Meta(max_length=64)]
+MAX_DIMENSIONS = 64
+"""As many as torch's own operations take. A longer shape is refused before it is multiplied out: a million large sizes
+make a number that takes hours."""
+
+MAX_AXIS = 2**40
+"""The size of an axis; beside one without elements it need not fit into any memory."""
+
+Axis = Annotated[int, Meta(ge=0, le=MAX_AXIS)]
+Dimensions = Annotated[list[Axis], Meta(max_length=MAX_DIMENSIONS)]
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 

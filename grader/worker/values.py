@@ -10,6 +10,8 @@ import torch
 
 from grader.worker.protocol import (
     DTYPES,
+    MAX_AXIS,
+    MAX_DIMENSIONS,
     MAX_ITEMS,
     MAX_TENSOR_BYTES,
     MAX_TEXT,
@@ -23,12 +25,8 @@ from grader.worker.protocol import (
 
 TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
-MAX_DIMENSIONS = 64
-"""As many as torch's own operations take. A longer shape is refused before it is multiplied out: a million large sizes
-make a number that takes hours."""
-
 MAX_DEPTH = 8
-"""Values that a returned value may be made of, lists and all that they hold."""
+"""Levels of lists that travel; deeper down they are described."""
 
 MAX_INT = 2**63
 
@@ -150,6 +148,8 @@ def why_it_stays(tensor: torch.Tensor) -> str:
         return f"a tensor of dtype {tensor.dtype}"
     if tensor.dim() > MAX_DIMENSIONS:
         return f"a tensor of {tensor.dim()} dimensions"
+    if max(tensor.shape, default=0) > MAX_AXIS:
+        return f"a tensor of shape {tuple(tensor.shape)}"
     size = tensor.numel() * tensor.element_size()
     if size > MAX_TENSOR_BYTES:
         return f"a tensor of shape {tuple(tensor.shape)}, {size:,} bytes"
