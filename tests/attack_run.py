@@ -142,7 +142,7 @@ class _Ground:
         return process.pid
 
     def _judge(self, path: Path) -> Verdict:
-        submission = read_submission(path, path.name)
+        submission = read_submission(path, path.name, inside=path.parent)  # as what is handed in is read
         if isinstance(submission, Unreadable):
             return _unread(submission, self._seed)
         return self._examiner.judge(EXERCISE, submission, path.name, self._seed)
