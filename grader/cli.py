@@ -11,6 +11,7 @@ import click
 from grader.console import ended_by_signals, has_color, print_report, progress_bar, width
 from grader.course import EXERCISE_ID, Course, find_course
 from grader.errors import KitError, SpecError, UsageError
+from grader.report.escape import printable_lines
 
 UNEXPECTED = 3
 INTERRUPTED = 130
@@ -238,7 +239,8 @@ def diff(exercise_id: str) -> None:
     """Show what you changed since the starter."""
     from grader.workbench import changes
 
-    click.echo(changes(find_course(Path.cwd()), exercise_id) or "Nothing has changed since the starter.\n", nl=False)
+    difference = changes(find_course(Path.cwd()), exercise_id)
+    click.echo(printable_lines(difference) or "Nothing has changed since the starter.\n", nl=False)
 
 
 @command_line.command()
@@ -273,14 +275,13 @@ def main(arguments: list[str] | None = None) -> int:
         error.show()
         return UsageError.exit_code
     except KitError as error:
-        click.echo(f"grader: {error}", err=True)
+        click.echo(f"grader: {printable_lines(str(error))}", err=True)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the one place where the unexpected is turned into words
-        click.echo(
-            f"grader: unexpected {type(error).__name__}: {error}; the details are in {_keep_traceback()}", err=True
-        )
+        text = printable_lines(f"{type(error).__name__}: {error}")
+        click.echo(f"grader: unexpected {text}; the details are in {_keep_traceback()}", err=True)
         return UNEXPECTED
 
 

@@ -6,6 +6,9 @@ from grader.outcome import Finding, Outcome
 from grader.report.escape import printable
 from grader.verdict import FORMAT_VERSION, Verdict
 
+MOST_PATH = 4096
+"""As long as paths are."""
+
 
 def render_json(verdict: Verdict) -> str:
     """One JSON object, without a line break at its end."""
@@ -17,7 +20,7 @@ def as_data(verdict: Verdict) -> dict[str, object]:
     return {
         "format_version": FORMAT_VERSION,
         "exercise": verdict.exercise,
-        "file": verdict.file,
+        "file": printable(verdict.file, MOST_PATH),
         "outcome": verdict.outcome,
         "reason": None if verdict.reason is None else printable(verdict.reason),
         "score": verdict.score,
@@ -44,7 +47,7 @@ def full_text(finding: Finding) -> str:
     """A finding as one line: what was seen, at which sizes, at which line of the submission."""
     parts = [printable(finding.text)]
     if finding.location:
-        parts.append(f"at {finding.location}: {printable(finding.location.text.strip(), 120)}")
+        parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
     if finding.sizes:
-        parts.append(finding.sizes)
+        parts.append(printable(finding.sizes))
     return "; ".join(parts)

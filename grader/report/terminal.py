@@ -30,6 +30,9 @@ OPEN_LAYERS = {
 """What a protection that is missing leaves open."""
 ROW_WIDTH = 57
 MOST_FINDING_TEXT = 240
+MOST_PLACE = 80
+MOST_BEFORE_CARET = 80
+"""Columns after which a caret would stand on a line of its own."""
 
 
 def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, color: bool = False) -> str:
@@ -38,7 +41,7 @@ def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, c
 
 
 def _lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
-    head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (verdict.file, "dim"))
+    head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (printable(verdict.file), "dim"))
     if exercise.is_public():
         nudge = [_nudge(verdict)] if exercise.hints else []
         return [*_public(verdict, exercise, head), Text(), *_foot(verdict), *nudge]
@@ -84,7 +87,7 @@ def _not_gradable(verdict: Verdict) -> list[Text]:
     at = verdict.where.location if verdict.where else None
     if at:
         lines.append(Text(f"  {at.line:>4} │ {printable_line(at.text)}"))
-        if at.column:
+        if 0 < at.column <= MOST_BEFORE_CARET:
             before = printable_line(at.text[: at.column - 1])
             lines.append(Text(f"       │ {' ' * len(before)}^", "red"))
     return lines
@@ -133,9 +136,11 @@ def _cause(cause: Cause) -> list[Line]:
     lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), Text(printable(finding.text, MOST_FINDING_TEXT)))]
     if finding.location:
         line = printable_line(finding.location.text.strip())
-        located = Text.assemble((f"{finding.location}: ", "dim"), line, no_wrap=True, overflow="ellipsis")
+        located = Text.assemble(
+            (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim"), line, no_wrap=True, overflow="ellipsis"
+        )
         lines.append(indented(located))
-    lines.append(indented(Text(" · ".join(filter(None, (finding.sizes, _checks(cause)))), "dim")))
+    lines.append(indented(Text(" · ".join(filter(None, (printable(finding.sizes), _checks(cause)))), "dim")))
     return lines
 
 

@@ -16,6 +16,7 @@ def read_submission(path: Path, name: str, *, inside: Path | None = None) -> Sub
 
     The path may hold links; where `inside` is given, the folder that holds what others handed in, no part below it may.
     """
+    name = name.encode("utf-8", "backslashreplace").decode()  # file names are bytes, and need not be text
     content = read_source_file(path, name, inside)
     if isinstance(content, Unreadable):
         return content
