@@ -26,7 +26,7 @@ from grader.batch.folder import Folder
 from grader.batch.grading import Options, Report, grade_submissions
 from grader.batch.local import local_engine
 from grader.batch.reading import GONE
-from grader.batch.run import Engine, Progress
+from grader.batch.run import CHANGED, Engine, Progress
 from grader.batch.telling import Clock, render_report
 from grader.batch.work import Place
 from grader.course import Course
@@ -90,7 +90,20 @@ def start(*arguments: str, cwd: Path = ROOT) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "grader", "batch", *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=cwd, env=environment, text=True, stdout=pipe, stderr=pipe)
+    return subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment,
+        text=True,
+        stdout=pipe,
+        stderr=pipe,
+        preexec_fn=_hear_interrupts,  # noqa: PLW1509 - it takes no lock
+    )
+
+
+def _hear_interrupts() -> None:
+    """Even where the tests run in the background, which ignores them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(condition, seconds: float = 60.0) -> None:
@@ -207,6 +220,27 @@ def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
     versions = "SELECT exercise, count(DISTINCT exercise_version) FROM verdicts"
     versions += " JOIN submissions ON submission = submissions.id GROUP BY exercise"
     assert rows(tmp_path / "class.sqlite", versions) == [("exercise_03", 2), ("exercise_06", 2)]
+
+
+def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(grade, own_course, tmp_path):
+    root = hand_in(tmp_path / "class", {"ada": in_forward("time.sleep(0.02)"), "bob": unique(1)})
+    path = tmp_path / "class.sqlite"
+    description = own_course.description(EXERCISE)
+    is_changed = threading.Event()
+
+    def change(progress: Progress) -> None:
+        """Edit the exercise as soon as one verdict is kept."""
+        if progress.judged == 1 and not is_changed.is_set():
+            is_changed.set()
+            description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+
+    with local_engine(own_course, 1, is_strict=True) as running:
+        again = contextlib.nullcontext(running)
+        report = grade_submissions(own_course, root, path, again, Options(), lambda _: change)
+    assert (report.exit_code(), report.progress.judged, report.progress.left) == (1, 1, 1)
+    assert report.progress.broken == {EXERCISE: CHANGED}
+    assert count(path) == 1
+    assert grade(root, own_course).progress.judged == 2
 
 
 def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_path):

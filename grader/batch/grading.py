@@ -78,15 +78,18 @@ def grade_submissions(
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM ends a batch as Ctrl-C does: in order."""
+    """SIGTERM and a terminal that closes end a batch as Ctrl-C does: in order."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]  # nohup has its way
+    before = [signal.signal(each, signal.default_int_handler) for each in heard]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in zip(heard, before, strict=True):
+            signal.signal(each, handler)
 
 
 def _root(submissions: Path) -> Path:

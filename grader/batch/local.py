@@ -2,24 +2,23 @@
 
 import contextlib
 import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from grader.batch.run import Engine
-from grader.batch.work import Place, close_examiners, kill_examiners
+from grader.batch.work import Place, close_examiners, let_examiners_go
 from grader.course import Course
 
 
 @contextlib.contextmanager
 def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engine]:
     """An engine of `jobs` examiners, which are ended with it, whatever they are judging."""
-    executor = ThreadPoolExecutor(jobs, "examiner", _leave_interrupts_to_the_batch)
+    executor = ThreadPoolExecutor(jobs, "examiner")
     try:
         yield Engine(executor, jobs, Place(str(course.root), is_strict))
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
-        kill_examiners()
+        let_examiners_go()
         raise
     finally:
         executor.shutdown(cancel_futures=True)
@@ -31,9 +30,3 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _leave_interrupts_to_the_batch() -> None:
-    """Ctrl-C reaches all processes of a terminal; examiners inherit from this thread that it is not for them."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

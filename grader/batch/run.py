@@ -11,7 +11,7 @@ from grader.batch import work
 from grader.batch.entry import Entry
 from grader.batch.reading import GONE, EntryReader, Taken
 from grader.batch.sharing import Candidate, Sharing
-from grader.batch.versions import versions
+from grader.batch.versions import signature, versions
 from grader.batch.work import Job, Judged, Place
 from grader.course import Course
 from grader.errors import KitError, SpecError
@@ -32,6 +32,11 @@ TICK_SECONDS = 1.0
 
 LOSSES_IN_A_ROW = 20
 """After so many submissions that the kit could not judge it is not the submissions' doing, and a batch ends."""
+
+
+CHANGED = "it was changed while the batch ran; run the same command again"
+
+Signature = tuple[tuple[int, int], ...]
 
 
 class Engine(Struct, frozen=True):
@@ -84,7 +89,7 @@ class Batch:
         self._show = show
         self._open_counts = not engine.place.is_strict
         self._sharing = Sharing(gradebook, seed, open_counts=self._open_counts)
-        self._exercises: dict[str, tuple[Exercise, Versions]] = {}
+        self._exercises: dict[str, tuple[Exercise, Versions, Signature]] = {}
         self._queue: deque[tuple[Candidate, Future[str] | None]] = deque()
         self._running: dict[Future[Judged], Candidate] = {}
         self._is_tried = False
@@ -118,7 +123,7 @@ class Batch:
         if opened is None:
             self.progress.left += 1
             return
-        exercise, version = opened
+        exercise, version, _ = opened
         taken = reader.take(entry)
         handed = Handed(entry.student, entry.exercise, taken.file, taken.digest(), "", taken.remark)
         if taken.is_gone:
@@ -138,7 +143,9 @@ class Batch:
             self._gradebook.record(self._id, handed, version, verdict)
             self.progress.judged += 1
             return
-        self._try_engine(handed.exercise)
+        if not self._can_judge(handed.exercise):
+            self.progress.left += 1
+            return
         reading = None
         if self._shares and not self._sharing.is_copy(handed, version):
             reading = self._engine.executor.submit(work.fingerprint, self._engine.place, submission)
@@ -182,6 +189,8 @@ class Batch:
 
     def _record(self, candidate: Candidate, judged: Judged) -> None:
         handed = candidate.handed
+        if self._exercises[handed.exercise][2] != signature(self._course, handed.exercise):
+            judged = Judged(None, CHANGED, is_exercise_broken=True)
         if judged.verdict is not None:
             self._gradebook.record(self._id, handed, candidate.versions, judged.verdict)
             self.progress.judged += 1
@@ -199,34 +208,39 @@ class Batch:
         self._gradebook.record_not_judged(self._id, handed, version, self._seed, reason)
         self.progress.not_judged += 1
 
-    def _open(self, exercise_id: str) -> tuple[Exercise, Versions] | None:
+    def _open(self, exercise_id: str) -> tuple[Exercise, Versions, Signature] | None:
         """The exercise as it is now; None where nothing can be judged by it."""
         if exercise_id in self.progress.broken:
             return None
         if exercise_id not in self._exercises:
+            seen = signature(self._course, exercise_id)
             try:
                 exercise = load_exercise(self._course.description(exercise_id))
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            self._exercises[exercise_id] = exercise, versions(self._course, exercise_id)
+            self._exercises[exercise_id] = exercise, versions(self._course, exercise_id), seen
         return self._exercises[exercise_id]
 
-    def _try_engine(self, exercise_id: str) -> None:
-        """Start every examiner on a starter. `KitError` where that shows that nothing can be judged here."""
+    def _can_judge(self, exercise_id: str) -> bool:
+        """Whether an examiner judges the exercise's starter; asked of each examiner, until each has judged one.
+
+        `KitError` where that shows that nothing can be judged here.
+        """
         if self._is_tried:
-            return
+            return True
         submit, place = self._engine.executor.submit, self._engine.place
         trials = [submit(work.trial, place, exercise_id) for _ in range(self._engine.width)]
         for judged in [each.result() for each in trials]:
-            if judged.verdict is None and not judged.is_exercise_broken:
-                hint = (
-                    "; --allow-open grades all the same"
-                    if place.is_strict and "open to submissions" in judged.error
-                    else ""
-                )
-                raise KitError(judged.error + hint)
+            if judged.verdict is not None:
+                continue
+            if not judged.is_exercise_broken:
+                is_open = place.is_strict and "open to submissions" in judged.error
+                raise KitError(judged.error + ("; --allow-open grades all the same" if is_open else ""))
+            self.progress.broken[exercise_id] = judged.error
+            return False
         self._is_tried = True
+        return True
 
 
 def _result(future: Future[Judged]) -> Judged:

@@ -1,6 +1,7 @@
 """What a verdict depends on besides its submission: the kit, torch and the exercise, each as it is now."""
 
 import hashlib
+import os
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -9,8 +10,9 @@ from grader.course import Course
 from grader.gradebook import Versions
 
 WITHOUT_SAY = {
-    "author", "batch", "gradebook", "report", "cli", "doctor", "progress", "watch", "workbench", "__main__", "__init__"
-}  # fmt: skip
+    *("author", "batch", "gradebook", "report", "watch"),
+    *("__init__", "__main__", "cli", "console", "doctor", "interface", "progress", "workbench"),
+}
 """The parts of the kit that no verdict depends on."""
 
 DIGEST_LENGTH = 12
@@ -18,9 +20,19 @@ DIGEST_LENGTH = 12
 
 def versions(course: Course, exercise_id: str) -> Versions:
     """The versions in force for an exercise."""
+    return Versions(_kit(), metadata.version("torch"), _digest(_files(course, exercise_id), course.root))
+
+
+def signature(course: Course, exercise_id: str) -> tuple[tuple[int, int], ...]:
+    """What changes with the exercise's files, at the cost of a look at their sizes and times."""
+    return tuple((status.st_size, status.st_mtime_ns) for status in map(os.stat, _files(course, exercise_id)))
+
+
+def _files(course: Course, exercise_id: str) -> list[Path]:
+    """Description, reference and hidden tests, as far as they are there."""
     files = [course.description(exercise_id), course.reference(exercise_id)]
     files += sorted(course.hidden_tests(exercise_id).rglob("*.py"))
-    return Versions(_kit(), metadata.version("torch"), _digest(files, course.root))
+    return [file for file in files if file.is_file()]
 
 
 @cache
@@ -38,6 +50,6 @@ def _has_say(path: Path) -> bool:
 def _digest(files: list[Path], root: Path) -> str:
     digest = hashlib.sha256()
     for file in files:
-        content = file.read_bytes() if file.is_file() else b""
+        content = file.read_bytes()
         digest.update(f"{file.relative_to(root)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:DIGEST_LENGTH]

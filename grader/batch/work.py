@@ -38,31 +38,8 @@ class Judged(Struct, frozen=True):
     is_exercise_broken: bool = False
 
 
-class Examiner(KeptExaminer):
-    """A kept examiner that can be ended for good while it is at work."""
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(Course(Path(place.root)), strict=place.is_strict)
-        self.is_over = False
-        self._lock = threading.Lock()
-
-    def start(self) -> None:
-        """Start the process, unless the batch has ended: who waits for a verdict then gets a `KitError`."""
-        with self._lock:
-            if self.is_over:
-                raise KitError("the batch has ended")
-            super().start()
-
-    def kill(self) -> None:
-        """Stop at once, whatever is being judged, and for good."""
-        with self._lock:
-            self.is_over = True
-            if self._process is not None:
-                self._process.kill()
-
-
 _here = threading.local()
-_examiners: list[Examiner] = []
+_examiners: list[KeptExaminer] = []
 
 
 def judge(place: Place, job: Job) -> Judged:
@@ -93,26 +70,22 @@ def trial(place: Place, exercise_id: str) -> Judged:
     return judge(place, Job(exercise_id, starter, path.name, SEED_OF_TRIAL))
 
 
-def kill_examiners() -> None:
+def let_examiners_go() -> None:
     """Stop every examiner of this process at once, whatever it is judging."""
     for examiner in _examiners:
-        examiner.kill()
+        examiner.let_go()
 
 
 def close_examiners() -> None:
     """End every examiner of this process; none may be judging."""
     while _examiners:
-        examiner = _examiners.pop()
-        examiner.is_over = True
-        examiner.close()
+        _examiners.pop().close()
 
 
-def _examiner(place: Place) -> Examiner:
-    held: tuple[Place, Examiner] | None = getattr(_here, "held", None)
-    if held is None or held[0] != place or held[1].is_over:
-        if held is not None:
-            held[1].close()
-        held = place, Examiner(place)
+def _examiner(place: Place) -> KeptExaminer:
+    held: tuple[Place, KeptExaminer] | None = getattr(_here, "held", None)
+    if held is None or held[0] != place or held[1] not in _examiners:
+        held = place, KeptExaminer(Course(Path(place.root)), strict=place.is_strict)
         _here.held = held
         _examiners.append(held[1])
     return held[1]
