@@ -1,7 +1,9 @@
 """The engine on a Dask cluster: what is judged travels as text, what comes of it as the same records, all as bytes."""
 
 import contextlib
+import itertools
 import logging
+import secrets
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -23,12 +25,16 @@ from grader.submission import Submission
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 5.0
 """How long a scheduler may take to answer, and its first worker to be there."""
 
 RETRIES = 2
 """How often Dask tries a task again that raised. One whose worker died it tries again by itself, as often as the
-scheduler's `allowed-failures` says: three times, if nobody has set it."""
+scheduler's `allowed-failures` says: three times, if nobody has set it. Where `worker-saturation` is 1.0, a worker holds
+nothing but what it judges, and its death is counted against nothing else."""
+
+CONNECTED = "running"
+"""What Dask calls a client that has its scheduler."""
 
 
 class Kind(NamedTuple):
@@ -63,7 +69,7 @@ def cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterator
     `UsageError` where no scheduler answers or no worker is there.
     """
     with contextlib.closing(_connect(address)) as client:
-        executor = _ClusterExecutor(client.get_executor(pure=False, retries=RETRIES), course, address)
+        executor = _ClusterExecutor(client, course, address)
         try:
             yield Engine(executor, sum(client.nthreads().values()), Place("", is_strict))
         finally:
@@ -101,28 +107,30 @@ def _why_refused(order: Order, course: Course) -> Judged | None:
 class _ClusterExecutor(Executor):
     """Sends calls of the functions in `KINDS` through Dask's executor; its futures never raise."""
 
-    def __init__(self, inner: Executor, course: Course, address: str) -> None:
-        self._inner = inner
+    def __init__(self, client: "Client", course: Course, address: str) -> None:
+        self._client = client
+        self._inner: Any = client.get_executor(pure=False, retries=RETRIES)
         self._course = course
         self._address = address
         self._versions: dict[str, Versions] = {}
+        self._group = f"grader-{secrets.token_hex(8)}"  # Dask keeps a group's tasks on the scheduler until one is free
+        self._numbers = itertools.count()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
         """What `function(place, payload)` gives on some worker; `KitError` where the cluster has gone."""
         place, payload = arguments
         name = function.__name__
         message = msgspec.msgpack.encode(self._order(name, payload, is_strict=place.is_strict))
-        try:
-            inner = self._inner.submit(answer, message)
-        except Exception as error:
-            raise KitError(f"the cluster at {self._address} is gone; the same command goes on from here") from error
+        inner = self._inner.submit(answer, message, key=(self._group, next(self._numbers)))
+        if self._client.status != CONNECTED:  # only now: what was sent before the connection broke has been cancelled
+            raise KitError(f"the scheduler at {self._address} is gone; the same command goes on from here")
         outer: Future[Any] = Future()
         inner.add_done_callback(lambda done: outer.set_result(self._received(KINDS[name], done)))
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as in Executor
         """Give up what is still out; workers end it by themselves."""
-        with contextlib.suppress(Exception):  # a cluster that is gone has nothing to give up
+        if self._client.status == CONNECTED:
             self._inner.shutdown(wait=False)
 
     def _order(self, name: str, payload: Any, *, is_strict: bool) -> Order:
