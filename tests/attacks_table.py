@@ -40,12 +40,9 @@ def _preface() -> str:
 
 def _families(runs: dict[str, Run]) -> str:
     """Verdicts as expected of all, and the median of seconds, by family and host."""
-    rows = [["family", *runs], ["---"] * (len(runs) + 1)]
     families = sorted({seen.key.partition("/")[0] for run in runs.values() for seen in run.seen})
-    for family in families:
-        rows.append(
-            [family, *(_cell(run, [seen for seen in run.seen if _is_of(seen, family)]) for run in runs.values())]
-        )
+    rows = [["family", *runs], ["---"] * (len(runs) + 1)]
+    rows += [[family, *(_cell(run, _of(run, family)) for run in runs.values())] for family in families]
     rows.append(["all", *(_cell(run, run.seen) for run in runs.values())])
     return _table(rows)
 
@@ -83,8 +80,8 @@ def _costs(when: str, costs: dict[str, float]) -> str:
     return _table([*rows, ["all", f"{sum(costs.values()):.1f}"]])
 
 
-def _is_of(seen: Seen, family: str) -> bool:
-    return seen.key.startswith(f"{family}/")
+def _of(run: Run, family: str) -> list[Seen]:
+    return [seen for seen in run.seen if seen.key.startswith(f"{family}/")]
 
 
 def _table(rows: list[list[str]]) -> str:

@@ -13,6 +13,7 @@ SOMEWHERE_CLOSED = 9
 """A port (discard) where nobody listens: an open network refuses, a closed one is unreachable."""
 
 WRITABLE_ELSEWHERE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where anybody may write unless confined
+NOWHERE = "/grader-attempt/no/such/file"
 READ_BYTES = 8
 
 
@@ -30,10 +31,12 @@ def look_outside() -> Outside:
 
 def find_isolation(outside: Outside) -> Isolation:
     """Which protections hold here and now."""
+    has_own_root = _root() != outside.root
+    cannot_read = has_own_root or (_cannot_list("/") and _cannot_change_modes())
     return Isolation(
         process=True,
-        filesystem=(_root() != outside.root or _cannot_list("/")) and not any(map(_can_write, WRITABLE_ELSEWHERE)),
-        network=_cannot_connect(),
+        filesystem=cannot_read and not any(map(_can_write, WRITABLE_ELSEWHERE)),
+        network=_cannot_connect() and _cannot_send() and (has_own_root or _cannot_open_local_sockets()),
         syscalls=_cannot_start_a_process(),
         memory=_cannot_read_memory(outside.examiner),
     )
@@ -49,6 +52,17 @@ def _cannot_list(folder: str) -> bool:
         os.listdir(folder)
     except PermissionError:
         return True
+    return False
+
+
+def _cannot_change_modes() -> bool:
+    """Landlock lets an owner change a file's mode and times; where the call is filtered, no file is looked for."""
+    try:
+        Path(NOWHERE).chmod(0)
+    except PermissionError:
+        return True
+    except OSError:
+        pass
     return False
 
 
@@ -71,6 +85,27 @@ def _cannot_connect() -> bool:
         return True
     except OSError as error:
         return error.errno == errno.ENETUNREACH
+    return False
+
+
+def _cannot_send() -> bool:
+    """Landlock closes TCP alone; a datagram needs nobody to listen."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as attempt:
+            attempt.connect(("127.0.0.1", SOMEWHERE_CLOSED))
+    except PermissionError:
+        return True
+    except OSError as error:
+        return error.errno == errno.ENETUNREACH
+    return False
+
+
+def _cannot_open_local_sockets() -> bool:
+    """Those that lie in the file system, where no network namespace reaches."""
+    try:
+        socket.socket(socket.AF_UNIX).close()
+    except OSError:
+        return True
     return False
 
 

@@ -21,6 +21,8 @@ MNT_DETACH = 2
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 """The number of pivot_root(2), which the C library has no function for."""
 
+PR_SET_DUMPABLE = 4
+
 SCAFFOLD = "/sys"
 """A folder that exists everywhere and holds no library: the new root is built there."""
 
@@ -32,11 +34,29 @@ def leave_namespaces() -> bool:
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None)
+    user, group = os.geteuid(), os.getegid()
     ways = [WANTED, WANTED | NEW_USER] if os.geteuid() == 0 else [WANTED | NEW_USER]
     for flags in [*ways, *(way & ~NEW_PROCESS for way in ways)]:
         if libc.unshare(flags) == 0:
+            if flags & NEW_USER:
+                _keep_names(user, group)
             return bool(flags & NEW_PROCESS)
     return False
+
+
+def _keep_names(user: int, group: int) -> None:
+    """Be the same user and group inside as outside: one that a user namespace does not know may create no file there.
+
+    The files that say so belong to root while the memory is closed to others.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    try:
+        for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            Path(f"/proc/self/{name}").write_text(line, encoding="ascii")
+    except OSError:
+        pass
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def take_own_root(folders: Iterable[str], files: Iterable[str]) -> bool:
