@@ -1,5 +1,6 @@
 """What a submission patches, pretends or hands back earns it nothing."""
 
+import msgspec
 import pytest
 from hostile import PREAMBLE, at_import, reference, returning, starter
 from judging import Judge
@@ -72,9 +73,6 @@ GAINS = {
     # where a module that behaves as the replies say would be right: a misfit that is swallowed, a crash that refuses
     ("exercise_05", "nothing ever raises"): {"mask-in-state-dict"},
     ("exercise_07", "everything that raises refuses"): {"mask-layout-unchecked"},
-    # where a gradient is all that tells; the values stay wrong, so the rest of the points is out of reach
-    ("exercise_01", "every gradient is one"): {"k-reuses-q-proj", "v-reuses-q-proj"},
-    ("exercise_04", "every gradient is one"): {"k-uses-w-q", "v-uses-w-q"},
 }
 """The defects that forged replies do make look fixed."""
 
@@ -100,9 +98,34 @@ def test_a_worker_that_answers_what_it_likes_fixes_nothing(judge_text: Judge, ex
     forged = [PREAMBLE + WORKER + patch + "\n" + starter(exercise_id) for patch in patches.values()]
     for name, verdict in zip(patches, judge_text.many(exercise_id, forged), strict=True):
         fixed = {defect.id: defect for defect in verdict.defects if defect.status is DefectStatus.FIXED}
-        assert fixed.keys() <= GAINS.get((exercise_id, name), set()), name
+        assert fixed.keys() == GAINS.get((exercise_id, name), set()), name
         assert verdict.score == sum(defect.points for defect in fixed.values() if not defect.stretch), name
         assert verdict.outcome is not Result.FIXED, name
+
+
+WORDY = {
+    "a text": "message = protocol.Raised('ValueError', ['ValueError'], 'fixed ' * 30_000)",
+    "its class": "message = protocol.Raised('Fixed' * 30_000, [], '')",
+    "its bases": "message = protocol.Raised('ValueError', ['ValueError'] * 30_000, '')",
+    "its line": "message = protocol.Raised('E', [], '', protocol.Location('line ' * 30_000, 1, 'line ' * 30_000))",
+    "a description": "message = protocol.Returned(protocol.Other('fixed ' * 30_000), {})",
+    "misfits": "message = protocol.Built({}, ['fixed ' * 30_000])",
+    "many misfits": "message = protocol.Built({}, ['fixed'] * 30_000)",
+    "names of parameters": "message = protocol.Built({'fixed ' * 30_000: [1]}, [])",
+    "many parameters": "message = protocol.Built({str(number): [1] for number in range(5_000)}, [])",
+}
+"""Replies that say too much, to every request but the first."""
+
+MOST_BYTES = 100_000
+"""Of a verdict as JSON; an ordinary one has about five thousand."""
+
+
+def test_what_a_forged_reply_says_does_not_fill_the_verdict(judge_text: Judge) -> None:
+    say = "\nserver.send = lambda c, m: real_send(c, m if isinstance(m, protocol.Loaded) else message)\n"
+    sources = [PREAMBLE + WORKER + line + say + starter() for line in WORDY.values()]
+    for name, verdict in zip(WORDY, judge_text.many("exercise_03", sources), strict=True):
+        assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 0), name
+        assert len(msgspec.json.encode(verdict)) < MOST_BYTES, name
 
 
 RETURNED = {
