@@ -1,7 +1,5 @@
 """What a layout finds: submissions that were handed in, and what was passed over."""
 
-from pathlib import Path
-
 from msgspec import Struct, field
 
 from grader.report.escape import printable
@@ -15,7 +13,7 @@ LEFT_BEHIND = "left by systems, or handed out beside an exercise"
 
 
 class Entry(Struct, frozen=True):
-    """One submission as it was handed in: its files, the module first, or its text.
+    """One submission as it was handed in: its files below the folder, the module first, or its text.
 
     `place` is how records call it; `position` is how far through all submissions it stands.
     """
@@ -24,7 +22,7 @@ class Entry(Struct, frozen=True):
     exercise: str
     place: str
     position: int
-    files: tuple[Path, ...] = ()
+    files: tuple[str, ...] = ()
     source: str = ""
 
 

@@ -1,6 +1,7 @@
 """A folder of submissions: DIR/<student>/<exercise>/attention.(py|ipynb) or DIR/<student>/<exercise>.(py|ipynb)."""
 
 import os
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from grader.errors import UsageError
 SUFFIXES = (".py", ".ipynb")
 """Those of submissions, the module's first."""
 
-MODULE = "attention"
+FILES = ("attention.py", "attention.ipynb")
+"""What is handed in where an exercise has a folder of its own."""
+
 BY_THE_WAY = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
 """What the course hands out beside the files to edit, and what systems leave in folders; dot-files are more of it."""
 
@@ -38,7 +41,7 @@ class Folder:
             if student != name and student in known:
                 self._passed_over.note(TWICE, student)
                 continue
-            listed = self._listed(Path(name))
+            listed = self._listed(name)
             if listed is not None:
                 yield from self._of_student(student, name, position, listed)
 
@@ -46,61 +49,64 @@ class Folder:
         found: dict[str, tuple[str, ...]] = {}
         loose: dict[str, tuple[str, ...]] = {}
         for item in listed:
-            path = Path(name, item)
-            stem, suffix = path.stem, path.suffix
+            path = f"{name}{os.sep}{item}"
+            stem, suffix = os.path.splitext(item)  # noqa: PTH122 - a class may have a hundred thousand
             if item in self._exercises:
                 files = self._in_exercise(path)
                 if files:
                     found[item] = files
             elif stem in self._exercises and suffix in SUFFIXES:
-                loose[stem] = (*loose.get(stem, ()), str(path))
+                loose[stem] = (*loose.get(stem, ()), path)
             else:
-                self._pass_over(path, UNKNOWN if item.startswith("exercise") or suffix in SUFFIXES else STRAY)
+                self._pass_over(path, item, UNKNOWN if item.startswith("exercise") or suffix in SUFFIXES else STRAY)
         for exercise, files in loose.items():
             if exercise in found:
                 self._passed_over.note(TWICE, f"{storable(files[0])}; {storable(found[exercise][0])} is taken")
             else:
                 found[exercise] = files
         for exercise in sorted(found):
-            files = tuple(sorted(found[exercise], key=lambda file: not file.endswith(SUFFIXES[0])))
-            paths = tuple(self._root / file for file in files)
-            yield Entry(student, exercise, storable(files[0]), position, paths)
+            files = tuple(sorted(found[exercise], key=_is_notebook))
+            yield Entry(student, exercise, storable(files[0]), position, files)
 
-    def _in_exercise(self, folder: Path) -> tuple[str, ...]:
+    def _in_exercise(self, folder: str) -> tuple[str, ...]:
         """The module and the notebook in an exercise's folder, as far as they are there."""
         listed = self._listed(folder)
         found = []
         for item in listed or []:
-            if item in (MODULE + SUFFIXES[0], MODULE + SUFFIXES[1]):
-                found.append(str(folder / item))
+            if item in FILES:
+                found.append(f"{folder}{os.sep}{item}")
             else:
-                self._pass_over(folder / item, STRAY)
+                self._pass_over(f"{folder}{os.sep}{item}", item, STRAY)
         if listed is not None and not found:
-            self._passed_over.note(STRAY, f"{storable(str(folder))} holds neither attention.py nor attention.ipynb")
+            self._passed_over.note(STRAY, f"{storable(folder)} holds neither {FILES[0]} nor {FILES[1]}")
         return tuple(found)
 
-    def _listed(self, path: Path) -> list[str] | None:
+    def _listed(self, path: str) -> list[str] | None:
         """What is in a folder, in order; what is none, or a link, is passed over."""
-        whole = self._root / path
-        if _is_by_the_way(path) or whole.is_symlink() or not whole.is_dir():
-            self._pass_over(path, STRAY)
-            return None
+        whole, name = f"{self._root}{os.sep}{path}", path.rpartition(os.sep)[2]
         try:
+            if _is_by_the_way(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
+                self._pass_over(path, name, STRAY)
+                return None
             return sorted(os.listdir(whole))
         except OSError as error:
-            self._passed_over.note(CLOSED, f"{storable(str(path))} ({error.strerror})")
+            self._passed_over.note(CLOSED, f"{storable(path)} ({error.strerror})")
             return None
 
-    def _pass_over(self, path: Path, kind: str) -> None:
-        if _is_by_the_way(path):
+    def _pass_over(self, path: str, name: str, kind: str) -> None:
+        if _is_by_the_way(name):
             kind = LEFT_BEHIND
         elif (self._root / path).is_symlink():
             kind = LINK
-        self._passed_over.note(kind, storable(str(path)))
+        self._passed_over.note(kind, storable(path))
 
 
-def _is_by_the_way(path: Path) -> bool:
-    return path.name in BY_THE_WAY or path.name.startswith(".")
+def _is_notebook(file: str) -> bool:
+    return file.endswith(SUFFIXES[1])
+
+
+def _is_by_the_way(name: str) -> bool:
+    return name in BY_THE_WAY or name.startswith(".")
 
 
 def storable(name: str) -> str:

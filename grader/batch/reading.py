@@ -64,11 +64,11 @@ class EntryReader:
             why = "neither was edited"
         return Taken(taken.submission, taken.file, f"{_name(other)} was handed in too: {why}")
 
-    def _read(self, path: Path) -> Taken:
-        file = storable(str(path.relative_to(self._root)))
+    def _read(self, file: str) -> Taken:
+        path = self._root / file
         submission = read_submission(path, storable(path.name), inside=self._root)
         is_gone = isinstance(submission, Unreadable) and not os.path.lexists(path)
-        return Taken(submission, file, "", is_gone)
+        return Taken(submission, storable(file), "", is_gone)
 
     def _is_edited(self, exercise: str, taken: Taken) -> bool:
         if isinstance(taken.submission, Unreadable):

@@ -11,7 +11,7 @@ from grader.batch import work
 from grader.batch.entry import Entry
 from grader.batch.reading import GONE, EntryReader, Taken
 from grader.batch.sharing import Candidate, Sharing
-from grader.batch.versions import signature, versions
+from grader.batch.versions import Watchword, versions
 from grader.batch.work import Job, Judged, Place
 from grader.course import Course
 from grader.errors import KitError, SpecError
@@ -35,8 +35,6 @@ LOSSES_IN_A_ROW = 20
 
 
 CHANGED = "it was changed while the batch ran; run the same command again"
-
-Signature = tuple[tuple[int, int], ...]
 
 
 class Engine(Struct, frozen=True):
@@ -89,7 +87,7 @@ class Batch:
         self._show = show
         self._open_counts = not engine.place.is_strict
         self._sharing = Sharing(gradebook, seed, open_counts=self._open_counts)
-        self._exercises: dict[str, tuple[Exercise, Versions, Signature]] = {}
+        self._exercises: dict[str, tuple[Exercise, Versions, Watchword]] = {}
         self._queue: deque[tuple[Candidate, Future[str] | None]] = deque()
         self._running: dict[Future[Judged], Candidate] = {}
         self._is_tried = False
@@ -189,7 +187,7 @@ class Batch:
 
     def _record(self, candidate: Candidate, judged: Judged) -> None:
         handed = candidate.handed
-        if self._exercises[handed.exercise][2] != signature(self._course, handed.exercise):
+        if self._exercises[handed.exercise][2].has_changed():
             judged = Judged(None, CHANGED, is_exercise_broken=True)
         if judged.verdict is not None:
             self._gradebook.record(self._id, handed, candidate.versions, judged.verdict)
@@ -208,18 +206,18 @@ class Batch:
         self._gradebook.record_not_judged(self._id, handed, version, self._seed, reason)
         self.progress.not_judged += 1
 
-    def _open(self, exercise_id: str) -> tuple[Exercise, Versions, Signature] | None:
+    def _open(self, exercise_id: str) -> tuple[Exercise, Versions, Watchword] | None:
         """The exercise as it is now; None where nothing can be judged by it."""
         if exercise_id in self.progress.broken:
             return None
         if exercise_id not in self._exercises:
-            seen = signature(self._course, exercise_id)
+            watchword = Watchword(self._course, exercise_id)
             try:
                 exercise = load_exercise(self._course.description(exercise_id))
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            self._exercises[exercise_id] = exercise, versions(self._course, exercise_id), seen
+            self._exercises[exercise_id] = exercise, versions(self._course, exercise_id), watchword
         return self._exercises[exercise_id]
 
     def _can_judge(self, exercise_id: str) -> bool:

@@ -23,9 +23,24 @@ def versions(course: Course, exercise_id: str) -> Versions:
     return Versions(_kit(), metadata.version("torch"), _digest(_files(course, exercise_id), course.root))
 
 
-def signature(course: Course, exercise_id: str) -> tuple[tuple[int, int], ...]:
-    """What changes with the exercise's files, at the cost of a look at their sizes and times."""
-    return tuple((status.st_size, status.st_mtime_ns) for status in map(os.stat, _files(course, exercise_id)))
+class Watchword:
+    """Changes with an exercise's files, at the cost of a look at their sizes and times."""
+
+    def __init__(self, course: Course, exercise_id: str) -> None:
+        files = _files(course, exercise_id)
+        hidden = course.hidden_tests(exercise_id)
+        self._paths = [str(path) for path in (*files, *([hidden] if hidden.is_dir() else []))]
+        self._seen = self._look()
+
+    def has_changed(self) -> bool:
+        """Whether a file was changed, added or taken away since this was made."""
+        return self._look() != self._seen
+
+    def _look(self) -> list[tuple[int, int]]:
+        try:
+            return [(status.st_size, status.st_mtime_ns) for status in map(os.stat, self._paths)]
+        except OSError:
+            return []
 
 
 def _files(course: Course, exercise_id: str) -> list[Path]:
