@@ -226,9 +226,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
     parser.add_argument("--third", type=int, help="only a third of the families that no layer guards against")
     parser.add_argument("--backwards", action="store_true")
+    parser.add_argument("--spare", default="", help="a family to leave out")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     attacks = [attack for attack in read_corpus() if not options.families or attack.family in options.families]
+    attacks = [attack for attack in attacks if attack.family != options.spare]
     if options.quick:
         attacks = [attack for attack in attacks if not attack.expected.slow]
     if options.third is not None:
