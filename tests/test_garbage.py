@@ -22,6 +22,7 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x, mask=None):
         uniform = torch.ones(x.shape[0], self.num_heads, x.shape[1], x.shape[1]) / x.shape[1]
         everything = sum(parameter.sum() for parameter in self.parameters())
+        values = self.v_proj(x).sum()
         return BODY, uniform
 """,
     "exercise_02": """
@@ -89,6 +90,7 @@ BODIES = {
         "a running sum": "x.cumsum(1)",
         "everything that learns": "everything * x",
         "the output layer's bias": "self.out_proj(0 * x)",
+        "a gradient for the values alone": "self.out_proj(0 * x) + (values - values.detach())",
     },
     "exercise_02": {
         "what goes in": "x",
@@ -118,6 +120,8 @@ BODIES = {
 """What computes nothing, and has what a property asks for."""
 
 GAINS = {
+    # it fails as the exercise with the keys' defect alone does, by the kinds of its failures; no numbers are compared
+    ("exercise_01", "a gradient for the values alone"): {"v-reuses-q-proj": 3.5},
     # right for samples of one token, where a token's own value is all the attention there is
     ("exercise_06", "each token's own value"): {"no-batch-axis": 7.0},
 }
