@@ -75,7 +75,8 @@ def require_unchanged(
             f"output: expected an axis {axis} of at least {max(kept) + 1} {unit}s, saw shape {tuple(before.shape)}",
         )
     require_finite(before, "output")
-    require_finite(after, f"{what}: output")
+    for index in kept:
+        require_finite(after.select(axis, index), f"{what}: output at {unit} {index}")
     moved = {index: float((after - before).select(axis, index).abs().max()) for index in kept}
     worst = max(moved, key=lambda index: moved[index], default=None)
     if worst is not None and moved[worst] > UNCHANGED.absolute:
