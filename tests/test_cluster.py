@@ -179,7 +179,7 @@ def test_a_submission_that_kills_every_worker_costs_only_itself(tmp_path, course
     sources = {f"b{number}": f"{REFERENCE}\nMINE = {number}\n" for number in range(6)}
     handed_in = hand_in(tmp_path / "class", {"a": f"{REFERENCE}\nDEADLY = True\n"} | sources)
     gradebook = tmp_path / "class.sqlite"
-    status, told = ended(batch(course, handed_in, gradebook, *on(cluster)))
+    status, told = ended(batch(course, handed_in, gradebook, "--no-share", *on(cluster)))
     assert status == 1, told
     found = dict(rows(gradebook, "SELECT student, reason FROM current WHERE outcome != 'fixed'"))
     assert found == {"a": "every worker of the cluster that it was given to has died"}
