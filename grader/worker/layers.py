@@ -57,24 +57,24 @@ class Layers:
 
     def __init__(self) -> None:
         self._landlock = _import("py_landlock")
-        if self._landlock is not None:
-            _try(self._landlock.get_abi_version)  # finds the C library, while there is a file system to look in
+        self._rules = self._make_rules() if self._landlock else None
         self._seccomp = _import("pyseccomp")
         self._filter = self._make_filter() if self._seccomp else None
 
     def enter(self) -> None:
         """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
-        if self._landlock is not None:
-            _try(self._enter_landlock)
+        if self._rules is not None:
+            _try(self._rules.apply)
         if self._filter is not None:
             _try(self._filter.load)
 
-    def _enter_landlock(self) -> None:
+    def _make_rules(self) -> Any:
         """Read the interpreter, its environment and libraries; write nothing, no TCP, no signals outward."""
+        _try(self._landlock.get_abi_version)  # finds the C library, while there is a file system to look in
         rules = self._landlock.Landlock(strict=False)
         rules.allow_read(*filter(os.path.isdir, readable_folders()))
         rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
-        rules.apply()
+        return rules
 
     def _make_filter(self) -> Any:
         """An allowlist of system calls."""
