@@ -14,6 +14,7 @@ from msgspec import structs
 
 from grader.errors import KitError, UsageError
 from grader.gradebook import Gradebook, Kept, book
+from grader.outcome import Finding, Location, Outcome, Status
 from grader.verdict import Result
 
 NOBODY = 65534
@@ -134,6 +135,17 @@ def test_names_and_texts_are_kept_as_they_are(gradebook, path):
     for name in ("=1+1", "a\x00b", "\u202eevil", "'; DROP TABLE verdicts; --", "José 😀", ""):
         gradebook.record(1, handed(name, digest=name), VERSIONS, verdict(reason=f"says {name}"))
         assert (name, f"says {name}") in rows(path, "SELECT student, reason FROM current")
+
+
+def test_of_a_long_text_the_beginning_is_kept_and_what_is_cut_is_counted(gradebook, path):
+    long = "x" * 1_000_000
+    finding = Finding(long, long, Location(long, 7, long), long)
+    checks = [Outcome("values", Status.CRASHED, finding)]
+    gradebook.record(1, handed(), VERSIONS, verdict(reason=long, checks=checks, where=finding))
+    kept = "x" * 4000 + " ... (996,000 more characters)"
+    assert rows(path, "SELECT kind, finding, sizes, json_extract(location, '$.text') FROM checks") == [(kept,) * 4]
+    texts = ", ".join(f"json_extract(seen, '$.{key}')" for key in ("kind", "text", "location.label", "location.line"))
+    assert rows(path, f"SELECT reason, {texts} FROM verdicts") == [(kept, kept, kept, kept, 7)]
 
 
 def test_a_gradebook_keeps_to_the_seed_of_its_first_batch(path):

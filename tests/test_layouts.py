@@ -209,7 +209,7 @@ def test_two_names_that_would_be_spelled_alike_are_not_mixed_up(tmp_path):
 def test_lines_are_found_in_the_order_of_the_file(tmp_path, course):
     data = [("bob", "exercise_03", "x = 1\r\n"), ("ada", "exercise_01", "\ufeffy = 2"), ("ada", "exercise_03", "z")]
     lines = [json.dumps({"student": s, "exercise": e, "source": t, "model": "m"}) for s, e, t in data]
-    path = put(tmp_path, "all.jsonl", "\n\n".join(lines))
+    path = put(tmp_path, "all.jsonl", "\ufeff" + "\n\n".join(lines))
     entries, told = listed(path)
     assert entries == [
         ("bob", "exercise_03", "all.jsonl, line 1"),

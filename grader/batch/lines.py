@@ -1,5 +1,6 @@
 """Submissions as JSON Lines: one object a line, with student, exercise and source."""
 
+import codecs
 import hashlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from grader.batch.entry import Entry, PassedOver
 from grader.batch.folder import TWICE, UNKNOWN
-from grader.errors import UsageError
+from grader.errors import KitError, UsageError
 from grader.submission import MAX_FILE_BYTES
 
 BROKEN, TOO_LONG = "a broken line", "a line too long"
@@ -60,15 +61,23 @@ class Lines:
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Number, end and content of each line that is neither empty nor too long."""
-        with self._path.open("rb") as file:
-            number = 0
-            while content := file.readline(MAX_FILE_BYTES + 1):
-                number += 1
-                if len(content) > MAX_FILE_BYTES:
-                    self._passed_over.note(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
-                    _skip_line(file, content)
-                elif content.strip():
-                    yield number, file.tell(), content
+        try:
+            with self._path.open("rb") as file:
+                yield from self._lines_of(file)
+        except OSError as error:
+            raise KitError(
+                f"{self._path} cannot be read to its end: {error.strerror}; what was judged is kept"
+            ) from None
+
+    def _lines_of(self, file: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        number = 0
+        while content := file.readline(MAX_FILE_BYTES + 1):
+            number += 1
+            if len(content) > MAX_FILE_BYTES:
+                self._passed_over.note(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
+                _skip_line(file, content)
+            elif content.strip():
+                yield number, file.tell(), content.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
 
 
 def _skip_line(file: IO[bytes], piece: bytes) -> None:

@@ -3,12 +3,16 @@
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from grader.outcome import Finding, Outcome
 from grader.verdict import Result, Verdict
 
 CLOSED_LAYERS = ("filesystem", "network")
 """What no submission may reach where a verdict is to be relied on."""
+
+MOST_CHARACTERS = 4000
+"""What is kept of a text that a submission made; a class has a hundred thousand, each with a dozen checks."""
 
 
 def verdict_columns(verdict: Verdict) -> dict[str, Any]:
@@ -18,8 +22,8 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.outcome,
         "score": verdict.score,
         "max_score": verdict.max_score,
-        "reason": verdict.reason,
-        "seen": as_json(verdict.where),
+        "reason": None if verdict.reason is None else _bounded(verdict.reason),
+        "seen": as_json(_seen(verdict.where)),
         "seed": verdict.seed,
         "seconds": verdict.seconds,
         "isolation": as_json(isolation),
@@ -53,7 +57,26 @@ def _check(outcome: Outcome, verdict: Verdict) -> tuple[Any, ...]:
 def _finding(finding: Finding | None) -> tuple[str | None, ...]:
     if finding is None:
         return (None, None, None, None)
-    return (finding.kind, finding.text, finding.sizes, as_json(finding.location))
+    return (_bounded(finding.kind), _bounded(finding.text), _bounded(finding.sizes), _location(finding))
+
+
+def _location(finding: Finding) -> str | None:
+    at = finding.location
+    return None if at is None else as_json(structs.replace(at, label=_bounded(at.label), text=_bounded(at.text)))
+
+
+def _seen(finding: Finding | None) -> dict[str, Any] | None:
+    """What was seen of a submission that is not gradable."""
+    if finding is None:
+        return None
+    kind, text, sizes, location = _finding(finding)
+    return {"kind": kind, "text": text, "sizes": sizes, "location": msgspec.Raw((location or "null").encode())}
+
+
+def _bounded(text: str) -> str:
+    """A submission's text, or its beginning and how much of it is left out."""
+    cut = len(text) - MOST_CHARACTERS
+    return text if cut <= 0 else f"{text[:MOST_CHARACTERS]} ... ({cut:,} more characters)"
 
 
 def _is_bound(verdict: Verdict) -> bool:
