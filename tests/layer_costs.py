@@ -84,7 +84,7 @@ def _confine(layers: Layers, outside: Outside) -> dict[str, float]:
     _time(figures, "a user of its own", lambda: become_nobody(readable_folders()))
     _time(figures, "capabilities", drop_capabilities)
     confinement.control_process(confinement.PR_SET_NO_NEW_PRIVS, 1)
-    _time(figures, "Landlock", layers._enter_landlock)
+    _time(figures, "Landlock", layers._rules.apply)
     _time(figures, "seccomp", layers._filter.load)
     _time(figures, "attempts to break out", lambda: find_isolation(outside))
     return figures

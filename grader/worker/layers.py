@@ -7,6 +7,7 @@ The nursery prepares them once; each worker enters them after its last import. W
 import errno
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
@@ -57,9 +58,9 @@ class Layers:
 
     def __init__(self) -> None:
         self._landlock = _import("py_landlock")
-        self._rules = self._make_rules() if self._landlock else None
+        self._rules = _try(self._make_rules) if self._landlock else None
         self._seccomp = _import("pyseccomp")
-        self._filter = self._make_filter() if self._seccomp else None
+        self._filter = _try(self._make_filter) if self._seccomp else None
 
     def enter(self) -> None:
         """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
@@ -70,7 +71,7 @@ class Layers:
 
     def _make_rules(self) -> Any:
         """Read the interpreter, its environment and libraries; write nothing, no TCP, no signals outward."""
-        _try(self._landlock.get_abi_version)  # finds the C library, while there is a file system to look in
+        self._landlock.get_abi_version()  # finds the C library, while there is a file system to look in
         rules = self._landlock.Landlock(strict=False)
         rules.allow_read(*filter(os.path.isdir, readable_folders()))
         rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
@@ -104,8 +105,9 @@ def _import(name: str) -> Any:
         return None
 
 
-def _try(step: Any) -> None:
+def _try(step: Callable[[], Any]) -> Any:
+    """What the step returns; None where the host lacks what it needs."""
     try:
-        step()
-    except Exception:  # noqa: BLE001, S110 - libraries raise errors of their own; attempts tell what holds
-        pass
+        return step()
+    except Exception:  # noqa: BLE001 - libraries raise errors of their own; attempts tell what holds
+        return None
