@@ -41,6 +41,7 @@ class Lock:
         self._beside.touch()
         before = _inode(self._beside)
         self._connection = sqlite3.connect(self._beside, timeout=0, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = MEMORY")  # one file beside the gradebook is enough
         self._connection.execute("BEGIN EXCLUSIVE")
         if _inode(self._beside) == before:
             return True
