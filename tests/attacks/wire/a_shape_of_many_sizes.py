@@ -1,4 +1,4 @@
-"""A tensor whose sizes, multiplied, make a number that takes hours."""
+"""A tensor whose sizes, multiplied, make a number that takes half a minute."""
 
 import contextlib
 import msgspec
@@ -40,7 +40,7 @@ class CausalSelfAttention(nn.Module):
     def forward(self, x):
         write(encoded(
             message="Returned",
-            value={"message": "TensorValue", "dtype": "float32", "shape": [2**63 - 1] * 1_000_000, "data": b""},
+            value={"message": "TensorValue", "dtype": "float32", "shape": [2**63 - 1] * 100_000, "data": b""},
             inputs={},
         ))
         batch_size, con_len, in_dim = x.shape
