@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 EXAMPLES = int(os.environ.get("GRADER_FUZZING", "0"))
 """How many examples each fuzzing test tries, drawn anew in every run; without it, the same few in every run."""
 
-FEW = 120
+FEW = 200
 SECONDS = 10.0
 """What no example may take, on a machine that is busy with other things."""
 
 MEMORY_BYTES = 512 << 20
 """What one example may add to the address space of its process."""
+
+MOST_VALUES = 5_000
+"""What repeating a part may make of it."""
 
 fuzzing = settings(
     max_examples=EXAMPLES or FEW,
@@ -81,7 +84,7 @@ def _changed(draw: st.DrawFn, data: Any, extra: st.SearchStrategy[Any]) -> Any:
         case "rename" if isinstance(data, dict):
             data[draw(st.sampled_from([key + "s", key[:-1], key.upper(), *NASTY_TEXTS]))] = data.pop(key)
         case "repeat" if isinstance(data, list):
-            data += [data[key]] * draw(st.sampled_from([1, 10, 1500]))
+            data += _times(draw, data[key])
         case _:
             data[key] = _copy(data[draw(st.sampled_from(keys))])
     return data
@@ -92,8 +95,18 @@ def _replaced(draw: st.DrawFn, data: Any, extra: st.SearchStrategy[Any]) -> Any:
         case "wrapped":
             return [data]
         case "many":
-            return [data] * draw(st.sampled_from([2, 70, 1500]))
+            return _times(draw, data)
     return draw(extra)
+
+
+def _times(draw: st.DrawFn, data: Any) -> list[Any]:
+    """The same value some times over, as often as an example has room for it."""
+    return [data] * min(draw(st.sampled_from([1, 2, 70, 1500])), MOST_VALUES // _count(data))
+
+
+def _count(data: Any) -> int:
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return 1 + sum(map(_count, inner))
 
 
 def _copy(data: Any) -> Any:
