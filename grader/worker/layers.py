@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
@@ -82,7 +83,7 @@ class Layers:
         seccomp = self._seccomp
         rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
         for name in SYSCALLS:
-            _try(lambda name=name: rules.add_rule(seccomp.ALLOW, name))
+            _try(partial(rules.add_rule, seccomp.ALLOW, name))
         reading = (seccomp.MASKED_EQ, WRITING, 0)
         rules.add_rule(seccomp.ALLOW, "openat", seccomp.Arg(2, *reading))
         _try(lambda: rules.add_rule(seccomp.ALLOW, "open", seccomp.Arg(1, *reading)))
