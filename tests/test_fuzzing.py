@@ -254,7 +254,7 @@ def test_whatever_a_worker_says_becomes_an_outcome_that_can_be_shown(conversatio
             error = raised
         finally:
             session.close()
-        outcomes.append(outcome_of("a_check", error, 0.1, 1000))
+        outcomes.append(outcome_of("a_check", error, 0.1, exercise.limits))
         shown(exercise, outcomes, unloadable)
 
 

@@ -82,8 +82,7 @@ class Examiner:
         error = call.excinfo.value if call.excinfo else None
         if call.when == "call" or error is not None:
             try:
-                limit = self.exercise.limits.output_bytes
-                self._outcomes.append(outcome_of(item.name, error, call.duration, limit))
+                self._outcomes.append(outcome_of(item.name, error, call.duration, self.exercise.limits))
             except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
                 self._failure = own
 
@@ -93,7 +92,7 @@ class Examiner:
             if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in self._outcomes):
                 return
             if self._session.is_out_of_time():
-                finding = Finding("no-time", f"all {self.exercise.limits.seconds.total:.0f} s were used up before")
+                finding = Finding("no-time", f"all {self.exercise.limits.seconds.total:g} s were used up before")
                 self._outcomes.append(Outcome(item.name, Status.NOT_RUN, finding))
                 continue
             self._session.begin_check()
@@ -106,7 +105,7 @@ class Examiner:
         if not isinstance(error, SubjectRaisedError):
             was = "was " if isinstance(error, SubjectTimedOutError) else ""
             return Finding("load", f"it {was}{error} while it was loading; keep the file to imports and definitions")
-        seen = crash_finding(error.raised, "", self.exercise.limits.output_bytes)
+        seen = crash_finding(error.raised, "", self.exercise.limits)
         verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
         next_step = "mend that line" if seen.location else "run the file by itself to see why"
         return Finding(seen.kind, f"it {verb}: {seen.text}; {next_step}", seen.location)
@@ -118,7 +117,7 @@ class Examiner:
         if loaded.entry_found:
             return Finding("class", f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module")
         if loaded.tolerated is not None:
-            seen = crash_finding(loaded.tolerated, "", self.exercise.limits.output_bytes)
+            seen = crash_finding(loaded.tolerated, "", self.exercise.limits)
             text = f"a cell raises before there is a class {name}: {seen.text}; mend that line"
             return Finding(seen.kind, text, seen.location)
         found = ", ".join(loaded.classes) or "none"

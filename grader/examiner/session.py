@@ -28,10 +28,10 @@ class SubjectDiedError(SubjectError):
 
 
 class SubjectTimedOutError(SubjectError):
-    """No answer came before the deadline."""
+    """No answer came before the deadline; `allowed` says which limit that was."""
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"still running after {seconds:.1f} s")
+    def __init__(self, seconds: float, allowed: str) -> None:
+        super().__init__(f"still running after {seconds:.1f} s ({allowed})")
 
 
 class Session:
@@ -56,10 +56,11 @@ class Session:
         self._end_of_all = time.monotonic() + exercise.limits.seconds.total
         self._started = time.monotonic()
         self._deadline = self._end_of_all
+        self._allowed = f"everything may take {exercise.limits.seconds.total:g} s"
 
     def load(self) -> Loaded:
         """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
-        self._allow(self.exercise.limits.seconds.load)
+        self._allow("loading", self.exercise.limits.seconds.load)
         return self._load()
 
     def renew(self) -> None:
@@ -69,7 +70,7 @@ class Session:
 
     def begin_check(self) -> None:
         """Start the clock of one check."""
-        self._allow(self.exercise.limits.seconds.check)
+        self._allow("a check", self.exercise.limits.seconds.check)
 
     def is_out_of_time(self) -> bool:
         """Whether the submission's budget as a whole is spent."""
@@ -92,9 +93,15 @@ class Session:
             self._worker.end()
             self._worker = None
 
-    def _allow(self, seconds: float) -> None:
+    def _allow(self, what: str, seconds: float) -> None:
         self._started = time.monotonic()
         self._deadline = min(self._started + seconds, self._end_of_all)
+        total = self.exercise.limits.seconds.total
+        left = max(self._end_of_all - self._started, 0.0)
+        is_enough = left >= seconds
+        self._allowed = (
+            f"{what} may take {seconds:g} s" if is_enough else f"of {total:g} s for all, {left:.1f} s were left"
+        )
 
     def _load(self) -> Loaded:
         self._worker = self._source.start(self.exercise.limits)
@@ -114,7 +121,7 @@ class Session:
             reply = self._worker.request(message, self._deadline)
         except TimeoutError:
             self.close()
-            raise SubjectTimedOutError(time.monotonic() - self._started) from None
+            raise SubjectTimedOutError(time.monotonic() - self._started, self._allowed) from None
         except MalformedError as error:
             self.close()
             raise SubjectDiedError(f"sent what is no message ({error})") from None
