@@ -101,6 +101,12 @@ class Judge:
             return judge_public(exercise, seen, file, seed)
         return judge(exercise, key, seen, file, seed)
 
+    def prepare(self, exercise_id: str) -> None:
+        """Have the worker for the next submission started while nobody waits for it."""
+        if exercise_id in self._opened:
+            exercise, _ = self._opened[exercise_id]
+            self._desk.source.order(exercise.limits)
+
     def fingerprint(self, submission: Submission) -> str:
         """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
         return self._desk.reader.fingerprint(submission)

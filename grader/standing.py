@@ -1,5 +1,7 @@
 """A standing examiner: a process of its own in which one submission after another is judged."""
 
+import gc
+import itertools
 import os
 import subprocess
 import sys
@@ -20,6 +22,9 @@ from grader.verdict import Verdict
 START_SECONDS = 120.0
 """How long starting, collecting checks and examining the reference may take on a slow machine, beside a submission's
 own limits."""
+
+COLLECT_EVERY = 100
+"""Tasks between two collections of what refers to itself, a millisecond each."""
 
 SIZE_BYTES = 8
 PACKAGE = Path(__file__).resolve().parent
@@ -170,8 +175,16 @@ def _serve(course: Course, *, strict: bool) -> None:
     os.dup2(2, 1)  # whatever else is printed is no answer
 
     def loop(judge: Judge) -> None:
-        while message := _read(tasks):
-            _write(answers, msgspec.msgpack.encode(_answer(judge, msgspec.msgpack.decode(message, type=Task | Read))))
+        for count in itertools.count(1):
+            message = _read(tasks)
+            if not message:
+                return
+            task = msgspec.msgpack.decode(message, type=Task | Read)
+            _write(answers, msgspec.msgpack.encode(_answer(judge, task)))
+            if isinstance(task, Task):
+                judge.prepare(task.exercise)
+            if count % COLLECT_EVERY == 0:
+                gc.collect()  # it is off while submissions are judged
 
     with_judge(course, loop, strict=strict)
 

@@ -49,7 +49,7 @@ class ExaminersDesk(plugin.Desk):
 
     def __init__(self, course: Course, source: WorkerSource, *, strict: bool) -> None:
         self._course = course
-        self._source = source
+        self.source = source
         self._strict = strict
         self._examiners: dict[str, Examiner] = {}
         self.reader = Reader(source)
@@ -60,7 +60,7 @@ class ExaminersDesk(plugin.Desk):
         """The exercise's examiner; `KitError` when its checks cannot be collected."""
         if exercise.id not in self._examiners:
             items = self._collect(exercise.id)
-            self._examiners[exercise.id] = Examiner(self._course, exercise, items, self._source, strict=self._strict)
+            self._examiners[exercise.id] = Examiner(self._course, exercise, items, self.source, strict=self._strict)
         return self._examiners[exercise.id]
 
     def bench(self, exercise_id: str) -> Bench:
