@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -163,6 +164,20 @@ def test_a_folder_that_is_moved_away_and_back_is_followed(watch, module, fix):
     watch.verdict()
 
 
+def test_a_link_to_a_file_elsewhere_is_followed_though_no_event_tells_of_it(watch, tmp_path, module, starter, fix):
+    elsewhere = tmp_path / "mine.py"
+    elsewhere.write_text(fix, encoding="utf-8")
+    module.unlink()
+    module.symlink_to(elsewhere)
+    try:
+        assert "Fixed" in watch.verdict()
+        watch.forget()
+        elsewhere.write_text(starter, encoding="utf-8")
+        assert "Not yet" in watch.verdict()
+    finally:
+        module.unlink()
+
+
 def test_a_syntax_error_is_shown_with_its_line_and_changes_no_defect(watch, module, starter, fix):
     module.write_text(fix, encoding="utf-8")
     watch.verdict()
@@ -214,6 +229,17 @@ def test_keys_give_a_hint_the_diff_and_the_report_again(watch, module, starter):
     told = watch.verdict()
     assert " · told again" in told
     assert watch.verdicts() == 1
+
+
+def test_a_watch_that_was_stopped_and_goes_on_reads_keys_again(watch):
+    watch.process.send_signal(signal.SIGSTOP)
+    termios.tcsetattr(watch.terminal, termios.TCSANOW, watch.settings)  # as a shell does for its own line
+    watch.process.send_signal(signal.SIGCONT)
+    deadline = time.monotonic() + 10
+    while watch.is_restored() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    watch.press("r")
+    assert " · told again" in watch.verdict()
 
 
 def ways_to_end() -> list:

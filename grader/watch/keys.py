@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -26,6 +27,7 @@ class Keys:
         self._tell = tell
         self._terminal = sys.stdin.fileno() if _is_our_terminal() else -1
         self._before: list[Any] = []
+        self._resumed: Any = None
         self._wake, self._woken = -1, -1
         self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
 
@@ -39,11 +41,13 @@ class Keys:
             self._before = termios.tcgetattr(self._terminal)
             self._woken, self._wake = os.pipe()
             tty.setcbreak(self._terminal, termios.TCSANOW)
+            self._resumed = signal.signal(signal.SIGCONT, self._resume)
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.are_read:
+            signal.signal(signal.SIGCONT, self._resumed)
             with contextlib.suppress(termios.error):  # the terminal may have gone
                 termios.tcsetattr(self._terminal, termios.TCSANOW, self._before)
             os.write(self._wake, b"\0")
@@ -51,9 +55,9 @@ class Keys:
             os.close(self._wake)
             os.close(self._woken)
 
-    def again(self) -> None:
-        """Read single keys again after the program was stopped (Ctrl-Z) and went on."""
-        if self.are_read:
+    def _resume(self, _number: int, _frame: object) -> None:
+        """Read single keys again after the program was stopped (Ctrl-Z) and goes on in the foreground."""
+        if _is_our_terminal():
             tty.setcbreak(self._terminal, termios.TCSANOW)
 
     def _read(self) -> None:
