@@ -33,7 +33,6 @@ from grader.verdict import Verdict
 from grader.worker.confinement import PR_SET_CHILD_SUBREAPER, control_process
 
 EXERCISE = "exercise_03"
-PARTS = 5
 GUARDED = ("daemons", "exec", "network", "resources", "secrets", "signals", "writing")
 """Families that reach for what a layer guards. The others meet the examiner, whatever the host."""
 
@@ -225,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("families", nargs="*")
     parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
-    parser.add_argument("--part", type=int, help=f"only one in {PARTS} of the families that no layer guards against")
+    parser.add_argument("--one-in", type=int, default=1, help="of the families that no layer guards against")
     parser.add_argument("--backwards", action="store_true")
     parser.add_argument("--spare", default="", help="a family to leave out")
     parser.add_argument("--seed", type=int, default=7)
@@ -234,10 +233,11 @@ def main() -> None:
     attacks = [attack for attack in attacks if attack.family != options.spare]
     if options.quick:
         attacks = [attack for attack in attacks if not attack.expected.slow]
-    if options.part is not None:
-        attacks = [
-            each for place, each in enumerate(attacks) if each.family in GUARDED or place % PARTS == options.part
-        ]
+    attacks = [
+        each
+        for place, each in enumerate(attacks)
+        if each.family in GUARDED or (place + options.seed) % options.one_in == 0
+    ]
     if options.backwards:
         attacks.reverse()
     sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks, options.seed)) + b"\n")
