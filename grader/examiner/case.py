@@ -7,7 +7,7 @@ import torch
 from msgspec import Struct, structs
 
 from grader.exercise import Exercise
-from grader.exercise.checks import AT_THE_ENDS, Check, MaskInput, MaskKind
+from grader.exercise.checks import Check, MaskInput, MaskKind, MatchesReference
 from grader.exercise.values import Shape
 
 VISIBLE_SHARE = 0.6
@@ -35,9 +35,15 @@ class Case(Struct, frozen=True):
 
 
 def rungs_of(exercise: Exercise, check: Check) -> list[dict[str, int]]:
-    """The sizes that a check is tried at: its own, or the exercise's, or of these the two ends."""
-    if check.ladder or not isinstance(check, AT_THE_ENDS) or len(exercise.ladder) == 1:
+    """The sizes that a check is tried at: its own, else the exercise's.
+
+    The comparison with the reference walks all of them. Whatever else is looked at, its variations too, is tried at the
+    smallest and the largest, which hold all there is to see.
+    """
+    if check.ladder or len(exercise.ladder) == 1:
         return check.ladder or exercise.ladder
+    if isinstance(check, MatchesReference) and not (check.constructor or check.inputs or check.method):
+        return exercise.ladder
     return [exercise.ladder[0], exercise.ladder[-1]]
 
 

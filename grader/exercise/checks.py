@@ -248,13 +248,3 @@ WITHOUT_VALUES = (
     MovesBetweenDevices,
 )
 """Properties that a module may have although it computes nothing right: alone they show no defect mended."""
-
-AT_THE_ENDS = (
-    ReturnsShapes,
-    EveryParameterLearns,
-    KeepsDtype,
-    KeepsParameters,
-    LeavesInputsAlone,
-    AttributeEquals,
-)
-"""Properties tried at the smallest and the largest sizes alone: in between there is nothing new to see."""
