@@ -39,7 +39,8 @@ _COSTS = ("once, when the nursery starts", "for each worker, the median of 40")
 
 def _preface() -> str:
     user = "root" if os.geteuid() == 0 else "an ordinary user"
-    return f"Linux {platform.release().split('-')[0]}, Python {platform.python_version()}, as {user}, two cores, two hosts at a time."
+    system = f"Linux {platform.release().split('-')[0]}, Python {platform.python_version()}"
+    return f"{system}, as {user}, two cores, two hosts at a time."
 
 
 def _families(runs: dict[str, Run]) -> str:
