@@ -70,7 +70,7 @@ def grade(course, engine, tmp_path):
     """Grade a folder in this process, over examiners that stay for the next test."""
 
     def run(root: Path, own: Course = course, name: str = "class.sqlite", **options) -> Report:
-        running = local_engine(own, 2, is_strict=True) if own is not course else contextlib.nullcontext(engine)
+        running = local_engine(own, 1, is_strict=True) if own is not course else contextlib.nullcontext(engine)
         return grade_submissions(own, root, tmp_path / name, running, Options(**options), lambda _: lambda _: None)
 
     return run
@@ -144,7 +144,7 @@ def test_a_batch_that_is_killed_again_and_again_ends_with_the_gradebook_of_one_t
     assert start(*options, whole).wait(120) == 0
     total = count(whole)
     draw = random.Random()
-    moments = sorted(draw.sample(range(1, total), 4))
+    moments = sorted(draw.sample(range(1, total), 3))
     for moment in moments:
         batch = start(*options, killed)
         wait_for(lambda moment=moment, batch=batch: count(killed) >= moment or batch.poll() is not None)
@@ -435,7 +435,7 @@ def test_where_files_are_open_nothing_is_graded_unless_that_is_allowed(tmp_path)
     assert allowed.returncode == 0
     found = "SELECT outcome, json_extract(isolation, '$.filesystem') FROM current"
     assert rows(path, found) == [("fixed", 0)]
-    assert start(root, "--gradebook", path).wait(120) == 0
+    assert start(root, "--gradebook", path, "--jobs", "1").wait(120) == 0
     assert rows(path, found) == [("fixed", 1)]
 
 
