@@ -1,6 +1,7 @@
 """The commands. The only module that prints, reads arguments or decides exit codes."""
 
 import contextlib
+import importlib
 import sys
 import traceback
 from functools import partial
@@ -104,8 +105,16 @@ def grade(
     choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    spawn = spawn or not grading.CAN_FORK
-    verdict = grading.grade(course, exercise_id, choice.path, seed=seed, spawn=spawn, strict=strict)
+    report = "grader.report.machine" if as_json else "grader.report.terminal"
+    verdict = grading.grade(
+        course,
+        exercise_id,
+        choice.path,
+        seed=seed,
+        spawn=spawn or not grading.CAN_FORK,
+        strict=strict,
+        meanwhile=lambda: importlib.import_module(report),
+    )
     if path is None:
         remember_verdict(course, verdict)
     if as_json:

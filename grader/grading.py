@@ -62,11 +62,13 @@ def grade(
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
     strict: bool = False,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Verdict:
     """The verdict on the file at `path`; `seed` is that of the inputs, fresh and secret where none is given.
 
-    `strict` refuses, with a `KitError`, where a submission could reach files or the network. Raises `SpecError` for a
-    wrong description and `BrokenExerciseError` when the reference fails.
+    `meanwhile` is called while torch is being loaded. `strict` refuses, with a `KitError`, where a submission could
+    reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` when the reference
+    fails.
     """
     name = _shown_path(course, path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed
@@ -79,6 +81,7 @@ def grade(
         spawn=spawn,
         strict=strict,
         first=exercise_id,
+        meanwhile=meanwhile,
     )
 
 
@@ -129,13 +132,18 @@ def with_judge(
     spawn: bool = not CAN_FORK,
     strict: bool = False,
     first: str = "",
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> T:
     """What `body` returns, given a judge: the nursery is forked before any description, reference or check is opened.
 
-    A worker for the exercise named `first` is started ahead.
+    A worker for the exercise named `first` is started ahead. `meanwhile` is called while torch is being loaded.
     """
-    from grader.examiner.torch_import import assert_single_thread, import_torch
+    from grader.examiner.torch_import import assert_single_thread, import_torch, load_ahead
 
+    load_ahead()
+    import grader.examiner.plugin  # noqa: F401 - and with it pytest, a tenth of a second beside the library
+
+    meanwhile()
     import_torch()
     from grader.examiner.workers import Nursery, Spawner, hide_memory
 

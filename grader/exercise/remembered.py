@@ -8,6 +8,8 @@ import msgspec
 from grader.course import write_whole
 from grader.exercise.records import Exercise
 
+_decode = msgspec.msgpack.Decoder(Exercise).decode
+
 
 def load_exercise(path: Path, reference: str | None = None) -> Exercise:
     """The exercise described by the file, its fragments matched against the reference's text where that is given.
@@ -17,7 +19,7 @@ def load_exercise(path: Path, reference: str | None = None) -> Exercise:
     memory = None if reference is not None else _memory(path)
     if memory is not None:
         try:
-            return msgspec.msgpack.decode(memory.read_bytes(), type=Exercise)
+            return _decode(memory.read_bytes())
         except (OSError, msgspec.MsgspecError):
             pass  # never read, or by another version of the kit
     from grader.exercise.reading import read_exercise
