@@ -207,6 +207,20 @@ def test_another_program_that_holds_the_gradebook_is_named_as_the_reason(gradebo
     assert rows(path, "SELECT student FROM current ORDER BY 1") == [("ada",), ("bob",)]
 
 
+@pytest.mark.parametrize("comes_another", [False, True])
+def test_a_gradebook_that_is_moved_away_is_missed_at_once(gradebook, path, comes_another):
+    gradebook.record(1, handed(), VERSIONS, verdict())
+    path.rename(path.with_name("moved.sqlite"))
+    if comes_another:
+        path.touch()
+    with pytest.raises(KitError, match=r"class\.sqlite was moved or deleted while a batch was running into it; put it"):
+        gradebook.record(1, handed("bob"), VERSIONS, verdict())
+    path.unlink(missing_ok=True)
+    path.with_name("moved.sqlite").rename(path)
+    gradebook.record(1, handed("bob"), VERSIONS, verdict())
+    assert rows(path, "SELECT student FROM current ORDER BY 1") == [("ada",), ("bob",)]
+
+
 def test_a_full_disk_is_named_and_costs_no_verdict_that_was_recorded(gradebook, path):
     pages = gradebook._connection.execute("PRAGMA page_count").fetchone()[0]
     gradebook._connection.execute(f"PRAGMA max_page_count = {pages + 4}")

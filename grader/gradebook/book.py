@@ -9,9 +9,9 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from grader.errors import UsageError
+from grader.errors import KitError, UsageError
 from grader.gradebook.faults import fault
-from grader.gradebook.lock import Lock
+from grader.gradebook.lock import Lock, inode
 from grader.gradebook.rows import as_json, check_rows, defect_rows, verdict_columns
 from grader.gradebook.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 from grader.verdict import Result, Verdict
@@ -215,6 +215,8 @@ class Gradebook:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """All of it or nothing, whatever ends it."""
+        if inode(self.path) != self._inode:
+            raise KitError(f"{self.path} was moved or deleted while a batch was running into it; put it back")
         with self._told():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -243,6 +245,7 @@ class Gradebook:
             raise UsageError(f"{self.path} was written by a newer version of the kit; use that one")
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._inode = inode(self.path)
         if not tables:
             with self._transaction():
                 for statement in SCHEMA:

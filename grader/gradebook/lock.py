@@ -39,17 +39,18 @@ class Lock:
     def _is_taken(self) -> bool:
         """Lock the file; whether it is still the one that others would find."""
         self._beside.touch()
-        before = _inode(self._beside)
+        before = inode(self._beside)
         self._connection = sqlite3.connect(self._beside, timeout=0, isolation_level=None)
         self._connection.execute("PRAGMA journal_mode = MEMORY")  # one file beside the gradebook is enough
         self._connection.execute("BEGIN EXCLUSIVE")
-        if _inode(self._beside) == before:
+        if inode(self._beside) == before:
             return True
         self._connection.close()
         return False
 
 
-def _inode(path: Path) -> int:
+def inode(path: Path) -> int:
+    """Which file a path leads to now."""
     try:
         return path.stat().st_ino
     except FileNotFoundError:
