@@ -38,8 +38,13 @@ def path_text(path: Path) -> str:
     """A path as people write it: `defects[1].points`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        text += f"[{part}]" if isinstance(part, int) else f".{_name(part)}" if text else _name(part)
     return text
+
+
+def _name(key: str) -> str:
+    """A key as it was written, or between quotes where it is long or goes over lines."""
+    return key if len(key) <= LONGEST_NAME and key.isprintable() else quoted(key)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
