@@ -33,7 +33,7 @@ from grader.verdict import Verdict
 from grader.worker.confinement import PR_SET_CHILD_SUBREAPER, control_process
 
 EXERCISE = "exercise_03"
-GUARDED = ("daemons", "exec", "network", "resources", "secrets", "signals", "writing")
+GUARDED = ("daemons", "exec", "network", "privileges", "resources", "secrets", "signals", "writing")
 """Families that reach for what a layer guards. The others meet the examiner, whatever the host."""
 
 LIMITS = """
