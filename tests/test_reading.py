@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 import yaml
 
@@ -260,3 +261,16 @@ def test_every_key_of_the_schema_is_described():
             assert value.get("description"), f"{name}.{key}"
         if "properties" in part:
             assert part["additionalProperties"] is False
+
+
+def test_a_fault_under_a_key_of_any_length_is_told_in_few_words(refused):
+    text = SOUND.read_text(encoding="utf-8").replace("constructor:", f"constructor:\n    {'x' * 100_000}: [1]", 1)
+    assert max(map(len, refused(text).splitlines())) < 500
+
+
+@pytest.mark.parametrize(
+    "exercise_id", sorted(path.name for path in (BROKEN.parent.parent / "solutions").glob("exercise_*"))
+)
+def test_a_description_is_the_same_when_it_is_remembered(course, exercise_id):
+    exercise = read_exercise(course.description(exercise_id))
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(exercise), type=type(exercise)) == exercise
