@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from grader.exercise import Exercise
-from grader.exercise.checks import WITHOUT_VALUES
+from grader.exercise.checks import WITHOUT_VALUES, Check
 from grader.outcome import Examination, Key, Status
 
 
@@ -45,10 +45,14 @@ def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
     regressions = [check for check in reader.unexplained if not reader.concerns_stretch_alone(check)]
     present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
     causes = {
-        check: [name for name in present if key.signs[name].get(check) == sign]
-        for check, sign in reader.failed.items()
+        check: [name for name in present if key.signs[name].get(check) == sign] for check, sign in reader.failed.items()
     }
     return Attribution(statuses, reasons, regressions, causes)
+
+
+def look_alikes(exercise: Exercise, key: Key, seen: Examination) -> list[str]:
+    """The variants that behave like the submission, by the sorts of their failures."""
+    return _Reader(exercise, key, seen).alike
 
 
 class _Reader:
@@ -65,7 +69,7 @@ class _Reader:
         self.alike = [name for name in self.possible if len(explained[name]) == most]
         self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
         self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
-        self.telling = self.passed - {check.id for check in exercise.checks if isinstance(check, WITHOUT_VALUES)}
+        self.telling = self.passed - {check.id for check in exercise.checks if not _tells(check)}
 
     def read(self, defect: str) -> tuple[DefectStatus, str]:
         """A defect's status, and why it is unknown.
@@ -108,6 +112,13 @@ class _Reader:
         if has_defect == {False}:
             return DefectStatus.FIXED, ""
         return DefectStatus.UNKNOWN, "it cannot be seen behind the crash"
+
+
+def _tells(check: Check) -> bool:
+    """Whether passing the check shows that something is computed: not by a property alone, nor at sizes of one."""
+    return not isinstance(check, WITHOUT_VALUES) and not (
+        check.ladder and all(1 in each.values() for each in check.ladder)
+    )
 
 
 def _has(variant: str, defect: str) -> bool:

@@ -6,7 +6,7 @@ from grader.course import Course
 from grader.examiner.torch_import import assert_single_thread, import_torch
 from grader.exercise import Limits, load_exercise, put_back
 from grader.submission import Submission, submission_from_text
-from grader.verdict import Verdict, judge
+from grader.verdict import Verdict
 
 SEED = 7
 
@@ -31,23 +31,19 @@ class Judge:
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
         """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
-        from grader.examiner.collecting import with_examiner
-        from grader.examiner.examine import Examiner
-        from grader.examiner.key import find_key
+        from grader.examiner.collecting import ExaminersDesk, with_desk
+        from grader.grading import Judge as KitsJudge
 
         exercise = load_exercise(self.course.description(exercise_id))
 
-        def body(examiner: Examiner) -> list[Verdict]:
-            key = find_key(self.course, examiner)
-            examiner.exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
-            verdicts = []
-            for each in submissions:
-                submission = submission_from_text(each) if isinstance(each, str) else each
-                seen = examiner.examine(submission, seed)
-                verdicts.append(judge(exercise, key, seen, submission.name, seed))
-            return verdicts
+        def body(desk: ExaminersDesk) -> list[Verdict]:
+            judge = KitsJudge(self.course, desk)
+            judge.open(exercise_id)
+            desk.examiner(exercise).exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
+            texts = [submission_from_text(each) if isinstance(each, str) else each for each in submissions]
+            return [judge(exercise_id, each, each.name, seed) for each in texts]
 
-        return with_examiner(self.course, exercise, self.source, body)
+        return with_desk(self.course, self.source, body)
 
     def variant(self, exercise_id: str, subset: frozenset[str]) -> str:
         """The reference with these defects put back."""

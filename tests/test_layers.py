@@ -17,6 +17,7 @@ ORDER = [
     "worker",
     "examiner",
     "attribution",
+    "likeness",
     "verdict",
     "grading",
     "standing",

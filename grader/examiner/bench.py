@@ -13,7 +13,7 @@ from grader.examiner.standin import Maker, StandIn
 from grader.exercise import Exercise
 from grader.exercise import checks as c
 
-LOUD = 30.0
+LOUD = 100.0
 """How many times larger than the other inputs a token is that is drawn anew: what is merely made small shows too."""
 
 
