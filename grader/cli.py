@@ -3,14 +3,14 @@
 import contextlib
 import importlib
 import sys
-import traceback
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
-from grader.console import ended_by_signals, has_color, print_report, progress_bar, width
-from grader.course import EXERCISE_ID, Course, find_course
+from grader.console import ended_by_signals, has_color, has_screen, keep_traceback, print_report, progress_bar, width
+from grader.course import EXERCISE_ID, find_course
 from grader.errors import KitError, SpecError, UsageError
 from grader.report.escape import printable_lines
 
@@ -142,7 +142,7 @@ def watch(exercise_id: str | None) -> None:
     course = find_course(Path.cwd())
     with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
         for event in session.events():
-            screen = Screen(width(), has_color(), clears=sys.stdout.isatty(), has_keys=session.keys.are_read)
+            screen = Screen(width(), has_color(), clears=has_screen(), has_keys=session.keys.are_read)
             print_report(render_event(event, screen))
 
 
@@ -204,28 +204,16 @@ def release(folder: Path, with_hints: bool) -> None:
 
 @command_line.command()
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option(
-    "--gradebook", type=click.Path(path_type=Path), required=True, help="The SQLite file to keep verdicts in."
-)
+@click.option("--gradebook", type=click.Path(path_type=Path), required=True, help="The SQLite file of verdicts.")
 @click.option("--jobs", type=click.IntRange(1), help="How many examiners work side by side; one a core if not given.")
-@click.option(
-    "--engine", type=click.Choice(["local", "dask"]), default="local", help="This machine, or a Dask cluster."
-)
+@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", help="This machine or a cluster.")
 @click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler.")
 @click.option("--no-share", is_flag=True, help="Judge submissions anew that are like one that was judged.")
 @click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or the network.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context
 def batch(
-    ctx: click.Context,
-    submissions: Path,
-    gradebook: Path,
-    jobs: int | None,
-    engine: str,
-    scheduler: str | None,
-    no_share: bool,
-    allow_open: bool,
-    seed: int | None,
+    ctx: click.Context, submissions: Path, gradebook: Path, engine: str, scheduler: str | None, **told: Any
 ) -> None:
     """Grade a class: every submission in a folder or a .jsonl file that the gradebook holds no verdict on."""
     from grader.batch.choosing import EngineKind, choose_engine
@@ -234,8 +222,8 @@ def batch(
     from grader.batch.telling import render_report
 
     course = find_course(Path.cwd())
-    chosen = choose_engine(course, EngineKind(engine), scheduler, jobs, is_strict=not allow_open)
-    options = Options(seed, not no_share, allow_open)
+    options = Options(told["seed"], not told["no_share"], told["allow_open"])
+    chosen = choose_engine(course, EngineKind(engine), scheduler, told["jobs"], is_strict=not options.allows_open)
     with Display(gradebook, partial(click.echo, err=True), is_terminal=sys.stderr.isatty()) as display:
         report = grade_submissions(course, submissions, gradebook, chosen, options, display.show)
     print_report(render_report(report, display.clock, str(gradebook), width=width(), color=has_color()))
@@ -290,18 +278,5 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the one place where the unexpected is turned into words
         text = printable_lines(f"{type(error).__name__}: {error}")
-        click.echo(f"grader: unexpected {text}; the details are in {_keep_traceback()}", err=True)
+        click.echo(f"grader: unexpected {text}; the details are in {keep_traceback()}", err=True)
         return UNEXPECTED
-
-
-def _keep_traceback() -> str:
-    """Write the current exception to a file; where it is."""
-    try:
-        course: Course = find_course(Path.cwd())
-        log = course.state_folder() / "error.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(traceback.format_exc(), encoding="utf-8")
-        return str(log.relative_to(course.root))
-    except (OSError, KitError):
-        traceback.print_exc()
-        return "the lines above"

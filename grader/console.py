@@ -1,13 +1,18 @@
-"""The terminal as the commands use it: what it shows, how wide, in colours or not, and how it is left."""
+"""What the commands share: what the terminal shows, how wide, in colours or not, how it is left, where errors go."""
 
 import contextlib
 import os
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
+
+from grader.course import Course, find_course
+from grader.errors import KitError
 
 SIGNAL_EXIT = 128
 """A program ended by a signal exits, as shells count, with this and the signal's number."""
@@ -22,6 +27,11 @@ def print_report(text: str) -> None:
 
 def has_color() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def has_screen() -> bool:
+    """Whether stdout is a terminal that can be cleared."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int:
@@ -54,3 +64,16 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(getattr(signal, name), handler)
+
+
+def keep_traceback() -> str:
+    """Write the current exception to a file; where it is."""
+    try:
+        course: Course = find_course(Path.cwd())
+        log = course.state_folder() / "error.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(traceback.format_exc(), encoding="utf-8")
+        return str(log.relative_to(course.root))
+    except (OSError, KitError):
+        traceback.print_exc()
+        return "the lines above"

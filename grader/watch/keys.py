@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 if sys.platform != "win32":
     import termios
@@ -26,9 +26,9 @@ class Keys:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._terminal = sys.stdin.fileno() if _is_our_terminal() else -1
-        self._before: list[Any] = []
+        self._before: list[Any] = termios.tcgetattr(self._terminal) if self.are_read else []
         self._resumed: Any = None
-        self._wake, self._woken = -1, -1
+        self._woken, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
 
     @property
@@ -36,24 +36,24 @@ class Keys:
         """Whether there is anybody to press one."""
         return self._terminal >= 0
 
-    def __enter__(self) -> Self:
+    def open(self) -> None:
+        """Read from now on. An interrupt may come at any moment: `close` puts right whatever was done till then."""
         if self.are_read:
-            self._before = termios.tcgetattr(self._terminal)
-            self._woken, self._wake = os.pipe()
-            tty.setcbreak(self._terminal, termios.TCSANOW)
             self._resumed = signal.signal(signal.SIGCONT, self._resume)
+            tty.setcbreak(self._terminal, termios.TCSANOW)
             self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Put the terminal's settings back, and read no more."""
         if self.are_read:
-            signal.signal(signal.SIGCONT, self._resumed)
+            signal.signal(signal.SIGCONT, self._resumed or signal.SIG_DFL)
             with contextlib.suppress(termios.error):  # the terminal may have gone
                 termios.tcsetattr(self._terminal, termios.TCSANOW, self._before)
             os.write(self._wake, b"\0")
-            self._thread.join()
-            os.close(self._wake)
-            os.close(self._woken)
+            if self._thread.is_alive():
+                self._thread.join()
+        os.close(self._wake)
+        os.close(self._woken)
 
     def _resume(self, _number: int, _frame: object) -> None:
         """Read single keys again after the program was stopped (Ctrl-Z) and goes on in the foreground."""

@@ -47,7 +47,9 @@ def watching(course: Course, exercise_id: str | None) -> Iterator["Session"]:
     with contextlib.ExitStack() as stack:
         stack.callback(judging.close)
         stack.enter_context(Saves(course, lambda: inbox.put(Saved())))
-        keys = stack.enter_context(Keys(lambda key: inbox.put(Pressed(key))))
+        keys = Keys(lambda key: inbox.put(Pressed(key)))
+        stack.callback(keys.close)
+        keys.open()
         yield Session(course, exercise_id, inbox, judging, keys)
 
 
