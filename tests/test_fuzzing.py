@@ -8,10 +8,13 @@ import socket
 import struct
 import tempfile
 import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 import yaml
 from fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds
 from hypothesis import given
@@ -504,3 +507,36 @@ def test_what_a_file_becomes_can_be_sent_to_a_worker(tmp_path_factory, content, 
                 msgspec.msgpack.decode(msgspec.msgpack.encode(protocol.Load(chunks, "A")), type=protocol.Load).chunks
                 == chunks
             )
+
+
+NONE = msgspec.msgpack.encode(protocol.Scalar(None))
+AMPLIFIERS = {
+    "values": NONE,
+    "empty lists": b"\x83\xa7message\xa8Sequence\xa8is_tuple\xc3\xa5items\x90",
+    "empty mappings": b"\x82\xa7message\xa7Mapping\xa5items\x80",
+    "mappings": b"\x82\xa7message\xa7Mapping\xa5items\x81\xa1a" + NONE,
+    "texts": b"\x82\xa7message\xa6Scalar\xa5value\xa2\xc3\xbf",
+    "tensors": b"\x84\xa7message\xabTensorValue\xa5dtype\xa4bool\xa5shape\x90\xa4data\xc4\x00",
+}
+
+
+def listed(parts: list[bytes]) -> bytes:
+    head = b"\x83\xa7message\xa8Sequence\xa8is_tuple\xc3\xa5items\xdd" + struct.pack(">I", len(parts))
+    return head + b"".join(parts)
+
+
+@pytest.mark.parametrize("kind", AMPLIFIERS)
+def test_a_reply_of_a_million_small_values_is_refused_before_they_are_made(kind):
+    body = b"\x83\xa7message\xa8Returned\xa6inputs\x80\xa5value" + listed([listed([AMPLIFIERS[kind]] * 999)] * 999)
+    assert len(body) < protocol.MAX_FRAME_BYTES
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ThreadPoolExecutor(1) as pool:
+        pool.submit(theirs.sendall, framed(body))
+        tracemalloc.start()
+        try:
+            with pytest.raises(MalformedError, match="more than 50,000 values in one reply"):
+                receive_reply(ours, time.monotonic() + SECONDS)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 3 * len(body)

@@ -20,6 +20,12 @@ MAX_TREE_TEXT = 200_000
 MAX_ITEMS = 1000
 """Items of a container, parameters of a module or methods of a class that travel."""
 
+TAG = "message"
+"""The key that says what a message is; every value in a reply bears it."""
+
+MAX_MESSAGES = 50_000
+"""As often it may stand in a reply: a forged one of 64 MB would hold millions of values, and take seconds to read."""
+
 Words = Annotated[str, Meta(max_length=2 * MAX_TEXT)]
 """What a worker may say in words: a forged reply is held to it too."""
 
@@ -36,7 +42,7 @@ Dimensions = Annotated[list[Axis], Meta(max_length=MAX_DIMENSIONS)]
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
-class Message(Struct, frozen=True, forbid_unknown_fields=True, tag_field="message", tag=True):
+class Message(Struct, frozen=True, forbid_unknown_fields=True, tag_field=TAG, tag=True):
     """A request or a reply."""
 
 
@@ -249,6 +255,8 @@ def receive_request(connection: socket.socket) -> Request:
 def receive_reply(connection: socket.socket, deadline: float) -> Reply:
     """The next reply. `TimeoutError` past the deadline (on `time.monotonic`), `MalformedError`, or `ClosedError`."""
     body = _receive(connection, deadline)
+    if body.count(TAG.encode()) > MAX_MESSAGES:
+        raise MalformedError(f"more than {MAX_MESSAGES:,} values in one reply")
     try:
         return _replies.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
