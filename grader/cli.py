@@ -213,7 +213,7 @@ def release(folder: Path, with_hints: bool) -> None:
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context
 def batch(
-    ctx: click.Context, submissions: Path, gradebook: Path, engine: str, scheduler: str | None, **told: Any
+    ctx: click.Context, /, submissions: Path, gradebook: Path, engine: str, scheduler: str | None, **told: Any
 ) -> None:
     """Grade a class: every submission in a folder or a .jsonl file that the gradebook holds no verdict on."""
     from grader.batch.choosing import EngineKind, choose_engine
