@@ -80,7 +80,6 @@ def _packages() -> list[Examined]:
         "torch",
         "numpy",
         "pytest",
-        "nbformat",
         "pyyaml",
         "msgspec",
         "click",

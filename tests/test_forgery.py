@@ -144,7 +144,7 @@ RETURNED = {
     "a list of tensors": ("[output]", "expected a tensor, saw a list of 1"),
     "a text": ("'passed'", "expected a tensor, saw 'passed'"),
     "a text's subclass": ("Text('passed')", "object of type Text"),
-    "a dict": ("{'output': output}", "expected a tensor, saw {"),
+    "a dict": ("{'output': output}", "expected a tensor, saw a dict of 1"),
     "a deep list": ("deep", "expected a tensor, saw a list of 1"),
     "nothing": ("None", "expected a tensor, saw None"),
     "a class that lies": ("Liar()", "object of type Liar"),
