@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from watching import ROOT, examiners_of, small_course
 
-from grader import DefectStatus, KitError, Result, Verdict, grade, grade_many, interface
+from grader import DefectStatus, Result, Verdict, grade, grade_many, interface
 from grader.errors import SpecError, UsageError
 
 REFERENCE = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
@@ -257,17 +257,26 @@ def test_nothing_is_left_when_the_embedding_program_ends(tmp_path, how):
         assert told == ""
 
 
-def test_where_files_cannot_be_closed_strict_refuses_and_that_is_the_default(monkeypatch):
-    """The hosts of tests/attack_hosts.py lack layers; here it is enough that the examiner is told."""
-    asked = []
-    real = interface._examiners.lend
-    monkeypatch.setattr(
-        interface._examiners, "lend", lambda course, *, strict: (asked.append(strict), real(course, strict=strict))[1]
-    )
-    grade("exercise_03", REFERENCE)
-    grade("exercise_03", REFERENCE, strict=False)
-    assert asked == [True, False]
-    assert issubclass(UsageError, KitError)
+ON_AN_OPEN_HOST = """
+from pathlib import Path
+from grader import KitError, grade
+source = Path("solutions/exercise_03/attention.py")
+try:
+    grade("exercise_03", source)
+except KitError as error:
+    print(error)
+verdict = grade("exercise_03", source, strict=False)
+print(verdict.outcome, verdict.isolation["filesystem"])
+"""
+
+
+def test_where_files_are_open_nothing_is_judged_unless_strict_is_false():
+    host = [sys.executable, "tests/host.py", "--without", "landlock,namespaces", "--"]
+    command = [*host, sys.executable, "-c", ON_AN_OPEN_HOST]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    refused, judged = done.stdout.splitlines()
+    assert "the file system is open to submissions here" in refused
+    assert judged == "fixed False"
 
 
 def test_the_example_in_the_readme_runs(tmp_path):

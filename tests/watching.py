@@ -1,16 +1,11 @@
-"""Drive `python -m grader watch` as a person would: a terminal of its own, real files, real keys.
-
-`python tests/watching.py [saves]` measures from a save to its verdict on the screen, beside `import torch`.
-"""
+"""Drive `python -m grader watch` as a person would: a terminal of its own, real files, real keys."""
 
 import os
 import pty
 import re
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 import time
@@ -135,36 +130,3 @@ def _own_terminal() -> None:
     import fcntl
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-def _measure(saves: int) -> None:
-    latencies, imports = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        course = small_course(Path(folder), "exercise_03")
-        file = course / "exercises/exercise_03/attention.py"
-        starter = file.read_text(encoding="utf-8")
-        fix = (course / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
-        with Watch(course, "exercise_03") as watch:
-            watch.verdict()
-            for number in range(saves):
-                time.sleep(0.3)
-                watch.forget()
-                started = time.perf_counter()
-                file.write_text(f"{(starter, fix)[number % 2]}\n# {number}\n", encoding="utf-8")
-                watch.verdict()
-                latencies.append(time.perf_counter() - started)
-                started = time.perf_counter()
-                subprocess.run([sys.executable, "-c", "import torch"], check=True)
-                imports.append(time.perf_counter() - started)
-            watch.press("q")
-            watch.process.wait()
-    ratio = statistics.median(a / b for a, b in zip(latencies, imports, strict=True))
-    print(
-        f"save to verdict: median {statistics.median(latencies):.3f} s ({min(latencies):.3f} to {max(latencies):.3f})"
-    )
-    print(f"import torch:    median {statistics.median(imports):.3f} s ({min(imports):.3f} to {max(imports):.3f})")
-    print(f"{'ratio':<16} median {ratio:.3f}   ({saves} saves, side by side)")
-
-
-if __name__ == "__main__":
-    _measure(int(sys.argv[1]) if len(sys.argv) > 1 else 21)
