@@ -116,9 +116,8 @@ class _Reader:
 
 def _tells(check: Check) -> bool:
     """Whether passing the check shows that something is computed: not by a property alone, nor at sizes of one."""
-    return not isinstance(check, WITHOUT_VALUES) and not (
-        check.ladder and all(1 in each.values() for each in check.ladder)
-    )
+    is_tiny = bool(check.ladder) and all(1 in sizes.values() for sizes in check.ladder)
+    return not isinstance(check, WITHOUT_VALUES) and not is_tiny
 
 
 def _has(variant: str, defect: str) -> bool:

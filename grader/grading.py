@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 MAX_SEED = 2**31
 MOST_TWINS = 4
-"""Look-alikes whose numbers are compared; where there are more, a crash hides the rest and there are none to compare."""
+"""Look-alikes whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
 
 CAN_FORK = sys.platform == "linux"
 """Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""

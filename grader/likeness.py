@@ -1,4 +1,4 @@
-"""Whether a submission fails as a variant of the reference fails: with the same numbers, not with the same sort of fault."""
+"""Whether a submission fails as a variant of the reference does: by the same numbers, not the same kind of fault."""
 
 import math
 import re
@@ -18,8 +18,8 @@ OTHERWISE = "otherwise-"
 def tell_apart(seen: Examination, twins: list[Examination]) -> Examination:
     """The examination, in which a failure that no twin shares in its numbers is of a sort of its own.
 
-    A twin is what was seen of a variant that looks alike, at the same seed. Crashes are left as they are: the same fault
-    may be written in ways that crash with other words.
+    A twin is what was seen of a variant that looks alike, at the same seed. Crashes are left as they are: the same
+    fault may be written in ways that crash with other words.
     """
     findings = [{outcome.check: outcome.finding for outcome in twin.outcomes} for twin in twins]
     outcomes = [_told_apart(outcome, [each.get(outcome.check) for each in findings]) for outcome in seen.outcomes]
@@ -40,6 +40,8 @@ def agree(one: str, other: str) -> bool:
     if NUMBER.sub("#", one) != NUMBER.sub("#", other):
         return False
     pairs = zip(map(float, NUMBER.findall(one)), map(float, NUMBER.findall(other)), strict=True)
-    return all(
-        a == b or math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (a != a and b != b) for a, b in pairs
-    )
+    return all(math.isnan(a) == math.isnan(b) and _is_close(a, b) for a, b in pairs)
+
+
+def _is_close(one: float, other: float) -> bool:
+    return math.isnan(one) or math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)

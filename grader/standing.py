@@ -64,6 +64,7 @@ class StandingExaminer:
         self._course = course
         self._strict = strict
         self._process: subprocess.Popen[bytes] | None = None
+        self._seconds: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +88,10 @@ class StandingExaminer:
 
         Raises what `grader.grading.Judge` does, and `KitError` when the examiner died of this submission twice.
         """
-        limits = load_exercise(self._course.description(exercise_id)).limits
-        verdict = self._answer(Task(exercise_id, submission, file, seed), limits.seconds.total).verdict
+        if exercise_id not in self._seconds:
+            limits = load_exercise(self._course.description(exercise_id)).limits
+            self._seconds[exercise_id] = limits.seconds.total
+        verdict = self._answer(Task(exercise_id, submission, file, seed), self._seconds[exercise_id]).verdict
         assert verdict is not None
         return verdict
 

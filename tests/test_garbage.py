@@ -119,14 +119,6 @@ BODIES = {
 }
 """What computes nothing, and has what a property asks for."""
 
-GAINS = {
-    # it fails as the exercise with the keys' defect alone does, by the kinds of its failures; no numbers are compared
-    ("exercise_01", "a gradient for the values alone"): {"v-reuses-q-proj": 3.5},
-    # right for samples of one token, where a token's own value is all the attention there is
-    ("exercise_06", "each token's own value"): {"no-batch-axis": 7.0},
-}
-"""The defects that look mended all the same, with what they are worth."""
-
 
 @pytest.mark.parametrize("exercise_id", MODULES)
 def test_a_module_that_computes_nothing_earns_nothing(judge_text: Judge, exercise_id: str) -> None:
@@ -135,6 +127,4 @@ def test_a_module_that_computes_nothing_earns_nothing(judge_text: Judge, exercis
     for seed in SEEDS:
         for name, verdict in zip(BODIES[exercise_id], judge_text.many(exercise_id, sources, seed), strict=True):
             fixed = [each.id for each in verdict.defects if each.status is DefectStatus.FIXED and not each.stretch]
-            gains = GAINS.get((exercise_id, name), {})
-            assert fixed == list(gains), (name, seed)
-            assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, sum(gains.values())), (name, seed)
+            assert (verdict.outcome, verdict.score, fixed) == (Result.NOT_FIXED, 0.0, []), (name, seed)

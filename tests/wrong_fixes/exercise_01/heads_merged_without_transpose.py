@@ -1,5 +1,5 @@
 """Heads are joined without bringing the tokens forward first.
-expect: fixed=k-reuses-q-proj,v-reuses-q-proj broken
+expect: unknown=k-reuses-q-proj,v-reuses-q-proj broken
 """
 
 import torch

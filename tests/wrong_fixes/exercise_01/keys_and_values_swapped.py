@@ -1,5 +1,5 @@
 """Keys and values are made with each other's projections.
-expect: fixed=k-reuses-q-proj unfixed=v-reuses-q-proj
+expect: unknown=k-reuses-q-proj unfixed=v-reuses-q-proj
 """
 
 import torch

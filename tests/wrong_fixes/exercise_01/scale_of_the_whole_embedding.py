@@ -1,5 +1,5 @@
 """Scores are divided by the root of the embedding's size rather than the head's.
-expect: fixed=k-reuses-q-proj,v-reuses-q-proj broken
+expect: unknown=k-reuses-q-proj,v-reuses-q-proj broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The scale is applied to the queries and once more to the scores.
-expect: fixed=k-reuses-q-proj,v-reuses-q-proj broken
+expect: unknown=k-reuses-q-proj,v-reuses-q-proj broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The softmax runs over the queries.
-expect: fixed=k-reuses-q-proj,v-reuses-q-proj broken
+expect: unknown=k-reuses-q-proj,v-reuses-q-proj broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The values are made with the key projection.
-expect: fixed=k-reuses-q-proj present=v-reuses-q-proj
+expect: present=v-reuses-q-proj unknown=k-reuses-q-proj
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Heads are joined by a reshape alone.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

@@ -1,5 +1,5 @@
 """The scores are not scaled, as the root of a float seemed to be the trouble.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

@@ -1,5 +1,5 @@
 """The output layer is made and never used.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

@@ -1,5 +1,5 @@
 """The input is added to the output.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

@@ -1,5 +1,5 @@
 """Scores are divided by the root of the embedding's size.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

@@ -1,5 +1,5 @@
 """The softmax runs over the heads.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

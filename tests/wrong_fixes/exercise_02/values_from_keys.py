@@ -1,5 +1,5 @@
 """While the values' line was rewritten, it got the keys' projection.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

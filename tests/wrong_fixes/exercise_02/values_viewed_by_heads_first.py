@@ -1,5 +1,5 @@
 """The values' line is viewed straight into heads, without a transpose.
-expect: fixed=float-head-dim,vies-typo broken
+expect: unknown=float-head-dim,vies-typo broken
 """
 
 import math

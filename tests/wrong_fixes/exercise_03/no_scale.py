@@ -1,5 +1,5 @@
 """The scale has gone while the line was rewritten.
-expect: fixed=mask-discarded,long-sequence-unmasked broken
+expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
 """
 
 import torch

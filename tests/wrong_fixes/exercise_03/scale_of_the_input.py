@@ -1,5 +1,5 @@
 """Scores are divided by the root of the input's size.
-expect: fixed=mask-discarded,long-sequence-unmasked broken
+expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
 """
 
 import torch

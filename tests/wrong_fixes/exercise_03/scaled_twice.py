@@ -1,5 +1,5 @@
 """The scale is applied to the scores twice.
-expect: fixed=mask-discarded,long-sequence-unmasked broken
+expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The values are made with the keys' projection.
-expect: fixed=k-uses-w-q present=v-uses-w-q
+expect: present=v-uses-w-q unknown=k-uses-w-q
 """
 
 import numpy as np

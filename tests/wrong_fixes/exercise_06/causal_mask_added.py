@@ -1,5 +1,5 @@
 """A causal mask was added, as in the model the layer went into.
-expect: fixed=no-batch-axis broken
+expect: unknown=no-batch-axis broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """A dropout was added that is always on.
-expect: fixed=no-batch-axis broken
+expect: unknown=no-batch-axis broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The scale was lost on the way from bmm to matmul.
-expect: fixed=no-batch-axis broken
+expect: unknown=no-batch-axis broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Scores are divided by the root of d_model.
-expect: fixed=no-batch-axis broken
+expect: unknown=no-batch-axis broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The in-place line is gone and nothing has come in its place.
-expect: fixed=value-ignores-bias,indivisible-heads-accepted broken
+expect: fixed=indivisible-heads-accepted unknown=value-ignores-bias broken
 """
 
 import math
