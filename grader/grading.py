@@ -54,7 +54,7 @@ def choose_file(course: Course, exercise_id: str) -> Choice:
 def is_edited(course: Course, path: Path) -> bool:
     """Whether the code differs from the starter's; a notebook's outputs and a file's line endings do not count."""
     pristine = course.pristine(path)
-    if not path.exists() or not pristine.exists() or path.read_bytes() == pristine.read_bytes():
+    if not path.is_file() or not pristine.exists() or path.read_bytes() == pristine.read_bytes():
         return False
     ours, theirs = read_submission(path, path.name), read_submission(pristine, path.name)
     return isinstance(ours, Unreadable) or ours != theirs

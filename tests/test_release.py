@@ -201,7 +201,7 @@ def test_grading_in_the_edition_says_first_that_only_public_checks_ran(editions,
 def test_a_public_check_shows_the_behaviour_of_the_starter(editions):
     done = run_in(editions[False], "exercise_03", "--seed", "3")
     assert done.stdout.startswith("Only public checks ran: 2 of 3 public checks pass; ")
-    assert re.search(r"changing token 1 changed the output at token 0 by \d\.\d+; expected no change", done.stdout)
+    assert re.search(r"changing token 1 changed the output at token 0 by [\d.]+; expected no change", done.stdout)
 
 
 def test_the_right_fix_passes_every_public_check_and_is_still_not_called_fixed(course, edition):
