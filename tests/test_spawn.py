@@ -1,10 +1,15 @@
 """Where forking is not possible, a worker is a new interpreter; the verdict is the same."""
 
 import json
+import shutil
+import sys
 
 import pytest
 from hostile import ROOT, at_import, in_forward, reference, running_with, starter
 
+from grader.errors import KitError
+from grader.examiner.workers import Spawner
+from grader.exercise import Limits
 from grader.grading import grade
 from grader.verdict import Verdict
 
@@ -40,3 +45,9 @@ def test_an_exit_at_import_is_named_and_leaves_no_process(run_cli, tmp_path) -> 
     assert (done.returncode, verdict["outcome"]) == (1, "not_gradable")
     assert "ended the process with exit code 5" in verdict["reason"]
     assert running_with("grader.worker") <= before
+
+
+def test_a_worker_that_cannot_start_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(KitError, match="did not start: it ended the process with exit code 1"):
+        Spawner().start(Limits())

@@ -26,6 +26,9 @@ CONFINE_SECONDS = 30.0
 SPAWN_SECONDS = 60.0
 """How long a spawned worker may take to import torch on a slow machine."""
 
+SPAWN_PAUSE = 0.5
+"""How often a spawned worker that has not come yet is asked whether it still lives."""
+
 
 TOKEN_BYTES = 32
 
@@ -207,27 +210,31 @@ class Spawner:
             assert process.stdin is not None
             with process.stdin:
                 process.stdin.write(token)
-            connection = _accept(listener, token)
+            connection = _accept(listener, token, process)
         return Worker(connection, stdout, lambda: _end_spawned(process))
 
     def close(self) -> None:
         """Nothing is kept between workers."""
 
 
-def _accept(listener: socket.socket, token: bytes) -> socket.socket:
-    """The connection of whoever shows the token; others are turned away."""
+def _accept(listener: socket.socket, token: bytes, process: "subprocess.Popen[bytes]") -> socket.socket:
+    """The connection of the process, which shows the token; others are turned away."""
     deadline = time.monotonic() + SPAWN_SECONDS
-    while True:
-        listener.settimeout(max(deadline - time.monotonic(), 0.001))
+    listener.settimeout(SPAWN_PAUSE)
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise KitError(f"a worker did not start: it {describe_end(process.returncode)}")
         try:
             connection, _ = listener.accept()
-            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            connection.settimeout(SPAWN_PAUSE)
             shown = connection.recv(TOKEN_BYTES, socket.MSG_WAITALL)
-        except TimeoutError as error:
-            raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s") from error
+        except TimeoutError:
+            continue
         if secrets.compare_digest(shown, token):
             return connection
         connection.close()
+    process.kill()
+    raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s")
 
 
 def _end_spawned(process: "subprocess.Popen[bytes]") -> str:
