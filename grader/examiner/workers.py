@@ -208,7 +208,7 @@ class Spawner:
                 start_new_session=True,
             )
             assert process.stdin is not None
-            with process.stdin:
+            with contextlib.suppress(BrokenPipeError), process.stdin:  # it may have died, as is found out below
                 process.stdin.write(token)
             connection = _accept(listener, token, process)
         return Worker(connection, stdout, lambda: _end_spawned(process))
