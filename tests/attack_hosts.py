@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -87,6 +88,7 @@ def _is_better(seen: Seen, expected: Expected) -> bool:
     return seen.score > expected.bound() or (seen.outcome == "fixed" and expected.outcome != "fixed")
 
 
+@cache
 def _expected() -> dict[str, Expected]:
     return {attack.key: attack.expected for attack in read_corpus()}
 

@@ -53,7 +53,7 @@ def _families(runs: dict[str, Run]) -> str:
 
 
 def _cell(run: Run, seen: list[Seen]) -> str:
-    off = sum(each.key in wrong(run) for each in seen)
+    off = len(wrong(run).keys() & {each.key for each in seen})
     seconds = statistics.median(each.seconds for each in seen)
     return f"{len(seen) - off} of {len(seen)}, {seconds:.2f} s"
 
