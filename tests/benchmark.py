@@ -1,40 +1,88 @@
-"""How long a verdict takes beside `import torch`: python tests/benchmark.py [runs]. Ratios within one run, medians."""
+"""What the kit costs, each figure beside its reference, taken in turns on this machine: ratios, medians and spread.
 
-import statistics
-import subprocess
-import sys
-import time
+    python tests/benchmark.py [single|watch|batch|cores|scale|profile|peers|all]... [--runs N] [--jobs N]
+
+Targets stand beside their ratios. What cannot be run here is named, with the reason.
+"""
+
+import argparse
+import os
+import platform
+from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-STARTER = "exercises/exercise_03/.starter/attention.py"
-COMMANDS = {
-    "import torch": ["-c", "import torch"],
-    "grade a starter": ["-m", "grader", "exercise_03", "--file", STARTER],
-    "grade a fix": ["-m", "grader", "exercise_03", "--file", "solutions/exercise_03/attention.py"],
-    "list": ["-m", "grader"],
+import benchmark_batch
+import benchmark_peers
+import benchmark_profile
+import benchmark_scale
+import benchmark_single
+from benchmark_commands import ROOT
+from benchmark_table import CannotRunError
+
+from grader.batch.local import usable_cores
+from grader.course import Course
+
+Part = Callable[[argparse.Namespace], Iterator[str]]
+PARTS: dict[str, Part] = {
+    "single": lambda given: benchmark_single.single(given.runs or 9),
+    "watch": lambda given: benchmark_single.watch(given.runs or 21),
+    "batch": lambda given: benchmark_batch.batch(
+        given.runs or 5, given.submissions or 200, given.jobs, given.exercises
+    ),
+    "cores": lambda given: benchmark_batch.cores(given.runs or 5, given.submissions or 200, given.exercises),
+    "scale": lambda given: benchmark_scale.scale(
+        given.submissions or 100_000, given.jobs, given.distinct, given.exercises, shares=not given.no_share
+    ),
+    "profile": lambda given: benchmark_profile.profile(given.submissions or 300, given.exercises, given.profile_file),
+    "peers": lambda given: benchmark_peers.peers(given.runs or 3, given.peers_venv),
 }
 
 
-def seconds(arguments: list[str]) -> float:
-    """Wall-clock seconds of one run of the interpreter."""
-    started = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, check=False)
-    return time.perf_counter() - started
-
-
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 9
-    for arguments in COMMANDS.values():
-        seconds(arguments)  # caches warm, the reference proven on this machine
-    times = {name: [] for name in COMMANDS}
-    for _ in range(runs):
-        for name, arguments in COMMANDS.items():
-            times[name].append(seconds(arguments))
-    print(f"{'':<18}{'median s':>10}{'min':>8}{'max':>8}{'/ import torch':>16}   ({runs} runs, side by side)")
-    for name, measured in times.items():
-        ratio = statistics.median(a / b for a, b in zip(measured, times["import torch"], strict=True))
-        print(f"{name:<18}{statistics.median(measured):>10.3f}{min(measured):>8.3f}{max(measured):>8.3f}{ratio:>16.2f}")
+    given = _arguments()
+    print(_machine(), flush=True)
+    chosen = [*PARTS] if "all" in given.parts else given.parts
+    for name in chosen:
+        try:
+            for line in PARTS[name](given):
+                print(line, flush=True)
+        except CannotRunError as error:
+            print(f"not run: {error}", flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help="what to run")
+    known = Course(ROOT).exercise_ids()
+    parser.add_argument(
+        "--exercises", nargs="+", choices=known, default=known, metavar="EXERCISE", help="of these alone"
+    )
+    parser.add_argument("--runs", type=_count, help="how often each is measured")
+    parser.add_argument("--submissions", type=_count, help="how many are graded, in the parts that grade many")
+    parser.add_argument("--jobs", type=_count, default=usable_cores(), help="examiners side by side (one a core)")
+    parser.add_argument(
+        "--distinct", type=float, default=0.1, help="scale: the share that has a syntax tree of its own"
+    )
+    parser.add_argument("--no-share", action="store_true", help="scale: judge also what is like what was judged")
+    default = Path(__file__).with_suffix("").with_name("benchmark_profile.txt")
+    parser.add_argument("--profile-file", type=Path, default=default, help="profile: the file to write")
+    parser.add_argument("--peers-venv", type=Path, help="peers: where otter-grader, nbgrader and check50 are installed")
+    return parser.parse_args()
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _machine() -> str:
+    """What the figures are from, and how busy it is besides."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
+    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, {versions}; load before: {load}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,184 @@
+"""The kit's own checks with nothing between them and a submission: both sides in one process, nothing remembered.
+
+What the benchmark compares the kit with runs the checks this way: no worker, no layers, no limits, no pytest.
+"""
+
+import ast
+import contextlib
+import importlib.util
+import inspect
+import io
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grader.course import Course
+from grader.examiner.case import seed_draws
+from grader.examiner.ladder import walk
+from grader.examiner.properties import Bench
+from grader.examiner.reference import LocalModule, Reference, _detached, _run_probe
+from grader.examiner.session import SubjectRaisedError
+from grader.examiner.standin import Pass, flatten
+from grader.examiner.subject import MisfitError
+from grader.exercise import Exercise, load_exercise
+from grader.worker.protocol import Raised
+from grader.worker.server import MODULE_NAME, WORKER_SEED
+from grader.worker.values import type_name
+
+Check = Callable[[Bench], None]
+
+
+class OwnModule(LocalModule):
+    """A submission's module in this process; what it raises reaches a check as it would from a worker."""
+
+    def __init__(self, module: torch.nn.Module, output: io.StringIO) -> None:
+        super().__init__(module)
+        self._output = output
+
+    def call(self, method: str, **inputs: Any) -> Any:
+        with _as_raised():
+            return super().call(method, **inputs)
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        assert cotangents is not None
+        with _as_raised():
+            self.module.zero_grad(set_to_none=True)
+            value, tensors = self._run(method, inputs, requires_grad=True)
+            outputs = [output for output in flatten(value) if output.is_floating_point()]
+            if [each.shape for each in outputs] != [each.shape for each in cotangents]:
+                return Pass(_detached(value), cotangents, {}, {})
+            terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
+            if terms:
+                sum(terms[1:], terms[0]).backward()
+        gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
+        return Pass(_detached(value), cotangents, gradients, {name: each.grad for name, each in tensors.items()})
+
+    def attribute(self, name: str) -> Any:
+        with _as_raised():
+            return super().attribute(name)
+
+    def load_from(self, other: LocalModule) -> None:
+        with _as_raised():
+            super().load_from(other)
+
+
+class OwnSubject:
+    """Builds a submission's class in this process, as `grader.examiner.subject.Subject` does in a worker."""
+
+    def __init__(self, source: str, class_name: str) -> None:
+        self._output = io.StringIO()
+        self._namespace = types.ModuleType(MODULE_NAME)
+        self._class_name = class_name
+        sys.modules[MODULE_NAME] = self._namespace
+        torch.default_generator.manual_seed(WORKER_SEED)
+        with contextlib.redirect_stdout(self._output):
+            exec(compile(ast.parse(source), f"{MODULE_NAME}.py", "exec"), vars(self._namespace))
+
+    def __call__(self, **arguments: Any) -> OwnModule:
+        return self.build(arguments)
+
+    def build(
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: Any = None,
+        dtype: str = "",
+        probe: str = "",
+        entry: str = "",
+        at_once: bool = True,
+    ) -> OwnModule:
+        with _as_raised(), contextlib.redirect_stdout(self._output):
+            names = vars(_run_probe(probe, self._namespace)) if probe else vars(self._namespace)
+            module = names[entry or self._class_name](**arguments)
+            if dtype:
+                module = module.to(getattr(torch, dtype))
+        if like is not None:
+            _copy(dict(module.named_parameters()), like.weights())
+        return OwnModule(module, self._output)
+
+
+class PlainReference:
+    """The reference as checks ask for it; every answer is computed when it is asked for."""
+
+    def __init__(self, reference: Reference) -> None:
+        self._reference = reference
+
+    def __call__(self, **arguments: Any) -> LocalModule:
+        return self.build(arguments)
+
+    def build(
+        self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "", at_once: bool = True
+    ) -> LocalModule:
+        return self._reference.build(arguments, dtype, probe, entry)
+
+    def draw(self, _name: str, draw: Callable[[], Any]) -> Any:
+        return draw()
+
+
+class Hunt:
+    """An exercise made ready: its checks by name, in the kit's order, and its reference."""
+
+    def __init__(self, course: Course, exercise_id: str, seed: int) -> None:
+        self.exercise: Exercise = load_exercise(course.description(exercise_id))
+        self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise.interface.class_name))
+        self.checks: dict[str, Check] = {check.id: _property(check, seed) for check in self.exercise.checks}
+        for path in sorted(course.hidden_tests(exercise_id).glob("test_*.py")):
+            self.checks |= {name: _hidden(function, name, seed) for name, function in _functions(path)}
+
+    def bench(self, source: str) -> Bench:
+        """Submission and reference side by side; whatever the submission raises while it loads is raised."""
+        return Bench(OwnSubject(source, self.exercise.interface.class_name), self.reference, self.exercise)
+
+
+def _property(check: Any, seed: int) -> Check:
+    return lambda bench: walk(check, bench, seed)
+
+
+def _hidden(function: Callable[..., None], name: str, seed: int) -> Check:
+    """A test function with its fixtures, without pytest."""
+    asked = inspect.signature(function).parameters
+
+    def run(bench: Bench) -> None:
+        fixtures = {
+            "subject": bench.subject,
+            "reference": bench.reference,
+            "gaussian": lambda *shape: torch.randn(shape),
+        }
+        if "gaussian" in asked:
+            seed_draws(f"{seed}/{name}")
+        function(**{name: fixtures[name] for name in asked})
+
+    return run
+
+
+def _functions(path: Path) -> list[tuple[str, Callable[..., None]]]:
+    spec = importlib.util.spec_from_file_location(f"hidden_{path.parent.name}_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [(name, value) for name, value in vars(module).items() if name.startswith("test_")]
+
+
+@contextlib.contextmanager
+def _as_raised() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        bases = [type_name(base) for base in type(error).__mro__]
+        raise SubjectRaisedError(Raised(bases[0], bases, str(error))) from error
+
+
+def _copy(parameters: dict[str, torch.nn.Parameter], weights: dict[str, torch.Tensor]) -> None:
+    misfits = [
+        name for name, value in weights.items() if name not in parameters or parameters[name].shape != value.shape
+    ]
+    if misfits:
+        raise MisfitError(", ".join(misfits))
+    with torch.no_grad():
+        for name, value in weights.items():
+            parameters[name].copy_(value)

@@ -1,0 +1,201 @@
+"""A batch of a hundred thousand beside one of a thousand: time for each, memory of all processes, a whole gradebook."""
+
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from benchmark_commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, batch_command, copy_course, rows
+from benchmark_memory import Sampler
+from benchmark_submissions import SHARES, Sample, made, solutions, write_samples
+from benchmark_table import CannotRunError, Target, compared, headline, measured
+from msgspec import Struct
+
+from grader.course import Course
+from grader.standing import StandingExaminer
+from grader.submission import submission_from_text
+from grader.submission.module import unix_lines
+
+SMALL = 1000
+PARTS = 10
+"""Into so many parts, by verdicts, the large batch is cut to see how its memory goes."""
+
+SPOTS = 25
+"""Submissions that are judged again by themselves."""
+
+FLAT, STEADY = Target(1.10), Target(1.10)
+
+
+class Run(Struct, frozen=True):
+    """One batch: its whole time, and what was seen of its memory."""
+
+    seconds: float
+    sampler: Sampler
+    judged: float
+
+
+class Ground(Struct, frozen=True):
+    """Where batches run."""
+
+    folder: Path
+    course: Path
+    jobs: int
+    shares: bool
+
+    def run(self, lines: Path, count: int) -> Run:
+        """Grade a file into a new gradebook; `CannotRunError` where it fails."""
+        gradebook = self.gradebook(lines)
+        for path in gradebook.parent.glob(f"{gradebook.name}*"):
+            path.unlink()
+        command = batch_command(lines, gradebook, self.jobs, shares=self.shares)
+        started = time.perf_counter()
+        with (self.folder / "log").open("w+b") as log:
+            process = subprocess.Popen(command, cwd=self.course, env=ENVIRONMENT, stdout=log, stderr=log)
+            try:
+                with Sampler(process.pid, gradebook) as sampler:
+                    status = process.wait(SECONDS_ALL + SECONDS_EACH * count)
+            finally:
+                process.kill()
+                process.wait()
+        seconds = time.perf_counter() - started
+        if status != 0:
+            told = (self.folder / "log").read_text("utf-8", "replace").strip()
+            raise CannotRunError(f"the batch ended with {status}: {told[-400:]}")
+        judged = rows(gradebook, "SELECT count(*) FROM verdicts WHERE shared_with IS NULL")[0][0]
+        return Run(seconds, sampler, judged / count)
+
+    def gradebook(self, lines: Path) -> Path:
+        return lines.with_suffix(".sqlite")
+
+
+def scale(submissions: int, jobs: int, distinct: float, exercises: list[str], *, shares: bool) -> Iterator[str]:
+    """Lines about a small batch, a large one, and the small one again."""
+    small = min(SMALL, max(submissions // 2, 1))
+    how = f"--jobs {jobs}, {'shared verdicts' if shares else '--no-share'}"
+    yield headline("Scale", f"{submissions:,} submissions between two batches of {small:,}; {how}")
+    yield _mixture(distinct)
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as name:
+        folder = Path(name)
+        ground = Ground(folder, copy_course(folder / "course", exercises), jobs, shares)
+        course = Course(ground.course)
+        large_lines = write_samples(made(course, submissions, distinct), folder / "large.jsonl")
+        small_lines = write_samples(made(course, small, distinct), folder / "small.jsonl")
+        opening, opening_lines = solutions(course, jobs), folder / "opening.jsonl"
+        write_samples(opening, opening_lines)
+        ground.run(opening_lines, len(opening))  # caches warm, the references proven on this machine
+        smalls = [ground.run(small_lines, small)]
+        large = ground.run(large_lines, submissions)
+        smalls.append(ground.run(small_lines, small))
+        starts = [ground.run(opening_lines, len(opening)).seconds]
+        yield from _times(starts, smalls, large, small, submissions)
+        yield from _memory(smalls, large, small, submissions)
+        yield from _completeness(ground, large_lines, submissions)
+
+
+def _mixture(distinct: float) -> str:
+    total = sum(SHARES.values())
+    kinds = ", ".join(f"{count / total:.0%} {kind}" for kind, count in SHARES.items())
+    return (
+        f"{distinct:.0%} have a syntax tree of their own ({kinds}); the others repeat one of these, half to the letter"
+    )
+
+
+def _times(starts: list[float], smalls: list[Run], large: Run, small: int, count: int) -> Iterator[str]:
+    """Time for each submission, the start taken away: what a batch takes that opens every exercise once."""
+    start = statistics.median(starts)
+    ours = [1000 * (large.seconds - start) / count]
+    theirs = [1000 * (run.seconds - start) / small for run in smalls]
+    yield measured("start of a batch", starts, "s")
+    yield measured(f"judged of {small:,}, the others shared", [run.judged for run in smalls], "")
+    yield measured(f"judged of {count:,}, the others shared", [large.judged], "")
+    yield measured(f"whole batch of {count:,}", [large.seconds], "s")
+    yield measured(f"a submission of {small:,}, start aside", theirs, "ms")
+    yield measured(f"a submission of {count:,}, start aside", ours, "ms")
+    if min(theirs) <= 0:
+        yield "time per submission: too few submissions to tell them from the start"
+        return
+    yield compared(f"time per submission at {count:,} / at {small:,}", ours * len(theirs), theirs, STEADY)
+
+
+def _memory(smalls: list[Run], large: Run, small: int, count: int) -> Iterator[str]:
+    """Peaks of the whole batches; and of the large one's parts, from the small one's size on."""
+    peaks = [run.sampler.peak() for run in smalls]
+    yield measured(f"peak memory of all processes at {small:,}", peaks, "MB")
+    yield measured(f"peak memory of all processes at {count:,}", [large.sampler.peak()], "MB")
+    yield compared(f"peak memory at {count:,} / at {small:,}", [large.sampler.peak()] * len(peaks), peaks, FLAT)
+    width = (count - small) / PARTS
+    for number in range(PARTS):
+        least = small + number * width
+        held = large.sampler.between(least, least + width)
+        if held:
+            yield measured(
+                f"  memory from {least:,.0f} verdicts on: median {statistics.median(held):,.0f}, peak",
+                [max(held)],
+                "MB",
+            )
+
+
+def _completeness(ground: Ground, lines: Path, count: int) -> Iterator[str]:
+    """What the gradebook holds: each submission once, with its outcome; and what some of them get anew."""
+    gradebook = ground.gradebook(lines)
+    outcomes = rows(gradebook, "SELECT outcome, count(*) FROM current GROUP BY outcome ORDER BY 2 DESC")
+    total, verdicts = sum(number for _, number in outcomes), rows(gradebook, "SELECT count(*) FROM verdicts")[0][0]
+    bare = rows(
+        gradebook,
+        "SELECT count(*) FROM current WHERE outcome <> 'not_gradable'"
+        " AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = seen_in)",
+    )[0][0]
+    sound = rows(gradebook, "PRAGMA integrity_check")[0][0] == "ok"
+    judged = total - dict(outcomes).get("not_judged", 0)
+    is_whole = judged == count == verdicts and not bare and sound
+    yield f"gradebook: {', '.join(f'{number:,} {outcome}' for outcome, number in outcomes)}"
+    yield f"{judged:,} of {count:,} have their verdict, {bare} of them without checks: {_word(is_whole)}"
+    yield from _alike(gradebook, lines)
+    wrong, spots = _spots(ground, lines, count)
+    yield f"judged again by themselves: {spots}, otherwise than in the gradebook: {len(wrong)}"
+    yield from (f"  {each}" for each in wrong)
+
+
+def _alike(gradebook: Path, lines: Path) -> Iterator[str]:
+    """Whether all that was made of one module got one outcome and score."""
+    kept = {row[:2]: row[2:] for row in rows(gradebook, "SELECT student, exercise, outcome, score FROM current")}
+    by_base: dict[str, set[tuple]] = defaultdict(set)
+    with lines.open("rb") as file:
+        for line in file:
+            sample = msgspec.json.decode(line, type=Sample)
+            by_base[sample.base].add(kept.get((sample.student, sample.exercise), ()))
+    apart = sorted(base for base, results in by_base.items() if len(results) > 1)
+    yield f"made of {len(by_base)} modules; of {len(apart)} of them not all got the same outcome and score"
+    yield from (f"  {base}: {sorted(by_base[base])}" for base in apart[:10])
+
+
+def _spots(ground: Ground, lines: Path, count: int) -> tuple[list[str], int]:
+    """Some submissions, each judged by itself: those that get something other than the gradebook holds."""
+    gradebook, wrong = ground.gradebook(lines), []
+    chosen = set(random.Random(2).sample(range(count), min(SPOTS, count)))
+    with lines.open("rb") as file, StandingExaminer(Course(ground.course)) as examiner:
+        for line in (line for number, line in enumerate(islice(file, count)) if number in chosen):
+            sample = msgspec.json.decode(line, type=Sample)
+            submission = submission_from_text(unix_lines(sample.source))
+            verdict = examiner.judge(sample.exercise, submission, "attention.py", SEED)
+            defects = sorted((each.id, each.status.value) for each in verdict.defects)
+            if (verdict.outcome, verdict.score, defects) != _kept(gradebook, sample):
+                wrong.append(f"{sample.student}, {sample.base}")
+    return wrong, len(chosen)
+
+
+def _kept(gradebook: Path, sample: Sample) -> tuple[str, float, list[tuple[str, str]]]:
+    student = sample.student.replace("'", "''")
+    about = f"WHERE student = '{student}' AND exercise = '{sample.exercise}'"
+    outcome, score = rows(gradebook, f"SELECT outcome, score FROM current {about}")[0]
+    return outcome, score, rows(gradebook, f"SELECT defect, status FROM current_defects {about} ORDER BY defect")
+
+
+def _word(is_whole: bool) -> str:
+    return "complete" if is_whole else "NOT COMPLETE"
