@@ -11,7 +11,7 @@ from grader.attribution import DefectStatus
 from grader.author.proof import Fate, Step
 from grader.course import Course
 from grader.errors import BrokenExerciseError
-from grader.examiner.case import make_case, rungs_of, seed_draws
+from grader.examiner.case import make_case, seed_draws
 from grader.examiner.collecting import with_examiner
 from grader.examiner.examine import Examiner
 from grader.examiner.key import find_key, variant_name, write_key
@@ -128,7 +128,7 @@ class _Court:
         """Where the reference, in eval mode, gives two answers to one input."""
         reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface.class_name)
         check = MatchesReference(id="determinism")
-        for sizes in rungs_of(self._exercise, check):
+        for sizes in self._exercise.ladder:
             seed_draws(f"{check.id}/{sizes}")
             case = make_case(self._exercise, check, sizes)
             module = reference.build(case.arguments)

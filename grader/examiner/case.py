@@ -34,17 +34,13 @@ class Case(Struct, frozen=True):
         }
 
 
-def rungs_of(exercise: Exercise, check: Check) -> list[dict[str, int]]:
-    """The sizes that a check is tried at: its own, else the exercise's.
+def is_tried_at_the_ends(check: Check) -> bool:
+    """Whether the smallest and the largest sizes hold all there is to see, so that only these are tried.
 
-    The comparison with the reference walks all of them. Whatever else is looked at, its variations too, is tried at the
-    smallest and the largest, which hold all there is to see.
+    The comparison with the reference walks the whole ladder; a check that brings a ladder of its own walks all of that.
     """
-    if check.ladder or len(exercise.ladder) == 1:
-        return check.ladder or exercise.ladder
-    if isinstance(check, MatchesReference) and not (check.constructor or check.inputs or check.method):
-        return exercise.ladder
-    return [exercise.ladder[0], exercise.ladder[-1]]
+    is_the_comparison = isinstance(check, MatchesReference) and not (check.constructor or check.inputs or check.method)
+    return not check.ladder and not is_the_comparison
 
 
 def make_case(exercise: Exercise, check: Check, sizes: dict[str, int]) -> Case:

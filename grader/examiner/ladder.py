@@ -1,30 +1,58 @@
 """Walk a check up its ladder of sizes; the first rung that fails is reported beside the largest that passes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import partial
 
-from grader.examiner.case import Case, make_case, rungs_of, seed_draws
+from grader.examiner.case import Case, is_tried_at_the_ends, make_case, seed_draws
+from grader.examiner.finding import Failure
 from grader.examiner.properties import Bench, try_rung
+from grader.examiner.session import SubjectRaisedError
 from grader.exercise.checks import Check
+
+ENDS = (0, -1)
 
 
 def walk(check: Check, bench: Bench, seed: int) -> None:
-    """Try every rung; what the first failing one raises carries a note that compares it with the last that passed."""
-    passed: dict[str, int] | None = None
-    for case in cases(bench, check, seed):
-        try:
-            try_rung(check, bench, case)
-        except Exception as error:
-            error.add_note(_compare_rungs(passed, case.sizes))
-            raise
-        passed = case.sizes
+    """Try the check's rungs; what the first that fails raises has a note that compares it with the last that passed.
+
+    Where only the ends of the ladder are tried and the upper one fails, the rungs in between tell from where on.
+    """
+    ladder = check.ladder or bench.exercise.ladder
+    if not is_tried_at_the_ends(check) or len(ladder) <= len(ENDS):
+        _try(check, bench, seed, range(len(ladder)))
+        return
+    _try(check, bench, seed, [0])
+    error = _error_of(check, bench, seed, len(ladder) - 1)
+    if error is None:
+        return
+    below = ladder[0]
+    if isinstance(error, Failure | SubjectRaisedError):  # the worker still answers
+        _try(check, bench, seed, range(1, len(ladder) - 1), passed=below)
+        below = ladder[-2]
+    error.add_note(_compare_rungs(below, ladder[-1]))
+    raise error
 
 
-def cases(bench: Bench, check: Check, seed: int) -> Iterator[Case]:
-    """The check's ladder, from the smallest rung up."""
-    for rung, sizes in enumerate(rungs_of(bench.exercise, check)):
-        name = f"{seed}/{check.id}/{rung}"
-        yield bench.reference.draw(name, partial(_draw_case, bench, check, sizes, name))
+def _try(check: Check, bench: Bench, seed: int, rungs: Iterable[int], passed: dict[str, int] | None = None) -> None:
+    """Raise at the first of the rungs that fails; `passed` are the sizes that are known to pass."""
+    for rung in rungs:
+        error = _error_of(check, bench, seed, rung)
+        sizes = (check.ladder or bench.exercise.ladder)[rung]
+        if error is not None:
+            error.add_note(_compare_rungs(passed, sizes))
+            raise error
+        passed = sizes
+
+
+def _error_of(check: Check, bench: Bench, seed: int, rung: int) -> Exception | None:
+    """What the check raises at a rung."""
+    sizes = (check.ladder or bench.exercise.ladder)[rung]
+    name = f"{seed}/{check.id}/{rung}"
+    try:
+        try_rung(check, bench, bench.reference.draw(name, partial(_draw_case, bench, check, sizes, name)))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
+        return error
+    return None
 
 
 def _draw_case(bench: Bench, check: Check, sizes: dict[str, int], name: str) -> Case:

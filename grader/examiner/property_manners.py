@@ -1,7 +1,7 @@
 """Properties of how a module behaves among others: refusals, prints, inputs, attributes."""
 
 from grader.examiner.bench import Bench, require_inputs_kept, try_rung
-from grader.examiner.case import Case, make_case, rungs_of, size_of
+from grader.examiner.case import Case, make_case, size_of
 from grader.examiner.compare import describe
 from grader.examiner.finding import Failure
 from grader.examiner.session import SubjectRaisedError
@@ -30,7 +30,7 @@ def _(check: c.Raises, bench: Bench, case: Case) -> None:
             "unclear-refusal",
             f"with {sizes}: expected a message that says {' and '.join(missing)}, saw {raised.text[:120]!r}",
         )
-    if case.sizes == rungs_of(bench.exercise, check)[-1]:
+    if case.sizes == (check.ladder or bench.exercise.ladder)[-1]:
         _require_accepted(check, bench)
 
 

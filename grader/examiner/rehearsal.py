@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True):
 
 
 class Tape:
-    """The steps of one check at one seed, in order; a check that leaves the known path is followed from there on."""
+    """The steps of a check at one seed, in order; a check that leaves the known path is followed from there on."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
@@ -69,7 +69,10 @@ class Tape:
 
 
 class Rehearsal:
-    """A reference with tapes, one for each check, as long as the seed and the default dtype stay the same."""
+    """A reference with tapes, as long as the seed and the default dtype stay the same.
+
+    There is one for each rung of each check, and one for each check that has no rungs.
+    """
 
     def __init__(self, reference: Reference | AbsentReference) -> None:
         self._reference = reference
@@ -81,12 +84,16 @@ class Rehearsal:
         """Go to the beginning of a check."""
         if self._set != f"{seed}/{dtype}":
             self._tapes, self._set = {}, f"{seed}/{dtype}"
-        self._tape = self._tapes.setdefault(check, Tape())
-        self._tape.rewind()
+        self._wind_to(check)
 
     def draw(self, name: str, draw: Callable[[], T]) -> T:
-        """What `draw` returns, which depends on the seed and the name alone."""
+        """What `draw` returns, which depends on the seed and the name alone; what follows has a tape of its own."""
+        self._wind_to(name)
         return self._tape.step(("draw", name), draw)
+
+    def _wind_to(self, name: str) -> None:
+        self._tape = self._tapes.setdefault(name, Tape())
+        self._tape.rewind()
 
     def __call__(self, **arguments: Any) -> StandIn:
         return self.build(arguments)
