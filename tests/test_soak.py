@@ -28,5 +28,6 @@ def test_a_row_of_hostile_submissions_leaves_no_process_descriptor_file_or_memor
     ],
 )
 def test_whatever_grows_is_named(after, told):
-    assert _grown(BEFORE, BEFORE) == []
-    assert _grown(BEFORE, after) == [told]
+    assert _grown([BEFORE, BEFORE]) == []
+    assert _grown([BEFORE, after]) == [told]
+    assert _grown([BEFORE, *[after] * 3, BEFORE]) == []
