@@ -144,9 +144,9 @@ def _grown(looks: list[Look]) -> list[str]:
         before, after = getattr(looks[0], name), getattr(looks[-1], name)
         if after > (0 if name in ("files", "restarts") else before):
             found.append(f"{name} grew from {before} to {after}")
-    half = len(looks) // 2
+    half = max(len(looks) // 2, 1)
     for name in ("examiners_mb", "workers_mb"):
-        before, after = (min(getattr(look, name) for look in part) for part in (looks[:half], looks[half:]))
+        before, after = (min(getattr(look, name) for look in part) for part in (looks[:half], looks[half:] or looks))
         if after - before > MOST_GROWTH_MB:
             found.append(f"{name} grew from {before:.0f} to {after:.0f}")
     return found
