@@ -28,9 +28,10 @@ KIT = ["-m", "grader", EXERCISE, "--file", str(SUBMISSION)]
 ASK = "import importlib.metadata as m; print(m.version({name!r}))"
 VERSION = "import sys; print(sys.version_info[:2])"
 
+SHOWN = [str(ROOT), str(ROOT / "tests"), sysconfig.get_path("purelib")]
 PRELUDE = f"""
 import sys
-sys.path += [path for path in {[str(ROOT), str(ROOT / "tests"), sysconfig.get_path("purelib")]!r} if path not in sys.path]
+sys.path += [path for path in {SHOWN!r} if path not in sys.path]
 import os
 os.environ["OMP_NUM_THREADS"] = "1"
 from pathlib import Path
@@ -118,9 +119,8 @@ def _checks() -> list[str]:
     """The names of all checks."""
     course = Course(ROOT)
     hidden = sorted(course.hidden_tests(EXERCISE).glob("test_*.py"))
-    functions = [
-        line[4:].partition("(")[0] for path in hidden for line in path.read_text().split("\n") if line[:8] == "def test"
-    ]
+    lines = [line for path in hidden for line in path.read_text(encoding="utf-8").split("\n")]
+    functions = [line.removeprefix("def ").partition("(")[0] for line in lines if line.startswith("def test_")]
     return [check.id for check in load_exercise(course.description(EXERCISE)).checks] + functions
 
 
@@ -148,11 +148,14 @@ def _check50_has_graded(told: str, _: Path) -> bool:
 def _lay_out_otter(folder: Path, _: Path) -> None:
     tests = folder / "tests"
     tests.mkdir()
-    opening = "".join(f">>> {line}\n" for line in PRELUDE.strip().split("\n"))
+    (folder / "opened.py").write_text(PRELUDE)
+    opening = f">>> import sys\n>>> sys.path.append({str(folder)!r})\n>>> from opened import bench, hunt\n"
     for name in _checks():
         case = {"code": f"{opening}>>> hunt.checks[{name!r}](bench)\n", "hidden": False, "locked": False}
         suite = {"cases": [case], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
-        (tests / f"{name}.py").write_text(f"test = {{'name': {name!r}, 'points': 1, 'suites': [{suite!r}]}}\n")
+        (tests / f"{name}.py").write_text(
+            f"OK_FORMAT = True\ntest = {{'name': {name!r}, 'points': 1, 'suites': [{suite!r}]}}\n"
+        )
     # what a submission needs is imported where it runs, before it is opened
     (folder / "attention.py").write_text(PRELUDE.split("from benchmark_local", maxsplit=1)[0] + SUBMISSION.read_text())
 
