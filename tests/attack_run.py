@@ -7,6 +7,7 @@ One line of JSON on stdout, the record of the run. `tests/host.py` takes layers 
 
 import argparse
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -131,7 +132,7 @@ class _Ground:
         """What the examiner holds open; nothing where it may not be asked."""
         try:
             folder = Path(f"/proc/{self._process()}/fd")
-            return sorted(str((folder / name).readlink()).partition(":")[0] for name in os.listdir(folder))
+            return sorted(re.sub(r"\d+", "N", str((folder / name).readlink())) for name in os.listdir(folder))
         except PermissionError:
             return []
 
