@@ -21,8 +21,8 @@ from grader.course import Course
 
 TESTS = Path(__file__).resolve().parent
 PYTEST_TARGET, FORK_TARGET, CORES_TARGET = Target(40, is_least=True), Target(0.8, is_least=True), Target(1.8, True)
-PEERS_SUBMISSIONS = 12
-"""Those at the head of the same list: a fresh process takes as long for every one of them."""
+PEERS_SUBMISSIONS, PEERS_SHARE = 12, 4
+"""A dozen at the head of the same list, or a quarter of it: a fresh process takes as long for every one of them."""
 
 PYTEST_OPTIONS = ("-q", "-c", os.devnull, "--import-mode=importlib", "-p", "no:cacheprovider")
 
@@ -55,6 +55,10 @@ class Ground(Struct, frozen=True):
         left = (count - self.opening_count) / max(whole - start, 1e-3)
         return count / whole, left
 
+    def peers_samples(self) -> list[Sample]:
+        """Those that fresh processes are started for."""
+        return self.samples[: min(PEERS_SUBMISSIONS, max(len(self.samples) // PEERS_SHARE, 1))]
+
     def start_is_small(self) -> bool:
         """Whether there are submissions enough to take the start away."""
         return len(self.samples) >= MANY * self.opening_count
@@ -82,7 +86,7 @@ def batch(runs: int, submissions: int, jobs: int, exercises: list[str]) -> Itera
         yield measured("batch, its start included", whole, "/s")
         if ground.start_is_small():
             yield measured("batch, its start aside", bare, "/s")
-        yield measured(f"pytest, a fresh process each ({min(PEERS_SUBMISSIONS, submissions)} of them)", pytest, "/s")
+        yield measured(f"pytest, a fresh process each ({len(ground.peers_samples())} of them)", pytest, "/s")
         yield measured("bare fork, its start included", fork_whole, "/s")
         yield measured("bare fork, its start aside", fork_bare, "/s")
         yield compared("batch / pytest, start included", whole, pytest, PYTEST_TARGET)
@@ -146,7 +150,7 @@ def _fork(ground: Ground, jobs: int) -> _Forks:
 
 def _pytest(ground: Ground, jobs: int) -> float:
     """Submissions a second, each in a process of its own, `jobs` at a time."""
-    samples = ground.samples[:PEERS_SUBMISSIONS]
+    samples = ground.peers_samples()
     paths = [ground.course.parent / f"peer_{number}.py" for number in range(len(samples))]
     for path, sample in zip(paths, samples, strict=True):
         path.write_text(sample.source, encoding="utf-8")

@@ -1,33 +1,24 @@
 """A batch of a hundred thousand beside one of a thousand: time for each, memory of all processes, a whole gradebook."""
 
-import random
 import statistics
 import subprocess
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
-import msgspec
-from benchmark_commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, batch_command, copy_course, rows
+from benchmark_commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, batch_command, copy_course, rows
+from benchmark_complete import completeness
 from benchmark_memory import Sampler
-from benchmark_submissions import SHARES, Sample, made, solutions, write_samples
+from benchmark_submissions import SHARES, made, solutions, write_samples
 from benchmark_table import CannotRunError, Target, compared, headline, measured
 from msgspec import Struct
 
 from grader.course import Course
-from grader.standing import StandingExaminer
-from grader.submission import submission_from_text
-from grader.submission.module import unix_lines
 
 SMALL = 1000
 PARTS = 10
 """Into so many parts, by verdicts, the large batch is cut to see how its memory goes."""
-
-SPOTS = 25
-"""Submissions that are judged again by themselves."""
 
 FLAT, STEADY = Target(1.10), Target(1.10)
 
@@ -95,7 +86,7 @@ def scale(submissions: int, jobs: int, distinct: float, exercises: list[str], *,
         starts = [ground.run(opening_lines, len(opening)).seconds]
         yield from _times(starts, smalls, large, small, submissions)
         yield from _memory(smalls, large, small, submissions)
-        yield from _completeness(ground, large_lines, submissions)
+        yield from completeness(course, ground.gradebook(large_lines), large_lines, submissions)
 
 
 def _mixture(distinct: float) -> str:
@@ -139,63 +130,3 @@ def _memory(smalls: list[Run], large: Run, small: int, count: int) -> Iterator[s
                 [max(held)],
                 "MB",
             )
-
-
-def _completeness(ground: Ground, lines: Path, count: int) -> Iterator[str]:
-    """What the gradebook holds: each submission once, with its outcome; and what some of them get anew."""
-    gradebook = ground.gradebook(lines)
-    outcomes = rows(gradebook, "SELECT outcome, count(*) FROM current GROUP BY outcome ORDER BY 2 DESC")
-    total, verdicts = sum(number for _, number in outcomes), rows(gradebook, "SELECT count(*) FROM verdicts")[0][0]
-    bare = rows(
-        gradebook,
-        "SELECT count(*) FROM current WHERE outcome <> 'not_gradable'"
-        " AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = seen_in)",
-    )[0][0]
-    sound = rows(gradebook, "PRAGMA integrity_check")[0][0] == "ok"
-    judged = total - dict(outcomes).get("not_judged", 0)
-    is_whole = judged == count == verdicts and not bare and sound
-    yield f"gradebook: {', '.join(f'{number:,} {outcome}' for outcome, number in outcomes)}"
-    yield f"{judged:,} of {count:,} have their verdict, {bare} of them without checks: {_word(is_whole)}"
-    yield from _alike(gradebook, lines)
-    wrong, spots = _spots(ground, lines, count)
-    yield f"judged again by themselves: {spots}, otherwise than in the gradebook: {len(wrong)}"
-    yield from (f"  {each}" for each in wrong)
-
-
-def _alike(gradebook: Path, lines: Path) -> Iterator[str]:
-    """Whether all that was made of one module got one outcome and score."""
-    kept = {row[:2]: row[2:] for row in rows(gradebook, "SELECT student, exercise, outcome, score FROM current")}
-    by_base: dict[str, set[tuple]] = defaultdict(set)
-    with lines.open("rb") as file:
-        for line in file:
-            sample = msgspec.json.decode(line, type=Sample)
-            by_base[sample.base].add(kept.get((sample.student, sample.exercise), ()))
-    apart = sorted(base for base, results in by_base.items() if len(results) > 1)
-    yield f"made of {len(by_base)} modules; of {len(apart)} of them not all got the same outcome and score"
-    yield from (f"  {base}: {sorted(by_base[base])}" for base in apart[:10])
-
-
-def _spots(ground: Ground, lines: Path, count: int) -> tuple[list[str], int]:
-    """Some submissions, each judged by itself: those that get something other than the gradebook holds."""
-    gradebook, wrong = ground.gradebook(lines), []
-    chosen = set(random.Random(2).sample(range(count), min(SPOTS, count)))
-    with lines.open("rb") as file, StandingExaminer(Course(ground.course)) as examiner:
-        for line in (line for number, line in enumerate(islice(file, count)) if number in chosen):
-            sample = msgspec.json.decode(line, type=Sample)
-            submission = submission_from_text(unix_lines(sample.source))
-            verdict = examiner.judge(sample.exercise, submission, "attention.py", SEED)
-            defects = sorted((each.id, each.status.value) for each in verdict.defects)
-            if (verdict.outcome, verdict.score, defects) != _kept(gradebook, sample):
-                wrong.append(f"{sample.student}, {sample.base}")
-    return wrong, len(chosen)
-
-
-def _kept(gradebook: Path, sample: Sample) -> tuple[str, float, list[tuple[str, str]]]:
-    student = sample.student.replace("'", "''")
-    about = f"WHERE student = '{student}' AND exercise = '{sample.exercise}'"
-    outcome, score = rows(gradebook, f"SELECT outcome, score FROM current {about}")[0]
-    return outcome, score, rows(gradebook, f"SELECT defect, status FROM current_defects {about} ORDER BY defect")
-
-
-def _word(is_whole: bool) -> str:
-    return "complete" if is_whole else "NOT COMPLETE"
