@@ -80,6 +80,7 @@ def _packages() -> list[Examined]:
         "torch",
         "numpy",
         "pytest",
+        "nbformat",
         "pyyaml",
         "msgspec",
         "click",

@@ -68,7 +68,7 @@ def test_the_showcase_speaks_of_a_future_token_that_changes_the_past(run_cli):
     assert verdict["score"] == 0
     assert {defect["id"]: defect["status"] for defect in verdict["defects"]}["mask-discarded"] == "present"
     findings = " ".join(check["finding"] for check in verdict["checks"])
-    assert re.search(r"changing token \d changed the output at token \d by \d\.\d+; expected no change", findings)
+    assert re.search(r"changing token \d changed the output at token \d by [\d.]+; expected no change", findings)
 
 
 def test_the_same_seed_gives_the_same_findings(run_cli):

@@ -41,7 +41,7 @@ def hang_in_training(judge_text) -> Verdict:
 
 
 def partly_mended_and_broken(judge_text) -> Verdict:
-    """One projection is right, the other is not yet, and samples have begun to mix."""
+    """One projection is right, the other is not yet, and samples have begun to mix, so no number says which is right."""
     text = judge_text.variant("exercise_01", frozenset({"v-reuses-q-proj"}))
     assert text.count("self.out_proj(") == 1
     place = text.index("self.out_proj(") + len("self.out_proj(")
@@ -119,7 +119,7 @@ def test_the_situations_are_what_they_are_called(verdict_of):
         "starter": ("not_fixed", 0),
         "fixed": ("fixed", 10),
         "stretch_left": ("fixed", 10),
-        "partly_mended_and_broken": ("not_fixed", 3.5),
+        "partly_mended_and_broken": ("not_fixed", 0),
         "crash_that_hides": ("not_fixed", 0),
         "timed_out": ("not_fixed", 7),
         "syntax_error": ("not_gradable", 0),
@@ -127,7 +127,7 @@ def test_the_situations_are_what_they_are_called(verdict_of):
     hung = verdict_of("timed_out")
     assert hung.regressions == [check.check for check in hung.checks if check.status is Status.TIMED_OUT]
     assert "dropout_only_in_training" in hung.regressions
-    assert verdict_of("partly_mended_and_broken").regressions == ["samples_do_not_mix"]
+    assert "samples_do_not_mix" in verdict_of("partly_mended_and_broken").regressions
 
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)

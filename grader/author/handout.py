@@ -1,8 +1,9 @@
 """What a student gets beside the module: its notebook twin and the page that tells the story."""
 
 import ast
-import json
 from typing import Any
+
+import nbformat
 
 from grader.exercise import Exercise
 from grader.submission import DEMONSTRATION, Submission
@@ -53,8 +54,10 @@ def join_cells(cells: list[Cell]) -> str:
 def notebook_text(cells: list[Cell]) -> str:
     """The cells as a notebook file of format 4.5."""
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel}
-    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+    content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    notebook = nbformat.from_dict(content)
+    nbformat.validate(notebook)
+    return str(nbformat.writes(notebook)) + "\n"
 
 
 def write_readme(exercise: Exercise) -> str:

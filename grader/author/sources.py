@@ -1,6 +1,9 @@
 """Whether an exercise's files say the same: starter, reference with all defects put back, and notebook."""
 
 import ast
+from pathlib import Path
+
+import nbformat
 
 from grader.author.proof import Step
 from grader.course import Course
@@ -22,6 +25,9 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     elif starter != expected:
         line = _first_difference(starter, expected)
         problems.append(f"{where}:{line}: is in other words than the reference with every defect put back; align them")
+    invalid = _why_invalid(notebook)
+    if invalid:
+        problems.append(f"{notebook.relative_to(course.root)}: is no valid notebook ({invalid}); save it from Jupyter")
     twin = read_submission(notebook, notebook.name)
     if isinstance(twin, Unreadable):
         problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")
@@ -31,6 +37,15 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
             "shows things off as demonstration"
         )
     return Step("sources", problems=problems)
+
+
+def _why_invalid(notebook: Path) -> str:
+    """What Jupyter's own reader has against a notebook that is to be handed out; empty where it has nothing."""
+    try:
+        nbformat.validate(nbformat.read(notebook, as_version=4))
+    except (nbformat.ValidationError, nbformat.reader.NotJSONError, OSError) as error:
+        return str(error).split("\n", 1)[0][:200]
+    return ""
 
 
 def _tree(text: str) -> str:
