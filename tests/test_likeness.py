@@ -12,7 +12,7 @@ SEEDS = (5, 6, 7)
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        ("output at [1, 2]: expected -1.07, saw 0.181; 8 of 9 elements", "output at [1, 2]: expected -1.07, saw 0.182; 8 of 9 elements", True),
+        ("output at [1, 2]: expected -1.07, saw 0.181; 8 of 9", "output at [1, 2]: expected -1.07, saw 0.182; 8 of 9", True),
         ("output at [1, 2]: expected -1.07, saw 0.181", "output at [1, 2]: expected -1.07, saw 0.28", False),
         ("output at [1, 2]: expected -1.07, saw 0.181", "output at [1, 3]: expected -1.07, saw 0.181", False),
         ("expected a finite number, saw nan", "expected a finite number, saw nan", True),
@@ -39,7 +39,7 @@ def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id:
 
 
 def test_the_numbers_of_another_fault_earn_nothing(judge_text: Judge) -> None:
-    """The scores are halved: the same checks fail with the same sorts of faults as where keys reuse the queries' layer."""
+    """Scores are halved: the same checks fail with the same sorts of faults as where keys reuse the queries' layer."""
     text = judge_text.variant("exercise_01", frozenset({"k-reuses-q-proj"}))
     assert text.count("self.q_proj(x)") > 1
     other = text.replace("scores = ", "scores = 0.5 * ", 1) if "scores = " in text else text.replace("/ ", "/ 2 / ", 1)
