@@ -1,5 +1,6 @@
 """A standing examiner: a process of its own in which one submission after another is judged."""
 
+import ctypes
 import gc
 import itertools
 import os
@@ -23,8 +24,8 @@ START_SECONDS = 120.0
 """How long starting, collecting checks and examining the reference may take on a slow machine, beside a submission's
 own limits."""
 
-COLLECT_EVERY = 100
-"""Tasks between two collections of what refers to itself, a millisecond each."""
+COLLECT_EVERY = 20
+"""Tasks between two collections of what refers to itself, a few milliseconds each."""
 
 SIZE_BYTES = 8
 PACKAGE = Path(__file__).resolve().parent
@@ -187,9 +188,18 @@ def _serve(course: Course, *, strict: bool) -> None:
             if isinstance(task, Task):
                 judge.prepare(task.exercise)
             if count % COLLECT_EVERY == 0:
-                gc.collect()  # it is off while submissions are judged
+                _give_back_memory()
 
     with_judge(course, loop, strict=strict)
+
+
+def _give_back_memory() -> None:
+    """Collect what refers to itself, which waits while submissions are judged, and leave what is free to the system."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not every C library has it
+        if trim is not None:
+            trim(0)
 
 
 def _answer(judge: Any, task: Task | Read) -> Answer:
