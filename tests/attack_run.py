@@ -44,6 +44,9 @@ limits:
   output_bytes: 100_000
 """
 CANARY_TEST = '"""{canary}"""\n\n\ndef test_nothing_that_a_submission_could_fail():\n    pass\n'
+ORDER_SECONDS = 0.5
+"""How long the next worker may take to be started after a verdict."""
+
 SETTLE_SECONDS = 5.0
 """How long processes that have been killed may take to be gone."""
 
@@ -86,6 +89,7 @@ def run_corpus(attacks: list[Attack], seed: int) -> Run:
             ground = _Ground(examiner, root, listeners, canary, seed)
             isolation = ground.judge_plain()
             premises, descriptors = Premises(Path(folder)), ground.descriptors()
+            ground.words = premises.words
             changed, seen = {}, []
             for attack in attacks:
                 seen.append(ground.judge(attack))
@@ -106,6 +110,7 @@ class _Ground:
         self._listeners = listeners
         self._canary = canary
         self._seed = seed
+        self.words: dict[str, str] = {}
 
     def judge_plain(self) -> dict[str, bool]:
         """What holds around a worker; the starter and the reference get what is theirs."""
@@ -129,7 +134,8 @@ class _Ground:
         return Seen(attack.key, verdict.outcome, verdict.score, text, verdict.isolation, seconds, leaks)
 
     def descriptors(self) -> list[str]:
-        """What the examiner holds open; nothing where it may not be asked."""
+        """What the examiner holds open, the next worker's ends too; nothing where it may not be asked."""
+        time.sleep(ORDER_SECONDS)
         try:
             folder = Path(f"/proc/{self._process()}/fd")
             return sorted(re.sub(r"\d+", "N", str((folder / name).readlink())) for name in os.listdir(folder))
@@ -166,6 +172,7 @@ class _Ground:
             "@EXAMINER@": str(self._process()),
             "@PORT@": str(self._listeners.port),
             "@ABSTRACT@": self._listeners.abstract,
+            **self.words,
         }
         for word, value in known.items():
             source = source.replace(word.encode(), value.encode())

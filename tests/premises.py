@@ -11,20 +11,27 @@ from pathlib import Path
 import grader
 
 SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
-MARK = "attack-canary"
-"""What every file that an attack plants is called."""
-
 SYSTEM_V = ("shm", "msg", "sem")
-SYSTEM_V_KEY = 0x6361
 IPC_RMID = 0
 
 
 class Premises:
-    """The folder of a run with all below it, and bait in the folders where everybody may write."""
+    """The folder of a run with all below it, and bait in the folders where everybody may write.
+
+    `words` are for the attacks: with them, what they plant is told from what those of another run have planted.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        word = secrets.token_hex(4)
+        word = secrets.token_hex(3)
+        self._mark = f"attack?canary?{word}"
+        self._key = int(f"63{word}", 16)
+        self.words = {
+            "attack-canary": f"attack-canary-{word}",
+            "attack_canary": f"attack_canary_{word}",
+            "attack-bait": f"attack-bait-{word}",
+            "0x6361": hex(self._key),
+        }
         self._bait = [each / f"attack-bait-{word}" for each in SHARED if os.access(each, os.W_OK)]
         for each in self._bait:
             each.write_text("bait", encoding="utf-8")
@@ -46,7 +53,7 @@ class Premises:
             each.unlink(missing_ok=True)
 
     def _put_right(self) -> None:
-        for path in _planted():
+        for path in _planted(self._mark):
             path.unlink()
         for path in _walk(self._folder):
             if path not in self._kept:
@@ -58,12 +65,12 @@ class Premises:
                 path.write_bytes(content)
             if path.lstat().st_mode != self._modes[path]:
                 path.chmod(stat.S_IMODE(self._modes[path]))
-        _remove_shared_objects()
+        _remove_shared_objects(self._key)
 
     def _look(self) -> dict[str, str]:
         seen = {str(path): seen for path, seen in _walk(self._folder).items()}
-        seen |= {str(path): _fingerprint(path) for path in [*self._bait, *_planted()] if path.exists()}
-        return seen | _shared_objects()
+        seen |= {str(path): _fingerprint(path) for path in [*self._bait, *_planted(self._mark)] if path.exists()}
+        return seen | _shared_objects(self._key)
 
 
 def _walk(folder: Path) -> dict[Path, str]:
@@ -81,14 +88,14 @@ def _content(path: Path) -> bytes | None:
     return path.read_bytes() if stat.S_ISREG(path.lstat().st_mode) else None
 
 
-def _planted() -> list[Path]:
+def _planted(mark: str) -> list[Path]:
     """Files that carry an attack's mark, wherever one may have planted them."""
     package = Path(grader.__file__).parent
     folders = [*SHARED, Path("/"), *map(Path, sys.path), *package.glob("**/__pycache__")]
-    return [path for folder in folders if folder.is_dir() for path in folder.glob(f"{MARK.replace('-', '?')}*")]
+    return [path for folder in folders if folder.is_dir() for path in folder.glob(f"{mark}*")]
 
 
-def _shared_objects() -> dict[str, str]:
+def _shared_objects(key: int) -> dict[str, str]:
     """System V objects under the attacks' key."""
     found = {}
     for kind in SYSTEM_V:
@@ -96,15 +103,15 @@ def _shared_objects() -> dict[str, str]:
             lines = Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").splitlines()[1:]
         except OSError:
             continue
-        found |= {f"{kind} {line.split()[1]}": "" for line in lines if int(line.split()[0]) == SYSTEM_V_KEY}
+        found |= {f"{kind} {line.split()[1]}": "" for line in lines if int(line.split()[0]) == key}
     return found
 
 
-def _remove_shared_objects() -> None:
+def _remove_shared_objects(key: int) -> None:
     libc = ctypes.CDLL(None)
     for get, control in (
-        (lambda: libc.shmget(SYSTEM_V_KEY, 0, 0), libc.shmctl),
-        (lambda: libc.msgget(SYSTEM_V_KEY, 0), libc.msgctl),
+        (lambda: libc.shmget(key, 0, 0), libc.shmctl),
+        (lambda: libc.msgget(key, 0), libc.msgctl),
     ):
         if (found := get()) >= 0:
             control(found, IPC_RMID, None)
