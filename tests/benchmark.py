@@ -6,10 +6,7 @@ Targets stand beside their ratios. What cannot be run here is named, with the re
 """
 
 import argparse
-import os
-import platform
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 
 import benchmark_batch
@@ -17,7 +14,7 @@ import benchmark_peers
 import benchmark_profile
 import benchmark_scale
 import benchmark_single
-from benchmark_commands import ROOT
+from benchmark_commands import ROOT, machine
 from benchmark_table import CannotRunError
 
 from grader.batch.local import usable_cores
@@ -41,7 +38,7 @@ PARTS: dict[str, Part] = {
 
 def main() -> None:
     given = _arguments()
-    print(_machine(), flush=True)
+    print(machine(), flush=True)
     chosen = [*PARTS] if "all" in given.parts else given.parts
     for name in chosen:
         try:
@@ -62,7 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--submissions", type=_count, help="how many are graded, in the parts that grade many")
     parser.add_argument("--jobs", type=_count, default=usable_cores(), help="examiners side by side (one a core)")
     parser.add_argument(
-        "--distinct", type=float, default=0.1, help="scale: the share that has a syntax tree of its own"
+        "--distinct", type=_share, default=0.1, help="scale: the share that has a syntax tree of its own"
     )
     parser.add_argument("--no-share", action="store_true", help="scale: judge also what is like what was judged")
     default = Path(__file__).with_suffix("").with_name("benchmark_profile.txt")
@@ -71,18 +68,18 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError("above 0, at most 1")
+    return share
+
+
 def _count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return number
-
-
-def _machine() -> str:
-    """What the figures are from, and how busy it is besides."""
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
-    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, {versions}; load before: {load}"
 
 
 if __name__ == "__main__":

@@ -2,14 +2,18 @@
 
 import json
 import os
+import platform
 import shutil
 import sqlite3
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 from benchmark_table import CannotRunError
+
+from grader.batch.local import usable_cores
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7
@@ -18,6 +22,13 @@ SECONDS_EACH, SECONDS_ALL = 10.0, 300.0
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
 """One thread for everything that is compared: on as many cores as there are jobs, more would be in each other's way."""
+
+
+def machine() -> str:
+    """What the figures are from, and how busy it is besides."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
+    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, {versions}; load before: {load}"
 
 
 def copy_course(folder: Path, exercises: list[str]) -> Path:

@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import select
+import signal
 import sys
 import time
 from pathlib import Path
@@ -67,6 +68,8 @@ def _all(hunts: dict, samples: list[Sample], jobs: int) -> list[Statuses]:
             return statuses
         ready, _, _ = select.select([*under_way], [], [], PATIENCE)
         if not ready:
+            for _, process in under_way.values():
+                os.kill(process, signal.SIGKILL)
             raise SystemExit(f"a bare fork has not ended within {PATIENCE:g} s; it has no limits of its own")
         for pipe in ready:
             number, process = under_way.pop(pipe)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
-from benchmark_commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course
+from benchmark_commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course, machine
 from benchmark_submissions import harmless, read_samples, write_samples
 from benchmark_table import CannotRunError, headline
 from msgspec import Struct
@@ -47,6 +47,7 @@ class Profiled(Struct, frozen=True):
 
 def profile(submissions: int, exercises: list[str], file: Path) -> Iterator[str]:
     """Lines about the top costs; they are written to the file as well."""
+    head = machine()
     lines = [
         f"Profile: {submissions} submissions judged one after the other, nothing shared (milliseconds a submission)"
     ]
@@ -57,7 +58,7 @@ def profile(submissions: int, exercises: list[str], file: Path) -> Iterator[str]
             lines += ["", *_told(what, _in_own_process(side, root, samples, submissions))]
     yield headline(lines[0], f"also in {file.name}")
     yield from lines[2:]
-    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    file.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
 
 
 def _in_own_process(side: str, root: Path, samples: Path, submissions: int) -> Profiled:
