@@ -82,8 +82,15 @@ def test_a_gradebook_is_whole_only_if_every_submission_has_its_verdict(tmp_path:
         assert [*held(path, 3)][-1].endswith(": NOT COMPLETE")
         book.record_not_judged(batch, handed("lise"), VERSIONS, 5, "the examiner died")
         assert [*held(path, 3)][-1].startswith("2 of 3 have their verdict")
-        book.record(batch, handed("lise"), VERSIONS, verdict(checks=[]))
-        assert [*held(path, 3)][-1] == "3 of 3 have their verdict, 1 of them without checks: NOT COMPLETE"
+        book.record(batch, handed("lise"), VERSIONS, verdict())
+        assert [*held(path, 3)][-1].endswith(": NOT COMPLETE")  # a new gradebook has no history after one batch
+
+
+def test_a_gradebook_without_a_verdicts_checks_is_not_whole(tmp_path: Path) -> None:
+    path = tmp_path / "class.sqlite"
+    with Gradebook(path) as book:
+        book.record(book.begin_batch(5, "submissions", {}), handed("ada"), VERSIONS, verdict(checks=[]))
+        assert [*held(path, 1)][-1] == "1 of 1 have their verdict, 1 of them without checks: NOT COMPLETE"
 
 
 def test_the_profile_names_the_top_five_costs_of_both_processes(told: tuple[str, Path]) -> None:
@@ -104,8 +111,11 @@ def test_peers_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 
 def test_a_target_is_met_by_the_median() -> None:
-    assert compared("x", [1, 2, 9], [2, 2, 2], Target(1.0)).endswith("1 (0.5 to 4.5)   target <= 1.00: met")
-    assert compared("x", [1, 2, 9], [2, 2, 2], Target(1.1, is_least=True)).endswith("target >= 1.10: NOT MET")
+    ours, theirs = [1, 2, 9], [2, 2, 2]
+    assert compared("x", ours, theirs, Target(1.0)).endswith("1 (0.5 to 4.5)   target <= 1.00: met")
+    assert compared("x", ours, theirs, Target(0.9)).endswith("target <= 0.90: NOT MET")
+    assert compared("x", ours, theirs, Target(0.9, is_least=True)).endswith("target >= 0.90: met")
+    assert compared("x", ours, theirs, Target(1.1, is_least=True)).endswith("target >= 1.10: NOT MET")
 
 
 def test_the_first_thousand_are_the_same_whatever_the_count(course: Course) -> None:
