@@ -98,6 +98,9 @@ def grade(
     spawn: bool,
 ) -> None:
     """Grade one exercise: which defects are gone, which remain, what else broke."""
+    from grader.examiner.torch_import import load_ahead
+
+    load_ahead()
     from grader import grading
     from grader.progress import remember_verdict
 

@@ -6,9 +6,9 @@ import re
 import torch
 
 SIGNS_OF_USE = re.compile(
-    r"Generator|DataLoader|meta|Meta|opaque|compile|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch"
+    r"Generator|DataLoader|meta|Meta|opaque|compile|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch|except"
 )
-"""What code that needs it says, or torch says where it is missing."""
+"""What code that needs it says, or torch says where it is missing; code that catches what torch says may need it."""
 
 
 def complete_torch_for(text: str) -> None:
