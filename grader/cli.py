@@ -1,7 +1,6 @@
 """The commands. The only module that prints, reads arguments or decides exit codes."""
 
 import contextlib
-import importlib
 import sys
 from functools import partial
 from pathlib import Path
@@ -98,9 +97,6 @@ def grade(
     spawn: bool,
 ) -> None:
     """Grade one exercise: which defects are gone, which remain, what else broke."""
-    from grader.examiner.torch_import import load_ahead
-
-    load_ahead()
     from grader import grading
     from grader.progress import remember_verdict
 
@@ -108,7 +104,6 @@ def grade(
     choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    report = "grader.report.machine" if as_json else "grader.report.terminal"
     verdict = grading.grade(
         course,
         exercise_id,
@@ -116,7 +111,6 @@ def grade(
         seed=seed,
         spawn=spawn or not grading.CAN_FORK,
         strict=strict,
-        meanwhile=lambda: importlib.import_module(report),
     )
     if path is None:
         remember_verdict(course, verdict)

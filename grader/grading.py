@@ -68,11 +68,10 @@ def grade(
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
     strict: bool = False,
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> Verdict:
     """The verdict on the file at `path`; `seed` is that of the inputs, fresh and secret where none is given.
 
-    `meanwhile` is called while torch is being loaded. `strict` refuses, with a `KitError`, where a submission could
+    `strict` refuses, with a `KitError`, where a submission could
     reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` when the reference
     fails.
     """
@@ -87,7 +86,6 @@ def grade(
         spawn=spawn,
         strict=strict,
         first=exercise_id,
-        meanwhile=meanwhile,
     )
 
 
@@ -155,18 +153,13 @@ def with_judge(
     spawn: bool = not CAN_FORK,
     strict: bool = False,
     first: str = "",
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> T:
     """What `body` returns, given a judge: the nursery is forked before any description, reference or check is opened.
 
-    A worker for the exercise named `first` is started ahead. `meanwhile` is called while torch is being loaded.
+    A worker for the exercise named `first` is started ahead.
     """
-    from grader.examiner.torch_import import assert_single_thread, import_torch, load_ahead
+    from grader.examiner.torch_import import assert_single_thread, import_torch
 
-    load_ahead()
-    import grader.examiner.plugin  # noqa: F401 - and with it pytest, a tenth of a second beside the library
-
-    meanwhile()
     import_torch()
     from grader.examiner.workers import Nursery, Spawner, hide_memory
 

@@ -1,17 +1,12 @@
 """Import torch once, single-threaded, and let the part of it wait that few submissions need."""
 
-import contextlib
-import ctypes
 import gc
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import os
 import sys
-import threading
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from types import ModuleType
 
 from grader.errors import KitError
@@ -22,43 +17,11 @@ DEFERRED = "torch._meta_registrations"
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
-COMPILED_MODULES = (
-    *("_asyncio", "_bisect", "_blake2", "_bz2", "_contextvars", "_csv", "_datetime", "_decimal", "_hashlib"),
-    *("_heapq", "_json", "_lzma", "_multiprocessing", "_opcode", "_pickle", "_posixshmem", "_posixsubprocess"),
-    *("_queue", "_random", "_sha512", "_socket", "_ssl", "_struct", "_typing", "_uuid", "array", "binascii", "cmath"),
-    *("fcntl", "grp", "math", "mmap", "select", "unicodedata", "zlib"),
-)
-"""What pytest and rich need of the interpreter's own libraries: the system's loader opens one library at a time, so
-they come before torch's largest, which takes it a fifth of a second."""
-
-_loading: list[threading.Thread] = []
-
-
-def load_ahead() -> None:
-    """Start opening torch's largest library in a thread, so that the caller can import other things meanwhile.
-
-    `import_torch` waits for it. Where there is no such library under the usual name, nothing happens.
-    """
-    _set_up()
-    spec = importlib.util.find_spec("torch")
-    folders = (spec and spec.submodule_search_locations) or []
-    libraries = [library for folder in folders if (library := Path(folder, "lib", "libtorch_cpu.so")).exists()]
-    if sys.platform != "linux" or not libraries or "torch" in sys.modules or _loading:
-        return
-    for name in COMPILED_MODULES:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    system = ctypes.CDLL(None)
-    system.dlopen.argtypes = (ctypes.c_char_p, ctypes.c_int)  # called like this, it runs beside Python's own threads
-    _loading.append(threading.Thread(target=system.dlopen, args=(os.fsencode(libraries[0]), os.RTLD_NOW)))
-    _loading[0].start()
-
-
 def import_torch() -> None:
     """Import torch but for `DEFERRED`, and warm up what every worker uses."""
-    _set_up()
-    for thread in _loading:
-        thread.join()
+    for name in THREAD_SETTINGS:
+        os.environ[name] = "1"
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     gc.disable()  # a third of torch's import is the collector walking what is being imported
     if "torch" not in sys.modules:
         sys.meta_path.insert(0, _DeferringFinder())
@@ -72,12 +35,6 @@ def assert_single_thread() -> None:
     """Raise unless this process may fork: a forked copy of a multi-threaded torch hangs."""
     if sys.platform == "linux" and len(os.listdir("/proc/self/task")) != 1:
         raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
-
-
-def _set_up() -> None:
-    for name in THREAD_SETTINGS:
-        os.environ[name] = "1"
-    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 
 
 def _warm_up(torch: ModuleType) -> None:
