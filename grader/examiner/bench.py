@@ -13,6 +13,7 @@ from grader.examiner.standin import Maker, StandIn
 from grader.exercise import Exercise
 from grader.exercise import checks as c
 
+
 class Bench:
     """What a property works with: the two makers and the exercise."""
 

@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import sys
+import tempfile
 from typing import NamedTuple
 
 from grader.worker.attempts import Outside, find_isolation
@@ -51,6 +52,7 @@ def confine(room: Room) -> Isolation:
     sys.argv = ["attention"]
     sys.path[:] = [entry for entry in sys.path if entry.startswith((sys.prefix, sys.base_prefix))]
     sys.dont_write_bytecode = True
+    tempfile.tempdir = "/"  # what only asks for a place, as torch's compiler does when it is imported, gets an answer
     _renew_streams()
     if os.name == "posix":
         _limit_resources(room.output_bytes, room.memory_bytes)
