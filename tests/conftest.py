@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
     os.environ[_name] = "1"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background: what is started here must heed it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,6 @@
 """What a verdict depends on besides its submission: the kit, torch and the exercise, each as it is now."""
 
 import hashlib
-import os
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -24,23 +23,23 @@ def versions(course: Course, exercise_id: str) -> Versions:
 
 
 class Watchword:
-    """Changes with an exercise's files, at the cost of a look at their sizes and times."""
+    """Changes with an exercise's files, at the cost of a look at their names, sizes and times."""
 
     def __init__(self, course: Course, exercise_id: str) -> None:
-        files = _files(course, exercise_id)
-        hidden = course.hidden_tests(exercise_id)
-        self._paths = [str(path) for path in (*files, *([hidden] if hidden.is_dir() else []))]
+        self._course = course
+        self._exercise_id = exercise_id
         self._seen = self._look()
 
     def has_changed(self) -> bool:
         """Whether a file was changed, added or taken away since this was made."""
         return self._look() != self._seen
 
-    def _look(self) -> list[tuple[int, int]]:
+    def _look(self) -> list[tuple[str, int, int]]:
         try:
-            return [(status.st_size, status.st_mtime_ns) for status in map(os.stat, self._paths)]
+            statuses = [(str(path), path.stat()) for path in _files(self._course, self._exercise_id)]
         except OSError:
             return []
+        return [(path, status.st_size, status.st_mtime_ns) for path, status in statuses]
 
 
 def _files(course: Course, exercise_id: str) -> list[Path]:
