@@ -1,5 +1,6 @@
 """Where a course keeps its things: every path follows from an exercise's id."""
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
@@ -52,6 +53,21 @@ class Course:
 
     def hidden_tests(self, exercise_id: str) -> Path:
         return self.root / "tests" / "hidden" / exercise_id
+
+    def judged_by(self, exercise_id: str) -> list[Path]:
+        """What an exercise is judged by, as far as it is there: description, reference and hidden tests."""
+        files = [self.description(exercise_id), self.reference(exercise_id)]
+        files += sorted(self.hidden_tests(exercise_id).rglob("*.py"))
+        return [file for file in files if file.is_file()]
+
+    def stamps(self, exercise_id: str) -> tuple[tuple[str, int, int], ...]:
+        """Names, sizes and times of what an exercise is judged by: others when a file is changed, added or gone."""
+        found = []
+        for path in self.judged_by(exercise_id):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((str(path), status.st_size, status.st_mtime_ns))
+        return tuple(found)
 
     def alternatives(self, exercise_id: str) -> Path:
         """Right fixes, written in other ways than the reference."""

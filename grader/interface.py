@@ -14,6 +14,7 @@ from grader.exercise import load_exercise
 from grader.grading import MAX_SEED
 from grader.kept import ExaminerDiedError, Examiners, KeptExaminer
 from grader.outcome import Finding
+from grader.standing import usable_cores
 from grader.submission import Submission, Unreadable, exceeds, read_submission, submission_from_text
 from grader.verdict import Verdict, not_gradable
 
@@ -26,7 +27,7 @@ TEXT_NAME = "attention.py"
 WINDOW = 4
 """Submissions taken ahead for each job, so that one that hangs does not make the others wait for its turn."""
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+CORES = usable_cores()
 
 _examiners = Examiners(CORES)
 _turns = threading.BoundedSemaphore(CORES)

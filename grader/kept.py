@@ -16,9 +16,6 @@ from grader.standing import Answer, StandingExaminer
 from grader.submission import Submission
 from grader.verdict import Verdict
 
-Version = tuple[tuple[str, int, int], ...]
-"""Names, sizes and times of the files that an exercise is examined by."""
-
 
 class LetGoError(KitError):
     """Nobody waits for the verdict any more."""
@@ -33,7 +30,7 @@ class KeptExaminer(StandingExaminer):
 
     def __init__(self, course: Course, *, strict: bool = False) -> None:
         super().__init__(course, strict=strict)
-        self._versions: dict[str, Version] = {}
+        self._versions: dict[str, tuple[tuple[str, int, int], ...]] = {}
         self._is_let_go = False
         self._deaths = 0
         self._forgotten: subprocess.Popen[bytes] | None = None
@@ -47,7 +44,7 @@ class KeptExaminer(StandingExaminer):
 
     def judge(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
         """The verdict, as `StandingExaminer` gives it; `ExaminerDiedError` or `LetGoError` where there is none."""
-        version = _version(self._course, exercise_id)
+        version = self._course.stamps(exercise_id)
         if self._versions.get(exercise_id, version) != version:
             self.close()
         self._versions[exercise_id] = version
@@ -166,15 +163,3 @@ def _interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _version(course: Course, exercise_id: str) -> Version:
-    """What changes whenever the exercise's description, reference or hidden tests do."""
-    hidden = course.hidden_tests(exercise_id)
-    tests = sorted(hidden.glob("*.py")) if hidden.is_dir() else []
-    statuses = []
-    for path in (course.description(exercise_id), course.reference(exercise_id), *tests):
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            statuses.append((path.name, status.st_size, status.st_mtime_ns))
-    return tuple(statuses)

@@ -142,6 +142,13 @@ class StandingExaminer:
         return msgspec.msgpack.decode(answer, type=Answer)
 
 
+def usable_cores() -> int:
+    """How many cores this process may use: so many examiners work side by side."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _hang_up(process: "subprocess.Popen[bytes]") -> None:
     for pipe in (process.stdin, process.stdout):
         try:

@@ -3,10 +3,11 @@
 import contextlib
 from enum import StrEnum
 
-from grader.batch.local import local_engine, usable_cores
+from grader.batch.local import local_engine
 from grader.batch.run import Engine
 from grader.course import Course
 from grader.errors import UsageError
+from grader.standing import usable_cores
 
 
 class EngineKind(StrEnum):

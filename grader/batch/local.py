@@ -1,7 +1,6 @@
 """The engine on this machine: a few threads, each with an examiner's process of its own."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,10 +22,3 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     finally:
         executor.shutdown(cancel_futures=True)
         close_examiners()
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,7 +1,7 @@
 """What a verdict depends on besides its submission: the kit, torch and the exercise, each as it is now."""
 
 import hashlib
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 
@@ -19,34 +19,19 @@ DIGEST_LENGTH = 12
 
 def versions(course: Course, exercise_id: str) -> Versions:
     """The versions in force for an exercise."""
-    return Versions(_kit(), metadata.version("torch"), _digest(_files(course, exercise_id), course.root))
+    return Versions(_kit(), metadata.version("torch"), _digest(course.judged_by(exercise_id), course.root))
 
 
 class Watchword:
     """Changes with an exercise's files, at the cost of a look at their names, sizes and times."""
 
     def __init__(self, course: Course, exercise_id: str) -> None:
-        self._course = course
-        self._exercise_id = exercise_id
+        self._look = partial(course.stamps, exercise_id)
         self._seen = self._look()
 
     def has_changed(self) -> bool:
         """Whether a file was changed, added or taken away since this was made."""
         return self._look() != self._seen
-
-    def _look(self) -> list[tuple[str, int, int]]:
-        try:
-            statuses = [(str(path), path.stat()) for path in _files(self._course, self._exercise_id)]
-        except OSError:
-            return []
-        return [(path, status.st_size, status.st_mtime_ns) for path, status in statuses]
-
-
-def _files(course: Course, exercise_id: str) -> list[Path]:
-    """Description, reference and hidden tests, as far as they are there."""
-    files = [course.description(exercise_id), course.reference(exercise_id)]
-    files += sorted(course.hidden_tests(exercise_id).rglob("*.py"))
-    return [file for file in files if file.is_file()]
 
 
 @cache
