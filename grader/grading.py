@@ -152,14 +152,16 @@ def with_judge(
     spawn: bool = not CAN_FORK,
     strict: bool = False,
     first: str = "",
+    for_many: bool = False,
 ) -> T:
     """What `body` returns, given a judge: the nursery is forked before any description, reference or check is opened.
 
-    A worker for the exercise named `first` is started ahead.
+    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes longer to start and
+    less for some of them.
     """
     from grader.examiner.torch_import import assert_single_thread, import_torch
 
-    import_torch()
+    import_torch(for_many=for_many)
     from grader.examiner.workers import Nursery, Spawner, hide_memory
 
     hide_memory()

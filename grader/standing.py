@@ -197,7 +197,7 @@ def _serve(course: Course, *, strict: bool) -> None:
             if count % COLLECT_EVERY == 0:
                 _give_back_memory()
 
-    with_judge(course, loop, strict=strict)
+    with_judge(course, loop, strict=strict, for_many=True)
 
 
 def _give_back_memory() -> None:

@@ -7,8 +7,6 @@ from grader.examiner.session import SubjectRaisedError
 from grader.exercise import checks as c
 
 ELSEWHERE = """
-import sys, types
-
 MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"}}
 
 class Watch(torch.overrides.TorchFunctionMode):
@@ -22,10 +20,6 @@ class Watch(torch.overrides.TorchFunctionMode):
 
 class Variation(submission.{entry}):
     def elsewhere(self, **inputs):
-        stub = types.ModuleType("torch._dynamo")
-        stub.disable = lambda function, *_, **__: function
-        with_stub = sys.modules.setdefault(stub.__name__, stub) is stub
-        torch._dynamo = sys.modules[stub.__name__]
         try:
             self.to("meta")
             moved = {{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}}
@@ -36,15 +30,11 @@ class Variation(submission.{entry}):
             if "Meta kernel" in str(error):
                 raise  # the worker lets torch's import be completed, and asks again
             return f"{{type(error).__name__}}: {{error}}"
-        finally:
-            if with_stub:
-                del sys.modules[stub.__name__], torch._dynamo
 """
 """A probe: torch's device of tensors without elements, the only other device that every machine has.
 
 Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
-is as strict as other devices are. The stub spares the seconds that importing torch's compiler takes, which has nothing
-to do here.
+is as strict as other devices are.
 """
 
 MOVED = "module and inputs moved to another device"
@@ -54,7 +44,7 @@ STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on
 @try_rung.register
 def _(check: c.MovesBetweenDevices, bench: Bench, case: Case) -> None:
     probe = ELSEWHERE.format(entry=bench.exercise.interface.class_name)
-    module = bench.subject.build(case.arguments, probe=probe, entry="Variation")
+    module = bench.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
     module.training = check.training
     module(**case.inputs)
     try:

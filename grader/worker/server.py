@@ -34,7 +34,7 @@ from grader.worker.protocol import (
     receive_request,
     send,
 )
-from grader.worker.torch_parts import complete_torch_for, is_complete
+from grader.worker.torch_parts import complete_torch_for, is_complete, stand_in_for_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
     from_python,
@@ -201,6 +201,7 @@ class Server:
 
 def serve(connection: socket.socket) -> None:
     """Answer requests until the examiner hangs up."""
+    stand_in_for_compiler()
     server = Server()
     while True:
         try:

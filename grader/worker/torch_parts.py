@@ -1,4 +1,8 @@
-"""The part of torch's import that may wait: what works on tensors without data, a quarter of the whole."""
+"""The parts of torch that a worker does not have from the start: one may wait, and one is stood in for.
+
+What may wait is what works on tensors without data, a quarter of torch's import. The compiler is never imported: that
+takes a second and writes files, which a worker may not. Code that compiles runs as it stands, with the same values.
+"""
 
 import gc
 import re
@@ -9,35 +13,16 @@ from typing import Any
 import torch
 
 SIGNS_OF_USE = re.compile(
-    r"Generator|DataLoader|meta|Meta|opaque|compile|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch|except|optim|_dynamo"
+    r"Generator|DataLoader|meta|Meta|opaque|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch|\bexcept\b.*:"
     r"|partially initialized"
 )
 """What code that needs it says, or torch says where it is missing; code that catches what torch says may need it."""
-
-
-SIGNS_OF_TRAINING = re.compile(r"optim|_dynamo|torchinductor")
-"""What code that trains says, or torch says where its compiler cannot be imported."""
 
 
 def complete_torch_for(text: str) -> None:
     """Run what was left waiting, if this source text or error message shows that it is needed."""
     if SIGNS_OF_USE.search(text):
         complete_torch()
-    if SIGNS_OF_TRAINING.search(text):
-        _stand_in_for_compiler()
-
-
-def _leave_alone(function: Any = None, *_arguments: object, **_options: object) -> Any:
-    """A decorator, with or without arguments, that changes nothing."""
-    return _leave_alone if function is None else function
-
-
-def _stand_in_for_compiler() -> None:
-    """Let optimizers take their steps: they ask torch's compiler to leave them alone, and importing it writes files."""
-    stub = types.ModuleType("torch._dynamo")
-    vars(stub).update(disable=_leave_alone, graph_break=lambda: None)
-    if sys.modules.setdefault(stub.__name__, stub) is stub:
-        vars(torch)["_dynamo"] = stub
 
 
 def complete_torch() -> None:
@@ -50,3 +35,27 @@ def complete_torch() -> None:
 def is_complete() -> bool:
     """Whether nothing was left waiting."""
     return "_waiting_loader" not in vars(getattr(torch, "_meta_registrations", torch))
+
+
+class _Compiler(types.ModuleType):
+    """What torch asks of `torch._dynamo` where it compiles nothing: decorators that leave functions alone."""
+
+    config = types.SimpleNamespace(error_on_nested_fx_trace=False)
+    """Its settings: checkpointing reads one, submissions may set any."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _leave_alone
+
+
+def stand_in_for_compiler() -> None:
+    """Let code run that compiles, and what asks the compiler to leave it alone: optimizers, tensors without data."""
+    stand_in = _Compiler("torch._dynamo")
+    sys.modules[stand_in.__name__] = stand_in
+    vars(torch).update(_dynamo=stand_in, compile=_leave_alone)
+
+
+def _leave_alone(function: Any = None, *_arguments: object, **_options: object) -> Any:
+    """A decorator, with or without arguments, that changes nothing."""
+    return _leave_alone if function is None else function
