@@ -110,18 +110,30 @@ class Judge:
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
         everything = "+".join(sorted(defect.id for defect in exercise.defects))
         if 0 < len(alike) <= MOST_TWINS and not {"", everything} & {*alike}:  # some are mended and some are not
-            seen = tell_apart(seen, [self._twin(examiner, name, seed) for name in alike])
+            seen = self._told_apart(examiner, submission, seen, alike)
         return judge(exercise, key, seen, file, seed)
 
-    def _twin(self, examiner: "Examiner", variant: str, seed: int) -> Examination:
-        """What is seen of a variant at the same seed."""
-        exercise = examiner.exercise
-        if (exercise.id, variant, seed) not in self._twins:
-            defects = [defect for defect in exercise.defects if defect.id in variant.split("+")]
-            text = put_back(self._course.reference(exercise.id).read_text(encoding="utf-8"), defects)
-            self._twins = {name: twin for name, twin in self._twins.items() if name[2] == seed}
-            self._twins[exercise.id, variant, seed] = examiner.examine(submission_from_text(text), seed)
-        return self._twins[exercise.id, variant, seed]
+    def _told_apart(
+        self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str]
+    ) -> Examination:
+        """What was seen, compared with what is seen of the look-alikes, unless the submission is one of them."""
+        variants = {name: self._variant(examiner.exercise, name) for name in alike}
+        tree = self.fingerprint(submission)
+        if tree and tree in map(self.fingerprint, variants.values()):
+            return seen
+        return tell_apart(seen, [self._twin(examiner, name, variant) for name, variant in variants.items()])
+
+    def _twin(self, examiner: "Examiner", name: str, variant: Submission) -> Examination:
+        """What is seen of a variant at the seed of the submission."""
+        exercise, seed = examiner.exercise, examiner.seed
+        if (exercise.id, name, seed) not in self._twins:
+            self._twins = {twin: each for twin, each in self._twins.items() if twin[2] == seed}
+            self._twins[exercise.id, name, seed] = examiner.examine(variant, seed)
+        return self._twins[exercise.id, name, seed]
+
+    def _variant(self, exercise: Exercise, name: str) -> Submission:
+        defects = [defect for defect in exercise.defects if defect.id in name.split("+")]
+        return submission_from_text(put_back(self._course.reference(exercise.id).read_text(encoding="utf-8"), defects))
 
     def prepare(self, exercise_id: str) -> None:
         """Have the worker for the next submission started while nobody waits for it."""
@@ -156,8 +168,8 @@ def with_judge(
 ) -> T:
     """What `body` returns, given a judge: the nursery is forked before any description, reference or check is opened.
 
-    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes longer to start and
-    less for some of them.
+    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
+    start, and less for each of them.
     """
     from grader.examiner.torch_import import assert_single_thread, import_torch
 

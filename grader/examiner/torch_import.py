@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import importlib
 import importlib.abc
 import importlib.machinery
 import os
@@ -16,9 +15,6 @@ from grader.errors import KitError
 DEFERRED = "torch._meta_registrations"
 """What may wait; `grader.worker.torch_parts` runs it once it is needed."""
 
-ON_THE_WAY = "torch._decomp"
-"""What it imports itself, two thirds of its time."""
-
 MADV_COLLAPSE = 25
 LARGE_PAGE = 2 << 20
 
@@ -28,8 +24,7 @@ THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 def import_torch(*, for_many: bool = False) -> None:
     """Import torch but for `DEFERRED`, and warm up what every worker uses.
 
-    `for_many` workers it takes longer, and less in each of them: what is on the way to what waits is imported too (to
-    run that here would make tensors without data slow in all of them), and memory is made cheap to fork.
+    `for_many` workers, memory is made cheap to fork, in a tenth of a second.
     """
     for name in THREAD_SETTINGS:
         os.environ[name] = "1"
@@ -41,7 +36,6 @@ def import_torch(*, for_many: bool = False) -> None:
 
     _warm_up(torch)
     if for_many:
-        importlib.import_module(ON_THE_WAY)
         _gather_memory()
     gc.freeze()
 

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 SIGNS_OF_USE = re.compile(
-    r"Generator|DataLoader|meta|Meta|opaque|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch|\bexcept\b.*:"
+    r"Generator|DataLoader|meta|Meta|opaque|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch"
     r"|partially initialized"
 )
-"""What code that needs it says, or torch says where it is missing; code that catches what torch says may need it."""
+"""What code that needs it says, or torch says where it is missing."""
 
 
 def complete_torch_for(text: str) -> None:
