@@ -12,7 +12,7 @@ from grader.attribution import look_alikes
 from grader.course import Course
 from grader.exercise import Exercise, load_exercise, put_back
 from grader.likeness import tell_apart
-from grader.outcome import Examination, Finding, Key
+from grader.outcome import Examination, Finding, Key, Outcome, Status
 from grader.submission import Submission, Unreadable, exceeds, read_submission, submission_from_text
 from grader.verdict import Verdict, judge, judge_public, not_gradable
 
@@ -95,7 +95,7 @@ class Judge:
         self._course = course
         self._desk = desk
         self._opened: dict[str, tuple[Exercise, Key]] = {}
-        self._twins: dict[tuple[str, str, int], Examination] = {}
+        self._twins: dict[tuple[str, str, int], dict[str, Outcome]] = {}
 
     def __call__(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
         """The verdict. `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails."""
@@ -121,15 +121,18 @@ class Judge:
         tree = self.fingerprint(submission)
         if tree and tree in map(self.fingerprint, variants.values()):
             return seen
-        return tell_apart(seen, [self._twin(examiner, name, variant) for name, variant in variants.items()])
+        failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
+        return tell_apart(seen, [self._twin(examiner, name, variant, failed) for name, variant in variants.items()])
 
-    def _twin(self, examiner: "Examiner", name: str, variant: Submission) -> Examination:
-        """What is seen of a variant at the seed of the submission."""
+    def _twin(self, examiner: "Examiner", name: str, variant: Submission, checks: set[str]) -> Examination:
+        """What these checks see of a variant at the seed of the submission."""
         exercise, seed = examiner.exercise, examiner.seed
-        if (exercise.id, name, seed) not in self._twins:
-            self._twins = {twin: each for twin, each in self._twins.items() if twin[2] == seed}
-            self._twins[exercise.id, name, seed] = examiner.examine(variant, seed)
-        return self._twins[exercise.id, name, seed]
+        self._twins = {twin: outcomes for twin, outcomes in self._twins.items() if twin[2] == seed}
+        known = self._twins.setdefault((exercise.id, name, seed), {})
+        if not checks <= known.keys():
+            seen = examiner.examine(variant, seed, only=checks - known.keys())
+            known.update({outcome.check: outcome for outcome in seen.outcomes})
+        return Examination([known[check] for check in checks if check in known])
 
     def _variant(self, exercise: Exercise, name: str) -> Submission:
         defects = [defect for defect in exercise.defects if defect.id in name.split("+")]

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections.abc import Collection
 
 import pytest
 import torch
@@ -55,9 +56,18 @@ class Examiner:
         return [item.name for item in self._items]
 
     def examine(
-        self, submission: Submission, seed: int, *, dtype: str = "float32", stops_at_failure: bool = False
+        self,
+        submission: Submission,
+        seed: int,
+        *,
+        dtype: str = "float32",
+        stops_at_failure: bool = False,
+        only: Collection[str] = (),
     ) -> Examination:
-        """What every check sees of the submission. `seed` is that of the inputs, `dtype` torch's default dtype."""
+        """What every check sees of the submission, or some of them `only`.
+
+        `seed` is that of the inputs, `dtype` torch's default dtype.
+        """
         started = time.monotonic()
         self.seed = seed
         self._outcomes, self._failure = [], None
@@ -67,7 +77,8 @@ class Examiner:
             loaded = self._session.load()
             unloadable = self._why_unloadable(loaded)
             if unloadable is None:
-                self._run_checks(dtype, stops_at_failure)
+                items = [item for item in self._items if not only or item.name in only]
+                self._run_checks(items, dtype, stops_at_failure)
             methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
             unloadable, methods = self._load_finding(error), {}
@@ -86,9 +97,9 @@ class Examiner:
             except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
                 self._failure = own
 
-    def _run_checks(self, dtype: str, stops_at_failure: bool) -> None:
+    def _run_checks(self, items: list[pytest.Item], dtype: str, stops_at_failure: bool) -> None:
         assert self._session is not None
-        for item in self._items:
+        for item in items:
             if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in self._outcomes):
                 return
             if self._session.is_out_of_time():

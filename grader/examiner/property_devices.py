@@ -21,22 +21,25 @@ def here(value):
         return torch.zeros(value.shape, dtype=value.dtype)
     return "cpu" if isinstance(value, (str, torch.device)) and str(value) == "meta" else value
 
+def there(value):
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
+
 class Watch(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, arguments=(), keywords=None):
-        devices = set()
+        keywords, name, devices = keywords or {{}}, getattr(function, "__name__", ""), set()
         note = lambda part: devices.add(part.device.type) if isinstance(part, torch.Tensor) and part.dim() else None
-        each_in([arguments, keywords or {{}}], note)
-        if len(devices) > 1 and getattr(function, "__name__", "") not in MAY_MIX:
+        each_in([arguments, keywords], note)
+        if len(devices) > 1 and name not in MAY_MIX:
             raise RuntimeError(f"{{function}}: Expected all tensors to be on the same device")
+        if name == "__get__":
+            return function(*arguments)
+        value = function(*each_in(arguments, here), **each_in(keywords, here))
         try:
-            return function(*arguments, **(keywords or {{}}))
+            return function(*arguments, **keywords)
         except NotImplementedError as error:
-            if "Meta kernel" not in str(error):
+            if "Meta kernel" not in str(error) or not isinstance(value, (torch.Tensor, list, tuple)):
                 raise
-            value = function(*each_in(arguments, here), **each_in(keywords or {{}}, here))
-            if not isinstance(value, (torch.Tensor, list, tuple)):
-                raise
-            return each_in(value, lambda part: part.to("meta") if isinstance(part, torch.Tensor) else part)
+            return each_in(value, there)
 
 class Variation(submission.{entry}):
     def elsewhere(self, **inputs):
@@ -52,8 +55,8 @@ class Variation(submission.{entry}):
 """A probe: torch's device of tensors without elements, the only other device that every machine has.
 
 Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
-is as strict as other devices are. What torch computes there only once its import is complete, it computes here, on
-zeros: completing takes half a second.
+is as strict as other devices are. Everything is computed here too, on zeros: torch raises less there than it does on
+other devices, and some of it has no kernels there until its import is complete, which takes half a second.
 """
 
 MOVED = "module and inputs moved to another device"

@@ -13,7 +13,7 @@ def _(check: c.Raises, bench: Bench, case: Case) -> None:
     named = [name for name in check.mentions if isinstance(name, str)] or list(case.sizes)
     sizes = ", ".join(f"{name}={case.sizes[name]}" for name in named)
     try:
-        module = bench.subject.build(case.arguments)
+        module = bench.subject.build(case.arguments, at_once=check.at != "call")
         if check.at == "call":
             module.call(check.method, **case.inputs)
     except SubjectRaisedError as error:
@@ -89,7 +89,7 @@ def _require_accepted(check: c.Raises, bench: Bench) -> None:
     """Raise `Failure` where the interface's own sizes are refused too: whoever refuses everything checks nothing."""
     usual = make_case(bench.exercise, c.Check(), bench.exercise.ladder[-1])
     try:
-        module = bench.subject.build(usual.arguments)
+        module = bench.subject.build(usual.arguments, at_once=check.at != "call" or bool(check.method))
         if check.at == "call" and not check.method:
             module.call("", **usual.inputs)
     except SubjectRaisedError as error:

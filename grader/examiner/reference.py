@@ -30,6 +30,9 @@ class LocalModule:
     def call(self, method: str, **inputs: Any) -> Any:
         return _detached(self._run(method, inputs, requires_grad=False)[0])
 
+    def repeat(self, times: int, **inputs: Any) -> list[Any]:
+        return [self.call("", **inputs) for _ in range(times)]
+
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         self.module.zero_grad(set_to_none=True)
         value, tensors = self._run(method, inputs, requires_grad=True)

@@ -1,6 +1,6 @@
 """What the reference returned before: checks at the same seed ask it the same again, so nothing is computed twice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
@@ -21,6 +21,7 @@ class Entry(Struct, frozen=True):
     asked: tuple[Any, ...]
     act: Callable[[], Any]
     result: Any
+    tensors: list[torch.Tensor]
     versions: list[int]
     before: torch.Tensor
     after: torch.Tensor
@@ -45,7 +46,7 @@ class Tape:
         """What `act` returns, or returned when this was asked at this point before."""
         if self._position < len(self._entries):
             entry = self._entries[self._position]
-            if _is_same(entry.asked, asked) and _versions(entry.result) == entry.versions:
+            if _is_same(entry.asked, asked) and _versions(entry.tensors) == entry.versions:
                 self._position += 1
                 torch.default_generator.set_state(entry.after)
                 known: T = entry.result
@@ -55,7 +56,8 @@ class Tape:
         before = torch.default_generator.get_state()
         result = act()
         after = torch.default_generator.get_state()
-        self._entries.append(Entry(asked, act, result, _versions(result), before, after))
+        tensors = list(_tensors_in(result))
+        self._entries.append(Entry(asked, act, result, tensors, _versions(tensors), before, after))
         self._position = self._performed = len(self._entries)
         return result
 
@@ -131,6 +133,9 @@ class RehearsedModule:
     def call(self, method: str, **inputs: Any) -> Any:
         return self._step(lambda module: module.call(method, **inputs), "call", method, inputs)
 
+    def repeat(self, times: int, **inputs: Any) -> list[Any]:
+        return self._step(lambda module: module.repeat(times, **inputs), "repeat", times, inputs)
+
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         return self._step(
             lambda module: module.differentiate(cotangents, method, **inputs),
@@ -181,14 +186,18 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _versions(result: Any) -> list[int]:
-    """How often each tensor in a result was written to: one that a check has changed cannot be handed out again."""
+def _versions(tensors: list[torch.Tensor]) -> list[int]:
+    """How often each tensor was written to: a result that a check has changed cannot be handed out again."""
+    return [tensor._version for tensor in tensors]  # noqa: SLF001 - there is no other way to ask
+
+
+def _tensors_in(result: Any) -> Iterator[torch.Tensor]:
     if isinstance(result, torch.Tensor):
-        return [result._version]  # noqa: SLF001 - there is no other way to ask
-    if isinstance(result, Struct):
-        return _versions([getattr(result, name) for name in result.__struct_fields__])
-    if isinstance(result, dict):
-        return _versions(list(result.values()))
-    if isinstance(result, tuple | list):
-        return [version for item in result for version in _versions(item)]
-    return []
+        yield result
+    elif isinstance(result, Struct):
+        yield from _tensors_in([getattr(result, name) for name in result.__struct_fields__])
+    elif isinstance(result, dict):
+        yield from _tensors_in(list(result.values()))
+    elif isinstance(result, tuple | list):
+        for item in result:
+            yield from _tensors_in(item)

@@ -28,6 +28,9 @@ class StandIn(Protocol):
     def call(self, method: str, **inputs: Any) -> Any:
         """What another method returns; an empty name means forward."""
 
+    def repeat(self, times: int, **inputs: Any) -> list[Any]:
+        """What so many calls of forward return, one after the other."""
+
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         """Forward, then backward from the sum of outputs times cotangents; the reference may draw them itself."""
 

@@ -30,11 +30,19 @@ class RemoteModule:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        return _decoded(self._request(method, inputs, None).value)
+        return _decoded(self._request(method, inputs).value)
+
+    def repeat(self, times: int, **inputs: Any) -> list[Any]:
+        values = _decoded(self._request("", inputs, times=times).value)
+        if isinstance(values, protocol.Other):  # more than may travel at once
+            return [values] * times
+        if not isinstance(values, list) or len(values) != times:
+            raise SubjectDiedError("answered with a message that was not asked for")
+        return values
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None, "only the reference draws them"
-        returned = self._request(method, inputs, [from_tensor(cotangent) for cotangent in cotangents])
+        returned = self._request(method, inputs, [_packed(cotangent) for cotangent in cotangents])
         return Pass(
             _decoded(returned.value),
             cotangents,
@@ -75,9 +83,11 @@ class RemoteModule:
             raise MisfitError("; ".join(reply.misfits[:4]))
         self._shapes = reply.parameters
 
-    def _request(self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None) -> Returned:
-        arguments = {name: from_python(value) for name, value in inputs.items()}
-        call = protocol.Call(self.number, arguments, method, self.training, cotangents, self._build)
+    def _request(
+        self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None = None, times: int = 1
+    ) -> Returned:
+        arguments = {name: _value(value) for name, value in inputs.items()}
+        call = protocol.Call(self.number, arguments, method, self.training, cotangents, self._build, times)
         self._build = None
         reply = self._session.request(call)
         if call.build is not None and isinstance(reply, Built):
@@ -113,13 +123,26 @@ class Subject:
         `at_once`, else when something is first asked of it.
         """
         self._count += 1
-        weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
-        values = {name: from_python(value) for name, value in arguments.items()}
+        weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
+        values = {name: _value(value) for name, value in arguments.items()}
         entry = entry or self._session.exercise.interface.class_name
         module = RemoteModule(self._session, Build(self._count, entry, values, dtype, probe, weights))
         if at_once:
             module.build()
         return module
+
+
+def _value(value: Any) -> protocol.Value:
+    return _packed(value) if isinstance(value, torch.Tensor) else from_python(value)
+
+
+def _packed(tensor: torch.Tensor) -> TensorValue:
+    """The tensor as it travels; kept with it until it is written to, for every submission is sent the same."""
+    written = tensor._version  # noqa: SLF001 - there is no other way to ask
+    known: tuple[int, TensorValue] | None = vars(tensor).get("packed")
+    if known is None or known[0] != written:
+        known = vars(tensor)["packed"] = written, from_tensor(tensor)
+    return known[1]
 
 
 def _returned(reply: Any) -> Returned:

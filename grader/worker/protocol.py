@@ -122,7 +122,8 @@ class Call(Message, frozen=True):
     """Call a module or a method of it; answered by `Returned` or `Raised`.
 
     With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products come back too.
-    With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer.
+    With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer. Called more
+    `times` than once, with the same arguments, the value is a list of what each call returned.
     """
 
     module: int
@@ -131,6 +132,7 @@ class Call(Message, frozen=True):
     training: bool = False
     cotangents: list[TensorValue] | None = None
     build: Build | None = None
+    times: int = 1
 
 
 class Read(Message, frozen=True):

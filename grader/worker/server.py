@@ -50,7 +50,8 @@ MODULE_NAME = "attention"
 """What the submission's module is called, as it is on the student's disk."""
 
 WORKER_SEED = 0
-"""What a submission draws, its own first weights too, is the same in every run: a verdict can be repeated."""
+"""What a module draws, its own first weights too, is the same in every run, whatever was drawn before it was built: a
+verdict can be repeated, and a check alone sees what it sees among others."""
 
 
 class Server:
@@ -96,8 +97,7 @@ class Server:
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
-        # not torch.manual_seed, which keeps the stack for every device there is none of
-        torch.default_generator.manual_seed(WORKER_SEED)
+        _seed()
         torch.set_default_dtype(TORCH_DTYPES[request.dtype])
         sys.modules[MODULE_NAME] = self.namespace
         for chunk in request.chunks:
@@ -127,6 +127,7 @@ class Server:
 
     def _build(self, request: Build) -> Built:
         self._is_building = True
+        _seed()
         names = self.namespace.__dict__
         if request.probe:
             names = {"submission": self.namespace, "torch": torch}
@@ -154,19 +155,25 @@ class Server:
             self._modes[request.module] = request.training
         if request.cotangents is not None:
             module.zero_grad(set_to_none=True)
-        arguments = {name: to_python(value) for name, value in request.arguments.items()}
-        tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
-        for tensor in tensors.values():
-            tensor.requires_grad_(request.cotangents is not None and tensor.is_floating_point())
-        value = (getattr(module, request.method) if request.method else module)(**arguments)
+        if request.times > 1:
+            return Returned(from_python([self._run(request)[0] for _ in range(request.times)]), {})
+        value, tensors = self._run(request)
         answer = from_python(value)
         after = {name: from_tensor(tensor) for name, tensor in tensors.items()}
-        outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
-        if request.cotangents is None or not _backward(outputs, request.cotangents):
+        if request.cotangents is None or not _backward(value, request.cotangents):
             return Returned(answer, after)
         parameter_gradients = {name: _gradient(parameter) for name, parameter in module.named_parameters()}
         input_gradients = {name: _gradient(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
         return Returned(answer, after, True, parameter_gradients, input_gradients)
+
+    def _run(self, request: Call) -> tuple[Any, dict[str, torch.Tensor]]:
+        """What one call returns, and the tensors that it was given."""
+        module = self.modules[request.module]
+        arguments = {name: to_python(value) for name, value in request.arguments.items()}
+        tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+        for tensor in tensors.values():
+            tensor.requires_grad_(request.cotangents is not None and tensor.is_floating_point())
+        return (getattr(module, request.method) if request.method else module)(**arguments), tensors
 
     def _transfer(self, request: Transfer) -> Returned:
         state = self.modules[request.source].state_dict()
@@ -217,6 +224,10 @@ def serve(connection: socket.socket) -> None:
         _send_reply(connection, server, reply)
 
 
+def _seed() -> None:
+    torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed keeps the stack for every device there is not
+
+
 def _send_reply(connection: socket.socket, server: Server, reply: Message) -> None:
     """Send the reply, or what kept it from being sent: it was too large, or held text that is no text."""
     try:
@@ -247,8 +258,9 @@ def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorVal
     return misfits
 
 
-def _backward(outputs: list[torch.Tensor], cotangents: list[TensorValue]) -> bool:
+def _backward(value: Any, cotangents: list[TensorValue]) -> bool:
     """Run backward from the sum of output times cotangent; False where they do not fit or nothing asks for it."""
+    outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
     if len(outputs) != len(cotangents):
         return False
     pairs = [(output, to_tensor(value)) for output, value in zip(outputs, cotangents, strict=True)]

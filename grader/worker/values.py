@@ -38,7 +38,7 @@ def to_tensor(value: TensorValue) -> torch.Tensor:
         raise ValueError(f"no such dtype: {value.dtype[:40]}")
     if len(value.shape) > MAX_DIMENSIONS:
         raise ValueError(f"a tensor of {len(value.shape):,} dimensions; {MAX_DIMENSIONS} are the most")
-    if any(size < 0 for size in value.shape) or math.prod(value.shape) * dtype.itemsize != len(value.data):
+    if min(value.shape, default=0) < 0 or math.prod(value.shape) * dtype.itemsize != len(value.data):
         raise ValueError(f"{len(value.data)} bytes do not make a {value.dtype} tensor of shape {value.shape[:10]}")
     try:
         if not value.data:
@@ -53,6 +53,10 @@ def from_tensor(tensor: torch.Tensor) -> TensorValue:
     obstacle = why_it_stays(tensor)
     if obstacle:
         raise ValueError(f"{obstacle} does not travel")
+    return _copied(tensor)
+
+
+def _copied(tensor: torch.Tensor) -> TensorValue:
     dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
     data = ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
     return TensorValue(DTYPE_NAMES[dense.dtype], list(dense.shape), data)
@@ -158,4 +162,4 @@ def why_it_stays(tensor: torch.Tensor) -> str:
 
 def _from_any_tensor(tensor: torch.Tensor) -> Value:
     obstacle = why_it_stays(tensor)
-    return Other(obstacle[:MAX_TEXT]) if obstacle else from_tensor(tensor)
+    return Other(obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
