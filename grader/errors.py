@@ -25,5 +25,9 @@ class BrokenExerciseError(KitError):
     """A reference does not pass its own checks, so no submission can be judged by them."""
 
 
+class OpenHostError(KitError):
+    """Files or the network are open to submissions on this host, and that was not allowed."""
+
+
 class LostNurseryError(KitError):
     """The process that starts workers has died; an examiner cannot go on without it."""

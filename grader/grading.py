@@ -71,7 +71,7 @@ def grade(
 ) -> Verdict:
     """The verdict on the file at `path`; `seed` is that of the inputs, fresh and secret where none is given.
 
-    `strict` refuses, with a `KitError`, where a submission could reach files or the network. Raises `SpecError` for a
+    `strict` refuses, with an `OpenHostError`, where a submission could reach files or the network. Raises `SpecError` for a
     wrong description and `BrokenExerciseError` when the reference fails.
     """
     name = _shown_path(course, path)

@@ -233,8 +233,7 @@ class Batch:
             if judged.verdict is not None:
                 continue
             if not judged.is_exercise_broken:
-                is_open = place.is_strict and "open to submissions" in judged.error
-                raise KitError(judged.error + ("; --allow-open grades all the same" if is_open else ""))
+                raise KitError(judged.error + ("; --allow-open grades all the same" if judged.is_host_open else ""))
             self.progress.broken[exercise_id] = judged.error
             return False
         self._is_tried = True

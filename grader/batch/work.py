@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.course import Course
-from grader.errors import BrokenExerciseError, KitError, SpecError
+from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
 from grader.kept import KeptExaminer
 from grader.submission import Submission, Unreadable, read_submission
 from grader.verdict import Verdict
@@ -31,11 +31,12 @@ class Job(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """The verdict; without one, why there is none, and whether the exercise is at fault rather than the kit."""
+    """The verdict; without one, why there is none, and whether the exercise or an open host is at fault."""
 
     verdict: Verdict | None
     error: str = ""
     is_exercise_broken: bool = False
+    is_host_open: bool = False
 
 
 _here = threading.local()
@@ -48,6 +49,8 @@ def judge(place: Place, job: Job) -> Judged:
         return Judged(_examiner(place).judge(job.exercise, job.submission, job.file, job.seed))
     except (BrokenExerciseError, SpecError) as error:
         return Judged(None, str(error), is_exercise_broken=True)
+    except OpenHostError as error:
+        return Judged(None, str(error), is_host_open=True)
     except KitError as error:
         return Judged(None, str(error))
 

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from grader.errors import KitError
+from grader.errors import OpenHostError
 from grader.examiner.workers import DiedError, Worker, WorkerSource
 from grader.exercise import Exercise
 from grader.submission import Submission
@@ -134,14 +134,14 @@ class Session:
 
 
 def _require_closed(isolation: Isolation) -> None:
-    """Raise `KitError` where a submission could reach files or the network."""
+    """Raise `OpenHostError` where a submission could reach files or the network."""
     if not isolation.filesystem:
-        raise KitError(
+        raise OpenHostError(
             "the file system is open to submissions here, and --strict refuses to grade; it takes Landlock "
             "(Linux 5.13 or newer, switched on) and `pip install py-landlock`"
         )
     if not isolation.network:
-        raise KitError(
+        raise OpenHostError(
             "the network is open to submissions here, and --strict refuses to grade; it takes seccomp "
             "(the system's libseccomp2 and `pip install pyseccomp`) or network namespaces"
         )

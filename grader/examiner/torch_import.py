@@ -56,7 +56,7 @@ def _warm_up(torch: ModuleType) -> None:
 
 
 def _gather_memory() -> None:
-    """Have the kernel keep what is allocated in large pages: forking copies a table of a hundred, not of thirty thousand.
+    """Have the kernel keep what is allocated in large pages: a fork copies a table of a hundred, not of thirty thousand.
 
     Where it cannot (before Linux 6.1, or where it is switched off), all stays as it is.
     """
@@ -66,8 +66,8 @@ def _gather_memory() -> None:
     advise.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
         areas = [line.split() for line in file]
-    for span, modes, *_, name in (area if len(area) > 5 else [*area, ""] for area in areas):
-        if modes == "rw-p" and name in ("", "[heap]"):
+    for span, modes, _offset, _device, inode, *_name in areas:
+        if modes == "rw-p" and inode == "0":
             start, end = (int(address, 16) for address in span.split("-"))
             for page in range(-(-start // LARGE_PAGE) * LARGE_PAGE, end - LARGE_PAGE + 1, LARGE_PAGE):
                 advise(page, LARGE_PAGE, MADV_COLLAPSE)
