@@ -71,8 +71,8 @@ def grade(
 ) -> Verdict:
     """The verdict on the file at `path`; `seed` is that of the inputs, fresh and secret where none is given.
 
-    `strict` refuses, with an `OpenHostError`, where a submission could reach files or the network. Raises `SpecError` for a
-    wrong description and `BrokenExerciseError` when the reference fails.
+    `strict` refuses, with an `OpenHostError`, where a submission could reach files or the network. Raises `SpecError`
+    for a wrong description and `BrokenExerciseError` when the reference fails.
     """
     name = _shown_path(course, path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed

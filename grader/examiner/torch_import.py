@@ -56,7 +56,7 @@ def _warm_up(torch: ModuleType) -> None:
 
 
 def _gather_memory() -> None:
-    """Have the kernel keep what is allocated in large pages: a fork copies a table of a hundred, not of thirty thousand.
+    """Have the kernel keep what is allocated in large pages: a fork copies a table of hundreds, not of ten thousands.
 
     Where it cannot (before Linux 6.1, or where it is switched off), all stays as it is.
     """

@@ -1,7 +1,6 @@
 """The worker's loop: take a request, run the submission, answer. Whatever the submission does ends up as a reply."""
 
 import ast
-import hashlib
 import linecache
 import socket
 import sys
@@ -13,7 +12,6 @@ import torch
 
 from grader.worker.protocol import (
     MAX_TEXT,
-    MAX_TREE_TEXT,
     Build,
     Built,
     Call,
@@ -35,6 +33,7 @@ from grader.worker.protocol import (
     send,
 )
 from grader.worker.torch_parts import complete_torch_for, is_complete, stand_in_for_compiler
+from grader.worker.trees import fingerprint, method_trees
 from grader.worker.values import (
     TORCH_DTYPES,
     from_python,
@@ -87,7 +86,7 @@ class Server:
         if isinstance(request, Load):
             return self._load(request)
         if isinstance(request, Parse):
-            return _parse(request)
+            return Parsed(fingerprint(request.chunks))
         if isinstance(request, Build):
             return self._build(request)
         if isinstance(request, Call):
@@ -107,7 +106,7 @@ class Server:
         compiled = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
         for chunk in request.chunks:
             complete_torch_for(chunk.text)
-        trees = _method_trees([tree for _, tree in compiled])
+        trees = method_trees([tree for _, tree in compiled])
         tolerated: Raised | None = None
         for label, tree in compiled:
             try:
@@ -236,13 +235,6 @@ def _send_reply(connection: socket.socket, server: Server, reply: Message) -> No
         send(connection, server.describe(error))
 
 
-def _parse(request: Parse) -> Parsed:
-    digest = hashlib.sha256()
-    for chunk in request.chunks:
-        digest.update(ast.dump(ast.parse(chunk.text)).encode("utf-8", "surrogatepass") + b"\0")
-    return Parsed(digest.hexdigest())
-
-
 def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
     """Copy values into parameters by name; what is missing or of another shape is named."""
     misfits = []
@@ -278,32 +270,3 @@ def _backward(value: Any, cotangents: list[TensorValue]) -> bool:
 
 def _gradient(tensor: torch.Tensor) -> TensorValue | None:
     return None if tensor.grad is None else from_tensor(tensor.grad)
-
-
-def _method_trees(trees: list[ast.Module]) -> dict[str, str]:
-    """The syntax tree of each method, as text without positions and docstrings, by `Class.method`."""
-    methods: dict[str, str] = {}
-    try:
-        for tree in trees:
-            for node in tree.body:
-                if isinstance(node, ast.ClassDef):
-                    for part in node.body:
-                        if isinstance(part, ast.FunctionDef):
-                            methods[f"{node.name}.{part.name}"] = _tree_text(part)
-    except RecursionError:
-        return {}
-    return methods if sum(map(len, methods.values())) <= MAX_TREE_TEXT else {}
-
-
-def _tree_text(node: object) -> str:
-    """A syntax tree as text that does not depend on Python's version: fields that are empty are left out."""
-    if isinstance(node, list):
-        return "[" + ",".join(_tree_text(item) for item in node if not _is_docstring(item)) + "]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
-    return f"{type(node).__name__}(" + ",".join(f"{name}={_tree_text(value)}" for name, value in fields) + ")"
-
-
-def _is_docstring(node: object) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
