@@ -8,8 +8,18 @@ from typing import Any
 
 import click
 
-from grader.console import ended_by_signals, has_color, has_screen, keep_traceback, print_report, progress_bar, width
-from grader.course import EXERCISE_ID, find_course
+from grader.console import (
+    Show,
+    ended_by_signals,
+    getting_ready,
+    has_color,
+    has_screen,
+    keep_traceback,
+    print_report,
+    progress_bar,
+    width,
+)
+from grader.course import EXERCISE_ID, Course, find_course
 from grader.errors import KitError, SpecError, UsageError
 from grader.report.escape import printable_lines
 
@@ -104,27 +114,33 @@ def grade(
     choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    verdict = grading.grade(
-        course,
-        exercise_id,
-        choice.path,
-        seed=seed,
-        spawn=spawn or not grading.CAN_FORK,
-        strict=strict,
-    )
+    with getting_ready(partial(_printer, course, exercise_id, as_json=as_json)) as show:
+        verdict = grading.grade(
+            course,
+            exercise_id,
+            choice.path,
+            seed=seed,
+            spawn=spawn or not grading.CAN_FORK,
+            strict=strict,
+            tell=show,
+        )
     if path is None:
         remember_verdict(course, verdict)
+    ctx.exit(verdict.exit_code())
+
+
+def _printer(course: Course, exercise_id: str, *, as_json: bool) -> Show:
+    """What prints a verdict."""
     if as_json:
         from grader.report.machine import render_json
 
-        click.echo(render_json(verdict))
-    else:
-        from grader.exercise import load_exercise
-        from grader.report.terminal import render_terminal
+        return lambda verdict: click.echo(render_json(verdict))
 
-        exercise = load_exercise(course.description(exercise_id))
-        print_report(render_terminal(verdict, exercise, width=width(), color=has_color()))
-    ctx.exit(verdict.exit_code())
+    from grader.exercise import load_exercise
+    from grader.report.terminal import render_terminal
+
+    exercise = load_exercise(course.description(exercise_id))
+    return lambda verdict: print_report(render_terminal(verdict, exercise, width=width(), color=has_color()))
 
 
 @command_line.command()

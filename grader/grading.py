@@ -68,24 +68,28 @@ def grade(
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
     strict: bool = False,
+    tell: Callable[[Verdict], None] = lambda _verdict: None,
 ) -> Verdict:
     """The verdict on the file at `path`; `seed` is that of the inputs, fresh and secret where none is given.
 
-    `strict` refuses, with an `OpenHostError`, where a submission could reach files or the network. Raises `SpecError`
-    for a wrong description and `BrokenExerciseError` when the reference fails.
+    `tell` hears of it before everything is cleared away. `strict` refuses, with an `OpenHostError`, where a submission
+    could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` when the
+    reference fails.
     """
     name = _shown_path(course, path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed
     submission = read_submission(path, path.name)
     if isinstance(submission, Unreadable):
-        return _ungraded(load_exercise(course.description(exercise_id)), name, seed, submission)
-    return with_judge(
-        course,
-        lambda judge: judge(exercise_id, submission, name, seed),
-        spawn=spawn,
-        strict=strict,
-        first=exercise_id,
-    )
+        verdict = _ungraded(load_exercise(course.description(exercise_id)), name, seed, submission)
+        tell(verdict)
+        return verdict
+
+    def body(judge: Judge) -> Verdict:
+        verdict = judge(exercise_id, submission, name, seed)
+        tell(verdict)
+        return verdict
+
+    return with_judge(course, body, spawn=spawn, strict=strict, first=exercise_id)
 
 
 class Judge:
@@ -139,7 +143,8 @@ class Judge:
         return submission_from_text(put_back(self._course.reference(exercise.id).read_text(encoding="utf-8"), defects))
 
     def prepare(self, exercise_id: str) -> None:
-        """Have the worker for the next submission started while nobody waits for it."""
+        """Have the last worker cleared away, and the next one started, while nobody waits for it."""
+        self._desk.source.settle()
         if exercise_id in self._opened:
             exercise, _ = self._opened[exercise_id]
             self._desk.source.order(exercise.limits)
@@ -177,12 +182,17 @@ def with_judge(
     from grader.examiner.torch_import import assert_single_thread, import_torch
 
     import_torch(for_many=for_many)
-    from grader.examiner.workers import Nursery, Spawner, hide_memory
+    from grader.examiner.workers import Nursery, WorkerSource, hide_memory
 
     hide_memory()
-    if not spawn:
+    source: WorkerSource
+    if spawn:
+        from grader.examiner.spawner import Spawner
+
+        source = Spawner()
+    else:
         assert_single_thread()
-    source = Spawner() if spawn else Nursery()
+        source = Nursery()
     try:
         if first:
             source.order(load_exercise(course.description(first)).limits)  # forked while pytest is being imported

@@ -43,7 +43,9 @@ class Judge:
             texts = [submission_from_text(each) if isinstance(each, str) else each for each in submissions]
             return [judge(exercise_id, each, each.name, seed) for each in texts]
 
-        return with_desk(self.course, self.source, body)
+        verdicts = with_desk(self.course, self.source, body)
+        self.source.settle()
+        return verdicts
 
     def variant(self, exercise_id: str, subset: frozenset[str]) -> str:
         """The reference with these defects put back."""

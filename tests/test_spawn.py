@@ -8,7 +8,7 @@ import pytest
 from hostile import ROOT, at_import, in_forward, reference, running_with, starter
 
 from grader.errors import KitError
-from grader.examiner.workers import Spawner
+from grader.examiner.spawner import Spawner
 from grader.exercise import Limits
 from grader.grading import grade
 from grader.verdict import Verdict

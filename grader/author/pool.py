@@ -31,7 +31,8 @@ class Pool:
 
 def _prepare() -> None:
     import_torch()
-    from grader.examiner.workers import Nursery, Spawner
+    from grader.examiner.spawner import Spawner
+    from grader.examiner.workers import Nursery
 
     if CAN_FORK:
         assert_single_thread()

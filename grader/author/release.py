@@ -113,7 +113,7 @@ def _count_checks(course: Course, exercise: Exercise) -> int:
 
     import_torch()
     from grader.examiner.collecting import with_examiner
-    from grader.examiner.workers import Spawner
+    from grader.examiner.spawner import Spawner
 
     return with_examiner(course, exercise, Spawner(), lambda examiner: len(examiner.check_ids()))
 

@@ -90,7 +90,7 @@ class Session:
     def close(self) -> None:
         """End the worker."""
         if self._worker is not None:
-            self._worker.end()
+            self._worker.kill()
             self._worker = None
 
     def _allow(self, what: str, seconds: float) -> None:

@@ -1,17 +1,16 @@
 """Workers as the examiner holds them: a connection, a deadline, and a way to end them."""
 
+import collections
 import contextlib
 import os
-import secrets
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import IO, Protocol
 
 from grader.errors import KitError, LostNurseryError
@@ -23,28 +22,20 @@ from grader.worker.protocol import ClosedError, Isolation, MalformedError, Reply
 CONFINE_SECONDS = 30.0
 """How long entering all layers may take on a machine that is busy with other things; it takes about 10 ms."""
 
-SPAWN_SECONDS = 60.0
-"""How long a spawned worker may take to import torch on a slow machine."""
-
-SPAWN_PAUSE = 0.5
-"""How often a spawned worker that has not come yet is asked whether it still lives."""
-
-
-TOKEN_BYTES = 32
-
 
 class DiedError(Exception):
     """The worker is gone; the message says how it ended."""
 
 
 class Worker:
-    """A running worker. `request` never blocks past its deadline; `end` leaves no process behind."""
+    """A running worker. `request` never blocks past its deadline; `kill` and `end` leave no process behind."""
 
-    def __init__(self, connection: socket.socket, stdout: IO[bytes], end: Callable[[], str]) -> None:
+    def __init__(self, connection: socket.socket, stdout: IO[bytes], process: "Process") -> None:
         self._connection = connection
         self._stdout = stdout
-        self._end = end
+        self._process = process
         self._read_to = 0
+        self._is_killed = False
         self._ended = ""
 
     def wait_until_confined(self) -> Isolation:
@@ -75,14 +66,31 @@ class Worker:
         self._read_to = size
         return text
 
+    def kill(self) -> None:
+        """Kill the worker and everything it started; what is left of it is cleared away while nobody waits."""
+        if not self._is_killed:
+            self._is_killed = True
+            self._connection.close()
+            self._stdout.close()
+            self._process.kill()
+
     def end(self) -> str:
-        """Kill the worker and everything it started, once; the way it ended, in words."""
+        """Kill the worker and everything it started; the way it ended, in words."""
+        self.kill()
         if not self._ended:
             self._ended = "was lost"  # if what follows does not come to its end, it is not tried again
-            self._connection.close()
-            self._ended = self._end()
-            self._stdout.close()
+            self._ended = describe_end(self._process.wait())
         return self._ended
+
+
+class Process(Protocol):
+    """A worker's process, with everything that it started."""
+
+    def kill(self) -> None:
+        """Kill it; what is left is cleared away sooner or later."""
+
+    def wait(self) -> int:
+        """Its exit code, or its signal's number below zero, once nothing is left of it."""
 
 
 class WorkerSource(Protocol):
@@ -91,6 +99,8 @@ class WorkerSource(Protocol):
     def order(self, limits: Limits) -> None: ...
 
     def start(self, limits: Limits) -> Worker: ...
+
+    def settle(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -106,7 +116,8 @@ class Nursery:
         if self._process == 0:
             run_nursery(theirs)
         theirs.close()
-        self._ordered: _Order | None = None
+        self._ordered: _Forked | None = None
+        self._asked: collections.deque[_Forked | _Collected] = collections.deque()
 
     def order(self, limits: Limits) -> None:
         """Have the next worker forked while the caller does something else."""
@@ -118,16 +129,23 @@ class Nursery:
             order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
             with _nursery_alive():
                 socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
-        self._ordered = _Order(limits, ours, stdout)
+        self._ordered = _Forked(self, limits, ours, stdout)
+        self._asked.append(self._ordered)
 
     def start(self, limits: Limits) -> Worker:
         """A fresh worker, confined to the limits."""
         if self._ordered is not None and self._ordered.limits != limits:
             self._cancel()
         self.order(limits)
-        order = self._received()
-        self._ordered = None
-        return Worker(order.connection, order.stdout, lambda: self._end(order.process, order.handle))
+        forked, self._ordered = self._ordered, None
+        assert forked is not None
+        self.listen_for(forked)
+        return Worker(forked.connection, forked.stdout, forked)
+
+    def settle(self) -> None:
+        """Wait until nothing is left of workers that were killed."""
+        if self._asked:
+            self.listen_for(self._asked[-1])
 
     def close(self) -> None:
         """End the nursery, with all its workers, and wait for it."""
@@ -136,36 +154,28 @@ class Nursery:
         self._control.close()
         os.waitpid(self._process, 0)
 
-    def _received(self) -> "_Order":
-        """The order that is under way, once the nursery has said which process it is."""
-        order = self._ordered
-        assert order is not None
-        if not order.process:
-            with _nursery_alive():
-                answer, handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
-                (order.process,) = ANSWER.unpack(answer)
-            (order.handle,) = handles
-        return order
-
-    def _cancel(self) -> None:
-        order = self._received()
-        self._ordered = None
-        order.connection.close()
-        order.stdout.close()
-        self._end(order.process, order.handle)
-
-    def _end(self, process: int, handle: int) -> str:
-        if self._ordered is not None:
-            self._received()  # answers come in the order of the questions
-        try:
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended by itself
-        os.close(handle)
+    def collect(self, process: int) -> "_Collected":
+        """Have a worker that was killed cleared away, and what it started."""
         with _nursery_alive():
             self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
-            (status,) = ANSWER.unpack(self._control.recv(ANSWER.size, socket.MSG_WAITALL))
-        return describe_end(os.waitstatus_to_exitcode(status))
+        collected = _Collected()
+        self._asked.append(collected)
+        return collected
+
+    def listen_for(self, wanted: "_Forked | _Collected") -> None:
+        """Take in answers, which come in the order of the questions, until this one has come."""
+        while not wanted.has_come:
+            asked = self._asked.popleft()
+            with _nursery_alive():
+                answer, asked.handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
+                (asked.answer,) = ANSWER.unpack(answer)
+            asked.has_come = True
+
+    def _cancel(self) -> None:
+        assert self._ordered is not None
+        forked, self._ordered = self._ordered, None
+        self.listen_for(forked)
+        Worker(forked.connection, forked.stdout, forked).kill()
 
 
 @contextlib.contextmanager
@@ -178,71 +188,38 @@ def _nursery_alive() -> Iterator[None]:
 
 
 @dataclass
-class _Order:
-    """A worker that has been asked for; its process and the descriptor for it come with the nursery's answer."""
+class _Collected:
+    """An order to clear a worker away; the answer is its wait status."""
 
+    answer: int = 0
+    handles: list[int] = field(default_factory=list)
+    has_come: bool = False
+
+
+@dataclass
+class _Forked:
+    """An order for a worker; the answer is its process id, and a descriptor for it comes along."""
+
+    nursery: Nursery
     limits: Limits
     connection: socket.socket
     stdout: IO[bytes]
-    process: int = 0
-    handle: int = -1
+    answer: int = 0
+    handles: list[int] = field(default_factory=list)
+    has_come: bool = False
+    collected: _Collected | None = None
 
+    def kill(self) -> None:
+        (handle,) = self.handles
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        os.close(handle)
+        self.collected = self.nursery.collect(self.answer)
 
-class Spawner:
-    """Starts each worker as a new interpreter: for systems that cannot fork, or not safely."""
-
-    def order(self, limits: Limits) -> None:
-        """Nothing is started ahead."""
-
-    def start(self, limits: Limits) -> Worker:
-        """A fresh worker; it takes as long as importing torch does."""
-        stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the worker ends
-        token = secrets.token_bytes(TOKEN_BYTES)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            sizes = (listener.getsockname()[1], limits.output_bytes, limits.memory_mb << 20)
-            process = subprocess.Popen(
-                [sys.executable, "-m", "grader.worker", *map(str, sizes)],
-                stdin=subprocess.PIPE,
-                stdout=stdout,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError), process.stdin:  # it may have died, as is found out below
-                process.stdin.write(token)
-            connection = _accept(listener, token, process)
-        return Worker(connection, stdout, lambda: _end_spawned(process))
-
-    def close(self) -> None:
-        """Nothing is kept between workers."""
-
-
-def _accept(listener: socket.socket, token: bytes, process: "subprocess.Popen[bytes]") -> socket.socket:
-    """The connection of the process, which shows the token; others are turned away."""
-    deadline = time.monotonic() + SPAWN_SECONDS
-    listener.settimeout(SPAWN_PAUSE)
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise KitError(f"a worker did not start: it {describe_end(process.returncode)}")
-        try:
-            connection, _ = listener.accept()
-            connection.settimeout(SPAWN_PAUSE)
-            shown = connection.recv(TOKEN_BYTES, socket.MSG_WAITALL)
-        except TimeoutError:
-            continue
-        if secrets.compare_digest(shown, token):
-            return connection
-        connection.close()
-    process.kill()
-    raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s")
-
-
-def _end_spawned(process: "subprocess.Popen[bytes]") -> str:
-    if os.name == "posix":
-        os.killpg(process.pid, signal.SIGKILL)  # what it forked too, as far as it stayed in its session
-    else:
-        process.kill()
-    return describe_end(process.wait())
+    def wait(self) -> int:
+        assert self.collected is not None
+        self.nursery.listen_for(self.collected)
+        return os.waitstatus_to_exitcode(self.collected.answer)
 
 
 def hide_memory() -> None:
