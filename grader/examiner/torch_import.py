@@ -12,8 +12,8 @@ from types import ModuleType
 
 from grader.errors import KitError
 
-DEFERRED = "torch._meta_registrations"
-"""What may wait; `grader.worker.torch_parts` runs it once it is needed."""
+DEFERRED = ("torch._meta_registrations", "torch.export")
+"""What may wait until one of its names is asked for; `grader.worker.torch_parts` asks when the first is needed."""
 
 MADV_COLLAPSE = 25
 LARGE_PAGE = 2 << 20
@@ -100,7 +100,7 @@ class _DeferringFinder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target) if fullname == DEFERRED else None
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in DEFERRED else None
         if spec is not None and spec.loader is not None:
             spec.loader = _DeferringLoader(spec.loader)
         return spec
