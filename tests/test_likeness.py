@@ -1,11 +1,18 @@
 """A half fix is one by its numbers: a module that fails as a variant does, with other values, has mended nothing."""
 
 import pytest
+from hostile import ROOT
 from judging import Judge
 
 from grader.attribution import DefectStatus
+from grader.course import Course
+from grader.examiner.collecting import with_examiner
+from grader.examiner.examine import Examiner
+from grader.exercise import load_exercise
 from grader.likeness import agree
+from grader.submission import submission_from_text
 
+COURSE = Course(ROOT)
 SEEDS = (5, 6, 7)
 
 
@@ -27,15 +34,30 @@ def test_findings_agree_by_their_words_and_numbers(one: str, other: str, expecte
 
 @pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_03", "exercise_04", "exercise_07"])
 def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id: str) -> None:
-    from grader.exercise import load_exercise
-
     exercise = load_exercise(judge_text.course.description(exercise_id))
     for defect in exercise.defects:
-        text = judge_text.variant(exercise_id, frozenset({defect.id})).replace("softmax(", "softmax( ")
+        text = judge_text.variant(exercise_id, frozenset({defect.id})) + "\n\nATTEMPT = 2\n"
         for seed in SEEDS:
             verdict = judge_text(exercise_id, text, seed)
             present = {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED}
             assert present == {defect.id}, seed
+
+
+@pytest.mark.parametrize("exercise_id", COURSE.exercise_ids())
+def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercise_id: str) -> None:
+    """So what a look-alike's other checks see need not be known."""
+    exercise = load_exercise(judge_text.course.description(exercise_id))
+    everything = judge_text.variant(exercise_id, frozenset(defect.id for defect in exercise.defects))
+    submission = submission_from_text(everything)
+
+    def body(examiner: Examiner) -> None:
+        among_others = {outcome.check: outcome.finding for outcome in examiner.examine(submission, SEEDS[0]).outcomes}
+        assert any(among_others.values())
+        for check, finding in among_others.items():
+            (alone,) = examiner.examine(submission, SEEDS[0], only={check}).outcomes
+            assert (alone.check, alone.finding) == (check, finding)
+
+    with_examiner(judge_text.course, exercise, judge_text.source, body)
 
 
 def test_the_numbers_of_another_fault_earn_nothing(judge_text: Judge) -> None:
