@@ -51,7 +51,7 @@ def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, c
         lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {printable(why)}", "red"))
     lines.append(_table(report.totals))
     rate = f"{clock.rate(report.progress):.1f} verdicts a second"
-    lines.append(Text(f"{counts(report.progress)} in {duration(clock.seconds())}, {rate}; kept in {gradebook}"))
+    lines.append(Text(f"{counts(report.progress)} in {duration(clock.seconds())}, {rate}; kept in {printable(gradebook)}"))
     return render_page(lines, width, color=color)
 
 
