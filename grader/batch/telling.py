@@ -50,8 +50,8 @@ def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, c
     for exercise, why in report.progress.broken.items():
         lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {printable(why)}", "red"))
     lines.append(_table(report.totals))
-    rate = f"{clock.rate(report.progress):.1f} verdicts a second"
-    lines.append(Text(f"{counts(report.progress)} in {duration(clock.seconds())}, {rate}; kept in {printable(gradebook)}"))
+    time_taken = f"in {duration(clock.seconds())}, {clock.rate(report.progress):.1f} verdicts a second"
+    lines.append(Text(f"{counts(report.progress)} {time_taken}; kept in {printable(gradebook)}"))
     return render_page(lines, width, color=color)
 
 
