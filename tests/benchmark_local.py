@@ -27,6 +27,7 @@ from grader.examiner.subject import MisfitError
 from grader.exercise import Exercise, load_exercise
 from grader.worker.protocol import Raised
 from grader.worker.server import MODULE_NAME, WORKER_SEED
+from grader.worker.torch_parts import stand_in_for_compiler
 from grader.worker.values import type_name
 
 Check = Callable[[Bench], None]
@@ -123,6 +124,7 @@ class Hunt:
     """An exercise made ready: its checks by name, in the kit's order, and its reference."""
 
     def __init__(self, course: Course, exercise_id: str, seed: int) -> None:
+        stand_in_for_compiler()  # as in a worker; importing it takes a second
         self.exercise: Exercise = load_exercise(course.description(exercise_id))
         self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise.interface.class_name))
         self.checks: dict[str, Check] = {check.id: _property(check, seed) for check in self.exercise.checks}

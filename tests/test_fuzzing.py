@@ -4,6 +4,7 @@
 """
 
 import json
+import signal
 import socket
 import struct
 import tempfile
@@ -144,15 +145,24 @@ class Scripted:
         theirs.settimeout(0)
         theirs.send(framed(msgspec.msgpack.encode(ISOLATED)) + b"".join(self._script))
         theirs.shutdown(socket.SHUT_WR)
-        stdout = tempfile.TemporaryFile()  # noqa: SIM115 - the worker closes it
+        return Worker(ours, tempfile.TemporaryFile(), Script(theirs))
 
-        def end() -> str:
-            theirs.close()
-            return "was killed"
-
-        return Worker(ours, stdout, end)
+    def settle(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class Script:
+    """The other end of a worker's connection, in its process's place."""
+
+    def __init__(self, theirs: socket.socket) -> None:
+        self._theirs = theirs
+
+    def kill(self) -> None:
+        self._theirs.close()
+
+    def wait(self) -> int:
+        return -signal.SIGKILL
 
 
 names = st.one_of(st.sampled_from(["x", "W_key.weight", *(each[:2000] for each in NASTY_TEXTS)]), st.text(max_size=5))
