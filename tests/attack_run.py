@@ -113,12 +113,12 @@ class _Ground:
         self.words: dict[str, str] = {}
 
     def judge_plain(self) -> dict[str, bool]:
-        """What holds around a worker; starter and reference get what is theirs. What stays open is open from then on."""
+        """What holds around a worker; starter and reference get what is theirs. What stays open is opened here."""
+        assert self._examiner.fingerprint(submission_from_text("x = 1"))
         starter = self._judge(self._root / "exercises" / EXERCISE / "attention.py")
         reference = self._judge(self._root / "solutions" / EXERCISE / "attention.py")
         assert (starter.outcome, starter.score) == ("not_fixed", 0.0), starter
         assert (reference.outcome, reference.score) == ("fixed", 10.0), reference
-        assert self._examiner.fingerprint(submission_from_text("x = 1"))
         return starter.isolation
 
     def judge(self, attack: Attack) -> Seen:
