@@ -8,13 +8,16 @@ from typing import Self
 
 from msgspec import Struct
 
-EVERY_SECONDS = 0.2
+EVERY_SECONDS = 1.0
 PAGE = os.sysconf("SC_PAGE_SIZE")
-MEGABYTE = 1 << 20
+MEGABYTE, KILOBYTE = 1 << 20, 1 << 10
 
 
 class Moment(Struct, frozen=True):
-    """What all processes held together, pages that they share counted for each, and how many verdicts there were."""
+    """What all processes held together, and how many verdicts there were.
+
+    A page that several processes share is counted once, as far as the kernel tells; else for each of them.
+    """
 
     verdicts: int
     megabytes: float
@@ -48,7 +51,7 @@ class Sampler:
 
     def _look_on(self) -> None:
         while not self._is_over.wait(EVERY_SECONDS):
-            held = sum(map(_resident_bytes, _family(self._process)))
+            held = sum(map(_held_bytes, _family(self._process)))
             self.moments.append(Moment(_verdicts(self._gradebook), held / MEGABYTE))
 
 
@@ -65,7 +68,14 @@ def _family(process: int) -> list[int]:
     return found
 
 
-def _resident_bytes(process: int) -> int:
+def _held_bytes(process: int) -> int:
+    """Its share of every page that it holds; a worker that is just being cleared away would count as a whole one."""
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * KILOBYTE
+    except OSError:
+        pass  # it has ended, or may not be looked into
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE
     except (OSError, IndexError):
