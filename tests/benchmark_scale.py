@@ -115,18 +115,20 @@ def _times(starts: list[float], smalls: list[Run], large: Run, small: int, count
 
 
 def _memory(smalls: list[Run], large: Run, small: int, count: int) -> Iterator[str]:
-    """Peaks of the whole batches; and of the large one's parts, from the small one's size on."""
+    """Peaks of the whole batches; and of the large one's parts, from the small one's size on, which ought to be flat.
+
+    What a hostile submission takes for a moment counts, up to its limit; a batch of the small size holds few of them.
+    """
     peaks = [run.sampler.peak() for run in smalls]
     yield measured(f"peak memory of all processes at {small:,}", peaks, "MB")
     yield measured(f"peak memory of all processes at {count:,}", [large.sampler.peak()], "MB")
     yield compared(f"peak memory at {count:,} / at {small:,}", [large.sampler.peak()] * len(peaks), peaks, FLAT)
     width = (count - small) / PARTS
-    for number in range(PARTS):
-        least = small + number * width
-        held = large.sampler.between(least, least + width)
-        if held:
-            yield measured(
-                f"  memory from {least:,.0f} verdicts on: median {statistics.median(held):,.0f}, peak",
-                [max(held)],
-                "MB",
-            )
+    parts = {least: large.sampler.between(least, least + width) for least in (small + n * width for n in range(PARTS))}
+    parts = {least: held for least, held in parts.items() if held}
+    for least, held in parts.items():
+        median = f"{statistics.median(held):,.0f}"
+        yield measured(f"  memory from {least:,.0f} verdicts on: median {median}, peak", [max(held)], "MB")
+    peak, *later = map(max, parts.values()) if parts else (0.0,)
+    if later:
+        yield compared(f"peak memory of later parts / of the first, from {small:,} on", [max(later)], [peak], FLAT)
