@@ -37,6 +37,13 @@ class Choice(Struct, frozen=True):
     remark: str = ""
 
 
+class Variant(Struct, frozen=True):
+    """A variant's source, and the fingerprint of its syntax tree."""
+
+    source: Submission
+    tree: str
+
+
 def choose_file(course: Course, exercise_id: str) -> Choice:
     """The module, unless only the notebook was edited; the newer one where both were."""
     module, notebook = course.twins(exercise_id)
@@ -100,6 +107,7 @@ class Judge:
         self._desk = desk
         self._opened: dict[str, tuple[Exercise, Key]] = {}
         self._twins: dict[tuple[str, str, int], dict[str, Outcome]] = {}
+        self._variants: dict[tuple[str, str], Variant] = {}
 
     def __call__(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
         """The verdict. `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails."""
@@ -121,26 +129,30 @@ class Judge:
         self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str]
     ) -> Examination:
         """What was seen, compared with what is seen of the look-alikes, unless the submission is one of them."""
-        variants = {name: self._variant(examiner.exercise, name) for name in alike}
         tree = self.fingerprint(submission)
-        if tree and tree in map(self.fingerprint, variants.values()):
+        if tree and any(tree == self._variant(examiner.exercise, name).tree for name in alike):
             return seen
         failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
-        return tell_apart(seen, [self._twin(examiner, name, variant, failed) for name, variant in variants.items()])
+        return tell_apart(seen, [self._twin(examiner, name, failed) for name in alike])
 
-    def _twin(self, examiner: "Examiner", name: str, variant: Submission, checks: set[str]) -> Examination:
+    def _twin(self, examiner: "Examiner", name: str, checks: set[str]) -> Examination:
         """What these checks see of a variant at the seed of the submission."""
         exercise, seed = examiner.exercise, examiner.seed
         self._twins = {twin: outcomes for twin, outcomes in self._twins.items() if twin[2] == seed}
         known = self._twins.setdefault((exercise.id, name, seed), {})
         if not checks <= known.keys():
-            seen = examiner.examine(variant, seed, only=checks - known.keys())
+            seen = examiner.examine(self._variant(exercise, name).source, seed, only=checks - known.keys())
             known.update({outcome.check: outcome for outcome in seen.outcomes})
         return Examination([known[check] for check in checks if check in known])
 
-    def _variant(self, exercise: Exercise, name: str) -> Submission:
-        defects = [defect for defect in exercise.defects if defect.id in name.split("+")]
-        return submission_from_text(put_back(self._course.reference(exercise.id).read_text(encoding="utf-8"), defects))
+    def _variant(self, exercise: Exercise, name: str) -> Variant:
+        """The reference with the defects that the name joins put back, written and read once."""
+        if (exercise.id, name) not in self._variants:
+            defects = [defect for defect in exercise.defects if defect.id in name.split("+")]
+            reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
+            source = submission_from_text(put_back(reference, defects))
+            self._variants[exercise.id, name] = Variant(source, self.fingerprint(source))
+        return self._variants[exercise.id, name]
 
     def prepare(self, exercise_id: str) -> None:
         """Have the last worker cleared away, and the next one started, while nobody waits for it."""
