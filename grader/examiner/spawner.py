@@ -20,7 +20,6 @@ SPAWN_SECONDS = 60.0
 SPAWN_PAUSE = 0.5
 """How often a spawned worker that has not come yet is asked whether it still lives."""
 
-
 TOKEN_BYTES = 32
 
 

@@ -117,7 +117,7 @@ class Nursery:
             run_nursery(theirs)
         theirs.close()
         self._ordered: _Forked | None = None
-        self._asked: collections.deque[_Forked | _Collected] = collections.deque()
+        self._asked: collections.deque[_Asked] = collections.deque()
 
     def order(self, limits: Limits) -> None:
         """Have the next worker forked while the caller does something else."""
@@ -154,15 +154,15 @@ class Nursery:
         self._control.close()
         os.waitpid(self._process, 0)
 
-    def collect(self, process: int) -> "_Collected":
+    def collect(self, process: int) -> "_Asked":
         """Have a worker that was killed cleared away, and what it started."""
         with _nursery_alive():
             self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
-        collected = _Collected()
+        collected = _Asked()
         self._asked.append(collected)
         return collected
 
-    def listen_for(self, wanted: "_Forked | _Collected") -> None:
+    def listen_for(self, wanted: "_Asked") -> None:
         """Take in answers, which come in the order of the questions, until this one has come."""
         while not wanted.has_come:
             asked = self._asked.popleft()
@@ -187,9 +187,9 @@ def _nursery_alive() -> Iterator[None]:
         raise LostNurseryError("the process that starts workers has died; run the command again") from error
 
 
-@dataclass
-class _Collected:
-    """An order to clear a worker away; the answer is its wait status."""
+@dataclass(kw_only=True)
+class _Asked:
+    """An order to the nursery, and its answer once that has come: to clear a worker away, the wait status."""
 
     answer: int = 0
     handles: list[int] = field(default_factory=list)
@@ -197,17 +197,14 @@ class _Collected:
 
 
 @dataclass
-class _Forked:
+class _Forked(_Asked):
     """An order for a worker; the answer is its process id, and a descriptor for it comes along."""
 
     nursery: Nursery
     limits: Limits
     connection: socket.socket
     stdout: IO[bytes]
-    answer: int = 0
-    handles: list[int] = field(default_factory=list)
-    has_come: bool = False
-    collected: _Collected | None = None
+    collected: _Asked | None = None
 
     def kill(self) -> None:
         (handle,) = self.handles

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 
 SIGNS_OF_USE = re.compile(
-    r"Generator|DataLoader|meta|Meta|opaque|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch"
-    r"|partially initialized"
+    "Generator|DataLoader|meta|Meta|opaque|export|trace|vmap|[Ff]ake|_prims|decomp|dispatch|partially initialized"
 )
 """What code that needs it says, or torch says where it is missing."""
 
