@@ -16,20 +16,20 @@ Importing this imports neither torch nor pytest; they are loaded in a process of
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grader.attribution import DefectStatus
+    from grader.api import grade, grade_many
     from grader.errors import KitError
-    from grader.interface import grade, grade_many
-    from grader.verdict import Result, Verdict
+    from grader.verdict.attribution import DefectStatus
+    from grader.verdict.verdict import Result, Verdict
 
 __all__ = ["DefectStatus", "KitError", "Result", "Verdict", "grade", "grade_many"]
 
 HOMES = {
-    "DefectStatus": "attribution",
+    "DefectStatus": "verdict.attribution",
     "KitError": "errors",
-    "Result": "verdict",
-    "Verdict": "verdict",
-    "grade": "interface",
-    "grade_many": "interface",
+    "Result": "verdict.verdict",
+    "Verdict": "verdict.verdict",
+    "grade": "api",
+    "grade_many": "api",
 }
 """The module that each public name comes from, imported when the name is first asked for."""
 

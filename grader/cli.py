@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from grader.console import (
+from grader.course.paths import EXERCISE_ID, Course, find_course
+from grader.errors import KitError, SpecError, UsageError
+from grader.report.console import (
     Show,
     ended_by_signals,
     getting_ready,
@@ -19,9 +21,7 @@ from grader.console import (
     progress_bar,
     width,
 )
-from grader.course import EXERCISE_ID, Course, find_course
-from grader.errors import KitError, SpecError, UsageError
-from grader.report.escape import printable_lines
+from grader.report.page import printable_lines
 
 UNEXPECTED = 3
 INTERRUPTED = 130
@@ -58,9 +58,9 @@ def command_line(ctx: click.Context) -> None:
 
 def list_exercises() -> None:
     """Print every exercise with its last state, and the overall progress."""
-    from grader.exercise import load_exercise
-    from grader.progress import load_progress
+    from grader.course.loading import load_exercise
     from grader.report.overview import Entry, render_overview
+    from grader.student.progress import load_progress
 
     course = find_course(Path.cwd())
     entries = []
@@ -107,8 +107,8 @@ def grade(
     spawn: bool,
 ) -> None:
     """Grade one exercise: which defects are gone, which remain, what else broke."""
-    from grader import grading
-    from grader.progress import remember_verdict
+    from grader.student.progress import remember_verdict
+    from grader.verdict import judge as grading
 
     course = find_course(Path.cwd())
     choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
@@ -132,11 +132,11 @@ def grade(
 def _printer(course: Course, exercise_id: str, *, as_json: bool) -> Show:
     """What prints a verdict."""
     if as_json:
-        from grader.report.machine import render_json
+        from grader.report.json import render_json
 
         return lambda verdict: click.echo(render_json(verdict))
 
-    from grader.exercise import load_exercise
+    from grader.course.loading import load_exercise
     from grader.report.terminal import render_terminal
 
     exercise = load_exercise(course.description(exercise_id))
@@ -150,7 +150,7 @@ def _printer(course: Course, exercise_id: str, *, as_json: bool) -> Show:
 def watch(exercise_id: str | None) -> None:
     """Grade again on every save; without a name, the first exercise not yet fixed, then the next."""
     from grader.watch.screen import Screen, render_event
-    from grader.watch.session import watching
+    from grader.watch.watch import watching
 
     course = find_course(Path.cwd())
     with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
@@ -163,8 +163,8 @@ def watch(exercise_id: str | None) -> None:
 @exercise_argument
 def hint(exercise_id: str) -> None:
     """Give one more hint for the first defect that is still there."""
-    from grader.exercise import load_exercise
-    from grader.workbench import next_hint
+    from grader.course.loading import load_exercise
+    from grader.student.hints import next_hint
 
     course = find_course(Path.cwd())
     click.echo(next_hint(course, load_exercise(course.description(exercise_id))))
@@ -200,7 +200,7 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
 @command_line.command()
 def schema() -> None:
     """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
-    from grader.exercise.schema import render_schema
+    from grader.course.schema import render_schema
 
     click.echo(render_schema(), nl=False)
 
@@ -229,10 +229,9 @@ def batch(
     ctx: click.Context, /, submissions: Path, gradebook: Path, engine: str, scheduler: str | None, **told: Any
 ) -> None:
     """Grade a class: every submission in a folder or a .jsonl file that the gradebook holds no verdict on."""
-    from grader.batch.choosing import EngineKind, choose_engine
-    from grader.batch.display import Display
+    from grader.batch.batch_report import Display, render_report
+    from grader.batch.engines import EngineKind, choose_engine
     from grader.batch.grading import Options, grade_submissions
-    from grader.batch.telling import render_report
 
     course = find_course(Path.cwd())
     options = Options(told["seed"], not told["no_share"], told["allow_open"])
@@ -247,7 +246,7 @@ def batch(
 @exercise_argument
 def diff(exercise_id: str) -> None:
     """Show what you changed since the starter."""
-    from grader.workbench import changes
+    from grader.student.changes import changes
 
     difference = changes(find_course(Path.cwd()), exercise_id)
     click.echo(printable_lines(difference) or "Nothing has changed since the starter.\n", nl=False)
@@ -257,7 +256,7 @@ def diff(exercise_id: str) -> None:
 @exercise_argument
 def reset(exercise_id: str) -> None:
     """Put the starter back, keeping a copy of what you have."""
-    from grader.workbench import start_again
+    from grader.student.changes import start_again
 
     for line in start_again(find_course(Path.cwd()), exercise_id):
         click.echo(line)
@@ -267,8 +266,8 @@ def reset(exercise_id: str) -> None:
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Show which protections hold on this machine, each proven by an attempt, and what to do about the rest."""
-    from grader.doctor import examine_machine
-    from grader.report.machine_state import render_state
+    from grader.report.doctor_table import render_state
+    from grader.service.doctor import examine_machine
 
     found = examine_machine(find_course(Path.cwd()))
     print_report(render_state(found, width=width(), color=has_color()))

@@ -26,12 +26,12 @@ from listeners import Listeners
 from msgspec import Struct
 from premises import Premises
 
-from grader.course import Course
+from grader.course.paths import Course
 from grader.errors import KitError
-from grader.standing import StandingExaminer
+from grader.service.process import ExaminerProcess
 from grader.submission import Unreadable, read_submission, submission_from_text
-from grader.verdict import Verdict
-from grader.worker.confinement import PR_SET_CHILD_SUBREAPER, control_process
+from grader.verdict.verdict import Verdict
+from grader.worker.sandbox import PR_SET_CHILD_SUBREAPER, control_process
 
 EXERCISE = "exercise_03"
 GUARDED = ("daemons", "exec", "network", "privileges", "resources", "secrets", "signals", "writing")
@@ -85,7 +85,7 @@ def run_corpus(attacks: list[Attack], seed: int) -> Run:
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder) / "course"
         _copy_course(root, canary)
-        with Listeners(Path(folder)) as listeners, StandingExaminer(Course(root), strict=False) as examiner:
+        with Listeners(Path(folder)) as listeners, ExaminerProcess(Course(root), strict=False) as examiner:
             ground = _Ground(examiner, root, listeners, canary, seed)
             isolation = ground.judge_plain()
             premises, descriptors = Premises(Path(folder)), ground.descriptors()
@@ -104,7 +104,7 @@ def run_corpus(attacks: list[Attack], seed: int) -> Run:
 class _Ground:
     """Where attacks meet the examiner: it judges one, and looks around."""
 
-    def __init__(self, examiner: StandingExaminer, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
+    def __init__(self, examiner: ExaminerProcess, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
         self._examiner = examiner
         self._root = root
         self._listeners = listeners
@@ -182,9 +182,9 @@ class _Ground:
 
 def _unread(unreadable: Unreadable, seed: int) -> Verdict:
     """What grading makes of a file that cannot be read."""
-    from grader.exercise import load_exercise
-    from grader.outcome import Finding
-    from grader.verdict import not_gradable
+    from grader.course.loading import load_exercise
+    from grader.examiner.outcome import Finding
+    from grader.verdict.verdict import not_gradable
 
     exercise = load_exercise(Course(ROOT).description(EXERCISE))
     return not_gradable(exercise, "", seed, Finding("unreadable", unreadable.reason))

@@ -17,8 +17,8 @@ import benchmark_single
 from benchmark_commands import ROOT, machine
 from benchmark_table import CannotRunError
 
-from grader.course import Course
-from grader.standing import usable_cores
+from grader.course.paths import Course
+from grader.service.process import usable_cores
 
 Part = Callable[[argparse.Namespace], Iterator[str]]
 PARTS: dict[str, Part] = {

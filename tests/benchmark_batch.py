@@ -16,8 +16,8 @@ from benchmark_submissions import Sample, harmless, solutions, write_samples
 from benchmark_table import CannotRunError, Target, compared, headline, measured
 from msgspec import Struct
 
-from grader.course import Course
-from grader.standing import usable_cores
+from grader.course.paths import Course
+from grader.service.process import usable_cores
 
 TESTS = Path(__file__).resolve().parent
 PYTEST_TARGET, FORK_TARGET, CORES_TARGET = Target(40, is_least=True), Target(0.8, is_least=True), Target(1.8, True)

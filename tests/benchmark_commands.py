@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmark_table import CannotRunError
 
-from grader.standing import usable_cores
+from grader.service.process import usable_cores
 
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7

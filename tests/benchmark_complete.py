@@ -9,9 +9,9 @@ import msgspec
 from benchmark_commands import SEED, rows
 from benchmark_submissions import Sample
 
-from grader.course import Course
-from grader.gradebook.book import NOT_JUDGED
-from grader.standing import StandingExaminer
+from grader.course.paths import Course
+from grader.gradebook.gradebook import NOT_JUDGED
+from grader.service.process import ExaminerProcess
 from grader.submission import submission_from_text
 from grader.submission.module import unix_lines
 
@@ -61,7 +61,7 @@ def _spots(course: Course, gradebook: Path, lines: Path, count: int) -> tuple[li
     """Some submissions, each judged by itself: those that get something other than the gradebook holds."""
     wrong = []
     chosen = set(random.Random(2).sample(range(count), min(SPOTS, count)))
-    with lines.open("rb") as file, StandingExaminer(course) as examiner:
+    with lines.open("rb") as file, ExaminerProcess(course) as examiner:
         for line in (line for number, line in enumerate(file) if number in chosen):
             sample = msgspec.json.decode(line, type=Sample)
             submission = submission_from_text(unix_lines(sample.source))

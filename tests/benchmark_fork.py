@@ -19,7 +19,7 @@ import msgspec
 from benchmark_submissions import Sample, read_samples
 from msgspec import Struct
 
-from grader.course import Course
+from grader.course.paths import Course
 from grader.examiner.torch_import import assert_single_thread, import_torch
 
 PATIENCE = 60.0
@@ -96,21 +96,21 @@ def _judge(hunt, source: str, pipe: int) -> NoReturn:
 
 
 def _statuses(hunt, source: str, checks: dict) -> Statuses:
-    from grader.examiner.seeing import outcome_of
+    from grader.examiner.examiner import outcome_of_error
 
     statuses: Statuses = {}
     try:
-        bench = hunt.bench(source)
+        context = hunt.context(source)
     except Exception:  # noqa: BLE001 - whatever a module raises while it loads
         return statuses
     for name, check in checks.items():
         error: Exception | None = None
         try:
             with contextlib.redirect_stderr(io.StringIO()):
-                check(bench)
+                check(context)
         except Exception as raised:  # noqa: BLE001 - whatever a check raises is its outcome
             error = raised
-        statuses[name] = outcome_of(name, error, 0.0, hunt.exercise.limits).status.value
+        statuses[name] = outcome_of_error(name, error, 0.0, hunt.exercise.limits).status.value
     return statuses
 
 

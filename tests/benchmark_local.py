@@ -16,21 +16,21 @@ from typing import Any
 
 import torch
 
-from grader.course import Course
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
 from grader.examiner.case import seed_draws
 from grader.examiner.ladder import walk
-from grader.examiner.properties import Bench
+from grader.examiner.properties import Context
+from grader.examiner.proxies import MisfitError, Pass, flatten
 from grader.examiner.reference import LocalModule, Reference, _detached, _run_probe
 from grader.examiner.session import SubjectRaisedError
-from grader.examiner.standin import Pass, flatten
-from grader.examiner.subject import MisfitError
-from grader.exercise import Exercise, load_exercise
 from grader.worker.protocol import Raised
 from grader.worker.server import MODULE_NAME, WORKER_SEED
-from grader.worker.torch_parts import stand_in_for_compiler
+from grader.worker.torch_parts import stub_compiler
 from grader.worker.values import type_name
 
-Check = Callable[[Bench], None]
+Check = Callable[[Context], None]
 
 
 class OwnModule(LocalModule):
@@ -68,7 +68,7 @@ class OwnModule(LocalModule):
 
 
 class OwnSubject:
-    """Builds a submission's class in this process, as `grader.examiner.subject.Subject` does in a worker."""
+    """Builds a submission's class in this process, as `grader.examiner.proxies.Subject` does in a worker."""
 
     def __init__(self, source: str, class_name: str) -> None:
         self._output = io.StringIO()
@@ -124,30 +124,30 @@ class Hunt:
     """An exercise made ready: its checks by name, in the kit's order, and its reference."""
 
     def __init__(self, course: Course, exercise_id: str, seed: int) -> None:
-        stand_in_for_compiler()  # as in a worker; importing it takes a second
+        stub_compiler()  # as in a worker; importing it takes a second
         self.exercise: Exercise = load_exercise(course.description(exercise_id))
         self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise.interface.class_name))
         self.checks: dict[str, Check] = {check.id: _property(check, seed) for check in self.exercise.checks}
         for path in sorted(course.hidden_tests(exercise_id).glob("test_*.py")):
             self.checks |= {name: _hidden(function, name, seed) for name, function in _functions(path)}
 
-    def bench(self, source: str) -> Bench:
+    def context(self, source: str) -> Context:
         """Submission and reference side by side; whatever the submission raises while it loads is raised."""
-        return Bench(OwnSubject(source, self.exercise.interface.class_name), self.reference, self.exercise)
+        return Context(OwnSubject(source, self.exercise.interface.class_name), self.reference, self.exercise)
 
 
 def _property(check: Any, seed: int) -> Check:
-    return lambda bench: walk(check, bench, seed)
+    return lambda context: walk(check, context, seed)
 
 
 def _hidden(function: Callable[..., None], name: str, seed: int) -> Check:
     """A test function with its fixtures, without pytest."""
     asked = inspect.signature(function).parameters
 
-    def run(bench: Bench) -> None:
+    def run(context: Context) -> None:
         fixtures = {
-            "subject": bench.subject,
-            "reference": bench.reference,
+            "subject": context.subject,
+            "reference": context.reference,
             "gaussian": lambda *shape: torch.randn(shape),
         }
         if "gaussian" in asked:

@@ -19,8 +19,8 @@ from benchmark_commands import ENVIRONMENT, ROOT, SECONDS_ALL, SEED, seconds
 from benchmark_table import CannotRunError, compared, headline, measured
 from msgspec import Struct
 
-from grader.course import Course
-from grader.exercise import load_exercise
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
 
 EXERCISE = "exercise_03"
 SUBMISSION = ROOT / "solutions" / EXERCISE / "attention.py"
@@ -38,7 +38,7 @@ from pathlib import Path
 from benchmark_local import Hunt
 from grader.course import Course
 hunt = Hunt(Course(Path({str(ROOT)!r})), {EXERCISE!r}, {SEED})
-bench = hunt.bench(Path("attention.py").read_text())
+context = hunt.context(Path("attention.py").read_text())
 """
 """What every peer's test file begins with: the submission is in the folder that the peer works in."""
 
@@ -129,7 +129,7 @@ def _lay_out_check50(folder: Path, _: Path) -> None:
     checks.mkdir()
     (checks / ".cs50.yaml").write_text("check50:\n  files:\n    - !exclude '*'\n    - !require attention.py\n")
     functions = "".join(
-        f'\n@check50.check()\ndef check_{number}():\n    """{name}"""\n    hunt.checks[{name!r}](bench)\n'
+        f'\n@check50.check()\ndef check_{number}():\n    """{name}"""\n    hunt.checks[{name!r}](context)\n'
         for number, name in enumerate(_checks())
     )
     opened = PRELUDE.replace('Path("attention.py")', f"Path({str(folder / 'attention.py')!r})")
@@ -149,9 +149,9 @@ def _lay_out_otter(folder: Path, _: Path) -> None:
     tests = folder / "tests"
     tests.mkdir()
     (folder / "opened.py").write_text(PRELUDE)
-    opening = f">>> import sys\n>>> sys.path.append({str(folder)!r})\n>>> from opened import bench, hunt\n"
+    opening = f">>> import sys\n>>> sys.path.append({str(folder)!r})\n>>> from opened import context, hunt\n"
     for name in _checks():
-        case = {"code": f"{opening}>>> hunt.checks[{name!r}](bench)\n", "hidden": False, "locked": False}
+        case = {"code": f"{opening}>>> hunt.checks[{name!r}](context)\n", "hidden": False, "locked": False}
         suite = {"cases": [case], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
         (tests / f"{name}.py").write_text(
             f"OK_FORMAT = True\ntest = {{'name': {name!r}, 'points': 1, 'suites': [{suite!r}]}}\n"
@@ -171,7 +171,7 @@ def _lay_out_nbgrader(folder: Path, python: Path) -> None:
     opened = PRELUDE.replace('Path("attention.py")', f"Path({str(folder / 'attention.py')!r})")
     cells[0]["source"] = PRELUDE.split("from benchmark_local", maxsplit=1)[0] + cells[0]["source"]
     cells += [
-        _cell(f"check-{number}", f"{opened if not number else ''}hunt.checks[{name!r}](bench)", is_solution=False)
+        _cell(f"check-{number}", f"{opened if not number else ''}hunt.checks[{name!r}](context)", is_solution=False)
         for number, name in enumerate(_checks())
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -22,7 +22,7 @@ from benchmark_submissions import harmless, read_samples, write_samples
 from benchmark_table import CannotRunError, headline
 from msgspec import Struct
 
-from grader.course import Course
+from grader.course.paths import Course
 
 TOP = 5
 KIT = f"{os.sep}grader{os.sep}"
@@ -85,9 +85,12 @@ def _told(what: str, profiled: Profiled) -> list[str]:
 
 
 def _profile_examiner(root: Path, samples: Path) -> Profiled:
-    """What `grader.standing` does for each task, without its pipe. The first submission of an exercise opens it."""
-    from grader.grading import Judge, with_judge
+    """What `grader.service.process` does for each task, without its pipe.
+
+    The first submission of an exercise opens it.
+    """
     from grader.submission import submission_from_text
+    from grader.verdict.judge import Judge, with_judge
 
     tasks = [(sample.exercise, submission_from_text(sample.source)) for sample in read_samples(samples)]
     profiler = cProfile.Profile()
@@ -110,8 +113,8 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
 
 def _profile_batch(root: Path, samples: Path) -> Profiled:
     """A batch of one job, as its command runs it. Its start is within, where it waits."""
+    from grader.batch.engines import local_engine
     from grader.batch.grading import Options, grade_submissions
-    from grader.batch.local import local_engine
 
     count = len(read_samples(samples))
     course, gradebook = Course(root), samples.with_suffix(".sqlite")

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from benchmark_local import Hunt
 
-from grader.course import Course
+from grader.course.paths import Course
 
 COURSE, PATH, EXERCISE, SEED = os.environ["GRADED"].split(os.pathsep)
 HUNT = Hunt(Course(Path(COURSE)), EXERCISE, int(SEED))
 
 
 @pytest.fixture(scope="module")
-def bench():
-    return HUNT.bench(Path(PATH).read_text(encoding="utf-8"))
+def context():
+    return HUNT.context(Path(PATH).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("check", HUNT.checks)
-def test_check(check, bench):
-    HUNT.checks[check](bench)
+def test_check(check, context):
+    HUNT.checks[check](context)

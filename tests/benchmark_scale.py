@@ -14,7 +14,7 @@ from benchmark_submissions import SHARES, made, solutions, write_samples
 from benchmark_table import CannotRunError, Target, compared, headline, measured
 from msgspec import Struct
 
-from grader.course import Course
+from grader.course.paths import Course
 
 SMALL = 1000
 PARTS = 10

@@ -13,8 +13,9 @@ import msgspec
 from corpus import read_corpus
 from msgspec import Struct
 
-from grader.course import Course
-from grader.exercise import load_exercise, put_back
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
 
 TESTS = Path(__file__).resolve().parent
 SHARES = {"right": 7, "part mended": 6, "wrong fix": 5, "hostile": 2}
@@ -144,7 +145,7 @@ def _stock(course: Course) -> list[Base]:
     found = []
     for each in course.exercise_ids():
         files = {
-            "starter": [course.pristine(course.twins(each)[0])],
+            "starter": [course.pristine(course.editable_files(each)[0])],
             "right": [course.reference(each), *sorted((TESTS / "alternatives" / each).glob("*.py"))],
             "wrong fix": sorted((TESTS / "wrong_fixes" / each).glob("*.py")),
         }

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course
+from grader.course.paths import Course
 from grader.examiner.torch_import import THREAD_SETTINGS
-from grader.verdict import Verdict
+from grader.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -4,10 +4,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from grader.attribution import DefectStatus
+from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.gradebook import Handed, Versions
-from grader.outcome import Finding, Location, Outcome, Status
-from grader.verdict import DefectVerdict, Result, Verdict
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 VERSIONS = Versions("0.1.0+kit", "2.13.0", "one")
 CLOSED = {"process": True, "filesystem": True, "network": True, "syscalls": True, "memory": True}

@@ -2,11 +2,13 @@
 
 import msgspec
 
-from grader.course import Course
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Limits
 from grader.examiner.torch_import import assert_single_thread, import_torch
-from grader.exercise import Limits, load_exercise, put_back
 from grader.submission import Submission, submission_from_text
-from grader.verdict import Verdict
+from grader.verdict.verdict import Verdict
 
 SEED = 7
 
@@ -31,19 +33,19 @@ class Judge:
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
         """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
-        from grader.examiner.collecting import ExaminersDesk, with_desk
-        from grader.grading import Judge as KitsJudge
+        from grader.examiner.pytest_session import Examiners, with_examiners
+        from grader.verdict.judge import Judge as KitsJudge
 
         exercise = load_exercise(self.course.description(exercise_id))
 
-        def body(desk: ExaminersDesk) -> list[Verdict]:
+        def body(desk: Examiners) -> list[Verdict]:
             judge = KitsJudge(self.course, desk)
             judge.open(exercise_id)
             desk.examiner(exercise).exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
             texts = [submission_from_text(each) if isinstance(each, str) else each for each in submissions]
             return [judge(exercise_id, each, each.name, seed) for each in texts]
 
-        verdicts = with_desk(self.course, self.source, body)
+        verdicts = with_examiners(self.course, self.source, body)
         self.source.settle()
         return verdicts
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import msgspec
 
 from grader.examiner.torch_import import import_torch
-from grader.worker import confinement
-from grader.worker.attempts import Outside, find_isolation, look_outside
-from grader.worker.identity import become_nobody, drop_capabilities
+from grader.worker import sandbox as confinement
 from grader.worker.layers import FILES, Layers, readable_folders
 from grader.worker.namespaces import leave_namespaces, take_own_root
+from grader.worker.sandbox import become_nobody, drop_capabilities
+from grader.worker.self_test import Outside, find_isolation, look_outside
 
 WORKERS = 40
 OUTPUT_BYTES, MEMORY_BYTES = 1_000_000, 1 << 30
@@ -62,7 +62,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _measure_worker(layers: Layers, outside: Outside) -> dict[str, float]:
-    """The steps of `grader.worker.confinement.confine`, in a fork."""
+    """The steps of `grader.worker.sandbox.confine`, in a fork."""
     reading, writing = os.pipe()
     started = time.perf_counter()
     worker = os.fork()

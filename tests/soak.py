@@ -22,9 +22,9 @@ from corpus import Attack, read_corpus
 from hostile import relatives
 from msgspec import Struct
 
-from grader.course import Course
+from grader.course.paths import Course
 from grader.errors import KitError
-from grader.standing import StandingExaminer
+from grader.service.process import ExaminerProcess
 from grader.submission import Submission, Unreadable, read_submission
 
 ROUND = 500
@@ -60,7 +60,7 @@ class Look(Struct, frozen=True):
 class Lane:
     """One examiner and what it is asked."""
 
-    def __init__(self, examiner: StandingExaminer, submissions: Iterator[Submission]) -> None:
+    def __init__(self, examiner: ExaminerProcess, submissions: Iterator[Submission]) -> None:
         self.examiner = examiner
         self._submissions = submissions
         self.restarts = 0
@@ -124,7 +124,7 @@ def soak(count: int, tell=print) -> list[str]:
         submissions = list(_quick_submissions(folder))
         lanes = []
         for number in range(os.cpu_count() or 1):
-            examiner = stack.enter_context(StandingExaminer(Course(root)))
+            examiner = stack.enter_context(ExaminerProcess(Course(root)))
             lanes.append(Lane(examiner, islice(cycle(submissions), number * len(submissions) // 2, None)))
         under = Soak(lanes, temporary)
         looks = []

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from judging import Judge
 
-from grader.attribution import DefectStatus
-from grader.verdict import Result
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
 
 FOLDER = Path(__file__).parent / "alternatives"
 EXERCISES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())

@@ -20,16 +20,16 @@ import pytest
 from gradebooks import content, rows
 from hostile import ROOT, at_import, descriptors, in_forward, reference, relatives, running_with, starter
 
-from grader.batch import display, work
-from grader.batch.entry import PassedOver
-from grader.batch.folder import Folder
+from grader.batch import batch_report as display
+from grader.batch import work
+from grader.batch.batch_report import Clock, render_report
+from grader.batch.engines import local_engine
 from grader.batch.grading import Options, Report, grade_submissions
-from grader.batch.local import local_engine
-from grader.batch.reading import GONE
+from grader.batch.layouts import Folder
 from grader.batch.run import CHANGED, Engine, Progress
-from grader.batch.telling import Clock, render_report
+from grader.batch.submissions import GONE, PassedOver
 from grader.batch.work import Place
-from grader.course import Course
+from grader.course.paths import Course
 from grader.errors import KitError
 from grader.gradebook import Gradebook
 
@@ -298,7 +298,7 @@ def test_the_same_source_for_two_exercises_is_judged_by_each(grade, tmp_path):
 def test_of_a_notebook_and_a_module_with_the_same_tree_one_is_judged(grade, course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": starter()})
     (root / "bob").mkdir()
-    shutil.copy(course.pristine(course.twins(EXERCISE)[1]), root / "bob" / f"{EXERCISE}.ipynb")
+    shutil.copy(course.pristine(course.editable_files(EXERCISE)[1]), root / "bob" / f"{EXERCISE}.ipynb")
     grade(root)
     assert len(set(rows(tmp_path / "class.sqlite", "SELECT outcome, score FROM current"))) == 1
 

@@ -14,7 +14,7 @@ from benchmark_submissions import harmless, made
 from benchmark_table import Target, compared
 from gradebooks import VERSIONS, handed, verdict
 
-from grader.course import Course
+from grader.course.paths import Course
 from grader.gradebook import Gradebook
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,11 +5,11 @@ import re
 import pytest
 from notebooks import code, markdown, notebook
 
-from grader import grading
-from grader.attribution import DefectStatus
-from grader.exercise import load_exercise
+from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
-from grader.verdict import Result
+from grader.verdict import judge as grading
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
 
 EXERCISE = "exercise_03"
 HEADER = "import torch\nimport torch.nn as nn\n"
@@ -17,7 +17,7 @@ HEADER = "import torch\nimport torch.nn as nn\n"
 
 @pytest.fixture(scope="module")
 def starter(course):
-    return course.twins(EXERCISE)[0].read_text(encoding="utf-8")
+    return course.editable_files(EXERCISE)[0].read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hostile import ROOT, relatives
 
-from grader.grading import CAN_FORK
+from grader.verdict.judge import CAN_FORK
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="nothing is forked here")
 

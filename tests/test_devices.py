@@ -4,7 +4,7 @@ import pytest
 from hostile import reference
 from judging import Judge
 
-from grader.verdict import Verdict
+from grader.verdict.verdict import Verdict
 
 MASKING = "        attn_scores = attn_scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)\n"
 FORWARD = "    def forward(self, x):\n"

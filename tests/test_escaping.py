@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from hostile import at_import, starter
 
-from grader.attribution import DefectStatus
-from grader.exercise import load_exercise
-from grader.outcome import Finding, Location, Outcome, Status
-from grader.report.escape import printable, printable_line, printable_lines
-from grader.report.machine import render_json
+from grader.course.loading import load_exercise
+from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.report.json import render_json
+from grader.report.page import printable, printable_line, printable_lines
 from grader.report.terminal import render_terminal
-from grader.verdict import DefectVerdict, Result, Verdict
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 NASTY = (
     "\x1b[2J\x1b]0;owned\x07"  # clears the screen, names the window
@@ -151,7 +151,7 @@ def test_names_that_a_submission_gives_are_shown_as_text(judge_text):
 
 
 def test_a_difference_shows_what_cannot_be_seen(own_course, run_cli):
-    path = own_course.twins("exercise_03")[0]
+    path = own_course.editable_files("exercise_03")[0]
     path.write_text(path.read_text() + "# \x1b[2J\u202e\tx\n")
     done = run_cli("diff", "exercise_03", cwd=own_course.root)
     assert done.stdout.splitlines()[-1] == "+# \\x1b[2J\\u202e\tx"

@@ -7,8 +7,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.records import Defect
 from grader.errors import SpecError
-from grader.exercise import Defect, load_exercise, put_back
 from grader.submission import read_submission
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
@@ -181,7 +183,7 @@ def test_a_fragment_that_does_not_stand_exactly_once_is_refused(text, fix, found
 @EVERY_EXERCISE
 def test_the_starter_is_the_reference_with_every_defect_put_back(course, exercise_id):
     exercise = load_exercise(course.description(exercise_id))
-    starter = course.twins(exercise_id)[0].read_text(encoding="utf-8")
+    starter = course.editable_files(exercise_id)[0].read_text(encoding="utf-8")
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
     assert put_back(reference, exercise.defects) == starter
     for each in exercise.defects:
@@ -191,7 +193,7 @@ def test_the_starter_is_the_reference_with_every_defect_put_back(course, exercis
 
 @EVERY_EXERCISE
 def test_the_notebook_holds_the_starters_syntax_tree(course, exercise_id):
-    module, notebook = course.twins(exercise_id)
+    module, notebook = course.editable_files(exercise_id)
     chunks = read_submission(notebook, notebook.name).chunks
     body = [node for chunk in chunks for node in ast.parse(chunk.text).body]
     expected = ast.parse(module.read_text(encoding="utf-8")).body
@@ -200,7 +202,7 @@ def test_the_notebook_holds_the_starters_syntax_tree(course, exercise_id):
 
 @EVERY_EXERCISE
 def test_the_notebook_is_handed_out_clean(course, exercise_id):
-    notebook = nbformat.read(course.twins(exercise_id)[1], as_version=4)
+    notebook = nbformat.read(course.editable_files(exercise_id)[1], as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
@@ -210,7 +212,7 @@ def test_the_notebook_is_handed_out_clean(course, exercise_id):
 
 @EVERY_EXERCISE
 def test_the_pristine_copies_equal_what_is_handed_out(course, exercise_id):
-    for path in course.twins(exercise_id):
+    for path in course.editable_files(exercise_id):
         assert course.pristine(path).read_bytes() == path.read_bytes()
 
 
@@ -228,7 +230,7 @@ def test_points_sum_to_ten_and_every_defect_has_three_hints_and_a_reason(course,
 @EVERY_EXERCISE
 def test_what_a_student_reads_first_names_the_class_and_no_defect(course, exercise_id):
     exercise = load_exercise(course.description(exercise_id))
-    module, notebook = course.twins(exercise_id)
+    module, notebook = course.editable_files(exercise_id)
     readme = (module.parent / "README.md").read_text(encoding="utf-8")
     assert f"{exercise.interface.class_name}(" in readme
     assert f"python -m grader {exercise_id}" in readme
@@ -240,6 +242,6 @@ def test_what_a_student_reads_first_names_the_class_and_no_defect(course, exerci
 
 @EVERY_EXERCISE
 def test_no_shipped_file_says_where_a_defect_is(course, exercise_id):
-    for path in [*course.twins(exercise_id), Path(course.reference(exercise_id))]:
+    for path in [*course.editable_files(exercise_id), Path(course.reference(exercise_id))]:
         text = path.read_text(encoding="utf-8").lower()
         assert not re.search(r"\b(bug|defect|fixme|todo|wrong|broken)\b", text), path

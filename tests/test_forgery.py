@@ -5,8 +5,8 @@ import pytest
 from hostile import PREAMBLE, at_import, reference, returning, starter
 from judging import Judge
 
-from grader.attribution import DefectStatus
-from grader.verdict import Result, Verdict
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 
@@ -86,7 +86,7 @@ def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(judge_
     plain, *patched = judge_text.many("exercise_03", wrong)
     for name, verdict in zip(HARMLESS, patched, strict=True):
         assert (statuses(verdict), verdict.score, verdict.outcome) == (statuses(plain), 0, Result.NOT_FIXED), name
-        assert [seen.sign() for seen in verdict.checks] == [seen.sign() for seen in plain.checks], name
+        assert [seen.failure_kind() for seen in verdict.checks] == [seen.failure_kind() for seen in plain.checks], name
     right = [at_import(patch, reference()) for patch in HARMLESS.values()]
     for name, verdict in zip(HARMLESS, judge_text.many("exercise_03", right), strict=True):
         assert verdict.score == verdict.max_score, name

@@ -21,30 +21,28 @@ from fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.course import Course
+from grader.course.paths import Course
+from grader.course.reading import read_exercise
 from grader.errors import SpecError
+from grader.examiner.outcome import Examination, Finding, Outcome
 from grader.examiner.torch_import import import_torch
-from grader.exercise.reading import read_exercise
-from grader.outcome import Examination, Finding, Outcome
-from grader.report.machine import render_json
+from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.module import from_module
 from grader.submission.notebook import from_notebook
-from grader.verdict import judge_public
+from grader.verdict.verdict import judge_public
 
 import_torch()
 
 import torch  # noqa: E402 - as the examiner imports it
 
+from grader.course.loading import load_exercise  # noqa: E402
 from grader.examiner.compare import compare, compare_gradient  # noqa: E402
-from grader.examiner.examine import Examiner  # noqa: E402
-from grader.examiner.seeing import outcome_of  # noqa: E402
+from grader.examiner.examiner import Examiner, outcome_of_error  # noqa: E402
+from grader.examiner.proxies import Subject, flatten  # noqa: E402
 from grader.examiner.session import Session, SubjectError  # noqa: E402
-from grader.examiner.standin import flatten  # noqa: E402
-from grader.examiner.subject import Subject  # noqa: E402
 from grader.examiner.workers import Worker  # noqa: E402
-from grader.exercise import load_exercise  # noqa: E402
 from grader.worker import protocol  # noqa: E402
 from grader.worker.protocol import ClosedError, MalformedError, receive_reply  # noqa: E402
 from grader.worker.values import from_python  # noqa: E402
@@ -267,7 +265,7 @@ def test_whatever_a_worker_says_becomes_an_outcome_that_can_be_shown(conversatio
             error = raised
         finally:
             session.close()
-        outcomes.append(outcome_of("a_check", error, 0.1, exercise.limits))
+        outcomes.append(outcome_of_error("a_check", error, 0.1, exercise.limits))
         shown(exercise, outcomes, unloadable)
 
 
@@ -406,8 +404,8 @@ def test_any_description_is_read_or_refused_with_its_problems(tmp_path_factory, 
 
 # The readers of notebooks and modules.
 
-NOTEBOOKS = tuple(COURSE.twins(each)[1].read_bytes() for each in COURSE.exercise_ids())
-MODULES = tuple(COURSE.twins(each)[0].read_bytes() for each in COURSE.exercise_ids())
+NOTEBOOKS = tuple(COURSE.editable_files(each)[1].read_bytes() for each in COURSE.exercise_ids())
+MODULES = tuple(COURSE.editable_files(each)[0].read_bytes() for each in COURSE.exercise_ids())
 
 JSON_FRAGMENTS = (
     *(

@@ -3,8 +3,8 @@
 import pytest
 from judging import Judge
 
-from grader.attribution import DefectStatus
-from grader.verdict import Result
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
 
 SEEDS = (3, 4)
 

@@ -13,9 +13,10 @@ from gradebooks import CLOSED, VERSIONS, content, crash, handed, rows, verdict
 from msgspec import structs
 
 from grader.errors import KitError, UsageError
-from grader.gradebook import Gradebook, Kept, book
-from grader.outcome import Finding, Location, Outcome, Status
-from grader.verdict import Result
+from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.gradebook import Gradebook, Kept
+from grader.gradebook import gradebook as book
+from grader.verdict.verdict import Result
 
 NOBODY = 65534
 

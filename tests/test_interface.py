@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from watching import ROOT, examiners_of, small_course
 
-from grader import DefectStatus, Result, Verdict, grade, grade_many, interface
+from grader import DefectStatus, Result, Verdict, grade, grade_many
+from grader import api as interface
 from grader.errors import SpecError, UsageError
 
 REFERENCE = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")

@@ -4,8 +4,8 @@ import pytest
 from hostile import in_forward, reference
 from judging import Judge
 
-from grader.outcome import Status
-from grader.verdict import Result
+from grader.examiner.outcome import Status
+from grader.verdict.verdict import Result
 
 
 def failing_where(condition: str) -> str:
@@ -40,8 +40,7 @@ def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_t
 def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text: Judge) -> None:
     from msgspec import structs
 
-    from grader.exercise import Limits
-    from grader.exercise.records import Seconds
+    from grader.course.records import Limits, Seconds
 
     source = in_forward("while x.shape[2] == 10: pass", reference())
     limits = structs.replace(Limits(), seconds=Seconds(load=5.0, check=0.6, total=30.0))

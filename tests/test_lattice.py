@@ -3,9 +3,9 @@
 import pytest
 from judging import SEED, Judge
 
-from grader.attribution import DefectStatus
-from grader.exercise import load_exercise
-from grader.verdict import Result
+from grader.course.loading import load_exercise
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 

@@ -8,9 +8,8 @@ import pytest
 from hostile import reference, starter
 from notebooks import code, notebook
 
-from grader.batch.entry import SHOWN, PassedOver
-from grader.batch.layout import find_layout
-from grader.batch.reading import EntryReader
+from grader.batch.layouts import find_layout
+from grader.batch.submissions import SHOWN, EntryReader, PassedOver
 from grader.errors import UsageError
 from grader.submission import MAX_FILE_BYTES, Submission, Unreadable
 
@@ -161,7 +160,7 @@ def test_of_module_and_notebook_the_edited_one_counts_whatever_their_times_say(
 ):
     folder = tmp_path / "ada/exercise_03"
     folder.mkdir(parents=True)
-    for twin, state in zip(course.twins("exercise_03"), (module, cell), strict=True):
+    for twin, state in zip(course.editable_files("exercise_03"), (module, cell), strict=True):
         text = course.pristine(twin).read_text(encoding="utf-8")
         path = put(folder, twin.name, text.replace("dropout", "drop_out") if state == "edited" else text)
         is_graded = twin.name == file

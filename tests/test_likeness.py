@@ -4,13 +4,13 @@ import pytest
 from hostile import ROOT
 from judging import Judge
 
-from grader.attribution import DefectStatus
-from grader.course import Course
-from grader.examiner.collecting import with_examiner
-from grader.examiner.examine import Examiner
-from grader.exercise import load_exercise
-from grader.likeness import agree
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.examiner.examiner import Examiner
+from grader.examiner.pytest_session import with_examiner
 from grader.submission import submission_from_text
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.likeness import agree
 
 COURSE = Course(ROOT)
 SEEDS = (5, 6, 7)

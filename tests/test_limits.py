@@ -6,12 +6,11 @@ import msgspec
 import pytest
 from hostile import at_import, in_forward, reference
 
-from grader.examiner.seeing import crash_finding
-from grader.exercise import Limits
-from grader.exercise.records import Seconds
-from grader.outcome import Status
+from grader.course.records import Limits, Seconds
+from grader.examiner.examiner import crash_finding
+from grader.examiner.outcome import Status
 from grader.submission import exceeds, submission_from_text
-from grader.verdict import Result
+from grader.verdict.verdict import Result
 from grader.worker.protocol import Raised
 
 SMALL = Limits(memory_mb=512)
@@ -88,7 +87,7 @@ def test_source_over_its_limit_is_told_both_sizes(course, own_course, run_cli):
     description.write_text(
         description.read_text(encoding="utf-8") + "\nlimits: {source_bytes: 100}\n", encoding="utf-8"
     )
-    size = course.twins("exercise_03")[0].stat().st_size
+    size = course.editable_files("exercise_03")[0].stat().st_size
     done = run_cli("exercise_03", cwd=own_course.root)
     assert f"attention.py holds {size:,} bytes of source; 100 are allowed" in done.stdout
 

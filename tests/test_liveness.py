@@ -9,10 +9,9 @@ import pytest
 from hostile import ROOT, Household, at_import, in_forward, running_with, starter
 from judging import Judge
 
-from grader.exercise import Limits
-from grader.exercise.records import Seconds
-from grader.outcome import Status
-from grader.verdict import DefectStatus, Result, Verdict
+from grader.course.records import Limits, Seconds
+from grader.examiner.outcome import Status
+from grader.verdict.verdict import DefectStatus, Result, Verdict
 
 SMALL = Limits(memory_mb=256)
 QUICK = Limits(seconds=Seconds(load=1.2, check=0.4, total=1.2))
@@ -134,7 +133,7 @@ def test_what_only_lingers_changes_no_verdict(judge_text: Judge, name: str) -> N
     plain, lingering = judge_text.many("exercise_03", [starter(), at_import(HARMLESS[name])])
     assert lingering.outcome is Result.NOT_FIXED, lingering.reason
     assert lingering.defects == plain.defects
-    assert [seen.sign() for seen in lingering.checks] == [seen.sign() for seen in plain.checks]
+    assert [seen.failure_kind() for seen in lingering.checks] == [seen.failure_kind() for seen in plain.checks]
 
 
 def test_a_forked_daemon_is_gone_once_the_verdict_is_there(judge_text: Judge) -> None:

@@ -11,8 +11,10 @@ from notebooks import code, markdown, notebook
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise, derive_reference
 from grader.author.proposal import propose
+from grader.course.fragments import mend, put_back
+from grader.course.loading import load_exercise
+from grader.course.records import Defect
 from grader.errors import SpecError, UsageError
-from grader.exercise import Defect, load_exercise, mend, put_back
 from grader.submission import read_submission
 
 EXERCISE = "exercise_42"
@@ -162,7 +164,7 @@ def test_an_unfinished_exercise_does_not_hide_the_others_in_the_list(own_course,
 
 def test_every_file_is_there_and_the_twins_and_pristine_copies_agree(own_course, new):
     new()
-    first, second = own_course.twins(EXERCISE)
+    first, second = own_course.editable_files(EXERCISE)
     for path in (first, second):
         assert own_course.pristine(path).read_bytes() == path.read_bytes()
     assert first.read_text() == BUGGY == own_course.reference(EXERCISE).read_text()
@@ -281,7 +283,7 @@ def test_a_notebook_becomes_a_module_and_a_clean_twin(own_course, new):
         code("layer = MultiHeadAttention(12, 2)\nprint(layer)", count=3, outputs=[]),
     ]
     new(notebook(*cells), "mine.ipynb")
-    first, second = own_course.twins(EXERCISE)
+    first, second = own_course.editable_files(EXERCISE)
     text = first.read_text()
     assert "matplotlib" not in text
     assert "print(layer)" not in text
@@ -336,7 +338,7 @@ def test_a_fix_that_stands_elsewhere_too_is_refused_before_it_is_written(own_cou
 def test_mending_is_putting_back_backwards(course):
     for exercise_id in course.exercise_ids():
         exercise = load_exercise(course.description(exercise_id))
-        starter = course.pristine(course.twins(exercise_id)[0]).read_text(encoding="utf-8")
+        starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
         reference = course.reference(exercise_id).read_text(encoding="utf-8")
         assert mend(starter, exercise.defects) == reference
         assert put_back(mend(starter, exercise.defects), exercise.defects) == starter

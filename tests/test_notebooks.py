@@ -24,7 +24,7 @@ def shown(course):
 
     def run(exercise_id: str, *, fixed: bool) -> list[str]:
         complete_torch()  # other tests of this process may have left a part of it waiting
-        notebook = nbformat.read(course.twins(exercise_id)[1], as_version=4)
+        notebook = nbformat.read(course.editable_files(exercise_id)[1], as_version=4)
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         demonstrations = [cell.source for cell in code if "demonstration" in cell.metadata.get("tags", [])]
         source = [cell.source for cell in code if cell.source not in demonstrations]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import yaml
 
-from grader.exercise.checks import Check, Property
+from grader.course.checks import Check, Property
 
 PAGE = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
 PROPERTIES = {record.__struct_config__.tag: record for record in get_args(Property)}

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from grader.author.attention_mutants import ATTENTION_OPERATORS
-from grader.author.ledger import Ledger
 from grader.author.module_mutants import MODULE_OPERATORS
 from grader.author.mutants import OPERATORS, mutants_of
 from grader.author.plain_mutants import PLAIN_OPERATORS
 from grader.author.proof import ADVICE, Fate
+from grader.author.proof_cache import ProofCache
 from grader.author.prove import prove
-from grader.course import Course
+from grader.course.paths import Course
 
 EXERCISE = "exercise_06"
 
@@ -212,22 +212,24 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     assert again == proof
     assert totals[-1] == 0
     description.write_text(text + "# other inputs, another proof\n", encoding="utf-8")
-    assert Ledger(own_course, EXERCISE).steps() is None
+    assert ProofCache(own_course, EXERCISE).steps() is None
     assert not ledger.exists()
 
 
 def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Course) -> None:
-    from grader.author.sources import compare_sources
-    from grader.exercise import load_exercise
+    from grader.author.prove import compare_sources
+    from grader.course.loading import load_exercise
 
     exercise = load_exercise(own_course.description(EXERCISE))
-    module, notebook = (own_course.pristine(path) for path in own_course.twins(EXERCISE))
+    module, notebook = (own_course.pristine(path) for path in own_course.editable_files(EXERCISE))
     assert compare_sources(own_course, exercise).holds()
     swap(module, "value = self.w_value(x)", "value = self.w_value(x)  # yes")
     (words,) = compare_sources(own_course, exercise).problems
     assert re.search(r"exercises/exercise_06/.starter/attention.py:29: is in other words than the reference", words)
     swap(module, "value = self.w_value(x)", "value = self.w_key(x)")
-    assert len(compare_sources(own_course, exercise).problems) == 2  # the module is no longer the notebook's twin either  # noqa: E501 - one message, one line
+    assert (
+        len(compare_sources(own_course, exercise).problems) == 2
+    )  # the module is no longer the notebook's twin either
     swap(module, "value = self.w_key(x)  # yes", "value = self.w_value(x)")
     swap(notebook, "self.w_value(x)", "self.w_key(x)")
     (cells,) = compare_sources(own_course, exercise).problems

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 import yaml
 
+from grader.course.document import MAX_BYTES, MAX_VALUES, read_document
+from grader.course.loading import load_exercise
+from grader.course.reading import read_exercise
+from grader.course.schema import render_schema
 from grader.errors import SpecError
-from grader.exercise.document import MAX_BYTES, MAX_VALUES, read_document
-from grader.exercise.reading import read_exercise
-from grader.exercise.remembered import load_exercise
-from grader.exercise.schema import render_schema
 
 BROKEN = Path(__file__).parent / "broken_yaml"
 SOUND = BROKEN / "sound.yaml"
@@ -166,7 +166,7 @@ def test_whatever_is_done_to_a_description_it_is_read_or_refused_in_sentences(tm
 
 def test_reading_leaves_memory_whole():
     script = (
-        "import sys, pathlib; from grader.errors import SpecError; from grader.exercise.reading import read_exercise\n"
+        "import sys, pathlib; from grader.errors import SpecError; from grader.course.reading import read_exercise\n"
         "for name in sys.argv[1:]:\n"
         "    try: read_exercise(pathlib.Path(name))\n"
         "    except SpecError: print('refused')\n"

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grader.author.public import public_checks
-from grader.author.release import release
-from grader.course import Course
+from grader.author.release import public_checks, release
+from grader.course import checks as c
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
 from grader.errors import SpecError, UsageError
-from grader.exercise import checks as c
-from grader.exercise import load_exercise
-from grader.grading import grade
-from grader.report.machine import render_json
+from grader.report.json import render_json
+from grader.verdict.judge import grade
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 SHORTEST_TELLING_LINE = 16
@@ -84,7 +83,7 @@ def telling_lines(path: Path) -> set[str]:
 
 
 def starters(course) -> str:
-    return "\n".join(course.pristine(course.twins(name)[0]).read_text(encoding="utf-8") for name in EXERCISES)
+    return "\n".join(course.pristine(course.editable_files(name)[0]).read_text(encoding="utf-8") for name in EXERCISES)
 
 
 def secrets_of(course, exercise_id: str) -> set[str]:
@@ -157,11 +156,11 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released):
 
 
 def test_what_students_edit_is_the_starter_even_where_the_instructor_has_solved_it(own_course, tmp_path):
-    for path in own_course.twins("exercise_03"):
+    for path in own_course.editable_files("exercise_03"):
         path.write_text("solved", encoding="utf-8")
     release(own_course, tmp_path / "out")
     here = Course(tmp_path / "out")
-    for path in here.twins("exercise_03"):
+    for path in here.editable_files("exercise_03"):
         assert path.read_bytes() == here.pristine(path).read_bytes() != b"solved"
 
 
@@ -331,7 +330,7 @@ def test_a_place_inside_the_course_is_refused(own_course):
 
 
 def test_a_starter_that_is_not_the_reference_with_its_defects_is_not_handed_out(own_course, tmp_path):
-    module = own_course.pristine(own_course.twins("exercise_03")[0])
+    module = own_course.pristine(own_course.editable_files("exercise_03")[0])
     module.write_bytes(own_course.reference("exercise_03").read_bytes())
     with pytest.raises(SpecError, match=r"exercise_03/\.starter/attention\.py: is not the reference with every defect"):
         release(own_course, tmp_path / "out")

@@ -7,15 +7,15 @@ import msgspec
 import pytest
 from judging import SEED
 
-from grader.examiner.collecting import with_examiner
+from grader.course.loading import load_exercise
+from grader.course.records import Limits, Seconds
 from grader.examiner.key import find_key
-from grader.exercise import load_exercise
-from grader.exercise.records import Limits, Seconds
-from grader.outcome import Status
-from grader.report.machine import render_json
+from grader.examiner.outcome import Status
+from grader.examiner.pytest_session import with_examiner
+from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.submission import submission_from_text
-from grader.verdict import Verdict, judge
+from grader.verdict.verdict import Verdict, judge
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 SCREEN_LINES = 30
@@ -69,7 +69,7 @@ SITUATIONS = {
 
 
 def starter(judge_text, exercise_id: str) -> str:
-    return judge_text.course.twins(exercise_id)[0].read_text(encoding="utf-8")
+    return judge_text.course.editable_files(exercise_id)[0].read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_the_verdict_on_every_starter_fits_one_screen(screen, exercise_id):
 def test_nothing_of_a_reference_or_a_hidden_check_is_shown(course, verdict_of, screen, name):
     verdict = verdict_of(name)
     shown = " ".join((screen(name, 1000) + json.dumps(json.loads(render_json(verdict)), ensure_ascii=False)).split())
-    starter_lines = set(telling_lines(course.twins(verdict.exercise)[0]))
+    starter_lines = set(telling_lines(course.editable_files(verdict.exercise)[0]))
     secret = set(telling_lines(course.reference(verdict.exercise))) - starter_lines
     for path in course.hidden_tests(verdict.exercise).glob("*.py"):
         secret |= set(telling_lines(path)) - starter_lines

@@ -13,8 +13,7 @@ import time
 import pytest
 
 from grader.submission import Submission, Unreadable, read_submission, source_file
-from grader.submission.magics import without_magics
-from grader.submission.notebook import MAX_DEPTH, MAX_SOURCE, MAX_VALUES
+from grader.submission.notebook import MAX_DEPTH, MAX_SOURCE, MAX_VALUES, without_magics
 
 SECONDS = 10.0
 """What no file may take, on a machine that is busy with other things; measured: 1.3 s at most."""

@@ -7,11 +7,11 @@ import sys
 import pytest
 from hostile import ROOT, at_import, in_forward, reference, running_with, starter
 
+from grader.course.records import Limits
 from grader.errors import KitError
 from grader.examiner.spawner import Spawner
-from grader.exercise import Limits
-from grader.grading import grade
-from grader.verdict import Verdict
+from grader.verdict.judge import grade
+from grader.verdict.verdict import Verdict
 
 EXIT = in_forward("if x.dtype == torch.float64: os._exit(5)", reference())
 """Dies in a single check, so that one worker more is spawned."""

@@ -6,7 +6,7 @@ import os
 import nbformat
 import pytest
 
-from grader.grading import Choice, choose_file, is_edited
+from grader.verdict.judge import Choice, choose_file, is_edited
 
 EXERCISE = "exercise_03"
 BOTH = "Both attention.py and attention.ipynb were edited; this is about {}, the newer one."
@@ -15,8 +15,8 @@ AFTER = "attn_scores = attn_scores.masked_fill("
 
 
 @pytest.fixture
-def twins(own_course):
-    return own_course.twins(EXERCISE)
+def editable_files(own_course):
+    return own_course.editable_files(EXERCISE)
 
 
 def mend_module(module):
@@ -36,12 +36,12 @@ def make_newer(path, other):
     os.utime(path, (1_000_000_001, 1_000_000_001))
 
 
-def test_the_module_is_graded_where_nothing_was_edited(own_course, twins):
-    assert choose_file(own_course, EXERCISE) == Choice(twins[0])
+def test_the_module_is_graded_where_nothing_was_edited(own_course, editable_files):
+    assert choose_file(own_course, EXERCISE) == Choice(editable_files[0])
 
 
-def test_the_only_edited_twin_is_graded_however_old_it_is(own_course, twins):
-    module, notebook = twins
+def test_the_only_edited_twin_is_graded_however_old_it_is(own_course, editable_files):
+    module, notebook = editable_files
     mend_notebook(notebook)
     make_newer(module, notebook)
     assert choose_file(own_course, EXERCISE) == Choice(notebook)
@@ -51,8 +51,8 @@ def test_the_only_edited_twin_is_graded_however_old_it_is(own_course, twins):
     assert choose_file(own_course, EXERCISE) == Choice(module)
 
 
-def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_course, twins):
-    module, notebook = twins
+def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_course, editable_files):
+    module, notebook = editable_files
     mend_module(module)
     mend_notebook(notebook)
     make_newer(module, notebook)
@@ -61,8 +61,8 @@ def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_cour
     assert choose_file(own_course, EXERCISE) == Choice(notebook, BOTH.format("attention.ipynb"))
 
 
-def test_a_notebook_that_was_only_run_is_not_edited(own_course, twins):
-    _, path = twins
+def test_a_notebook_that_was_only_run_is_not_edited(own_course, editable_files):
+    _, path = editable_files
     notebook = nbformat.read(path, as_version=4)
     for count, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
         cell.execution_count = 9 - count
@@ -75,8 +75,8 @@ def test_a_notebook_that_was_only_run_is_not_edited(own_course, twins):
     assert not is_edited(own_course, path)
 
 
-def test_line_endings_and_a_byte_order_mark_are_no_edit(own_course, twins):
-    module, notebook = twins
+def test_line_endings_and_a_byte_order_mark_are_no_edit(own_course, editable_files):
+    module, notebook = editable_files
     for path in (module, notebook):
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
         assert not is_edited(own_course, path)
@@ -84,16 +84,16 @@ def test_line_endings_and_a_byte_order_mark_are_no_edit(own_course, twins):
     assert is_edited(own_course, module)
 
 
-def test_a_twin_that_can_no_longer_be_read_counts_as_edited(own_course, twins):
-    module, notebook = twins
+def test_a_twin_that_can_no_longer_be_read_counts_as_edited(own_course, editable_files):
+    module, notebook = editable_files
     notebook.write_text("{")
     assert choose_file(own_course, EXERCISE) == Choice(notebook)
     notebook.unlink()
     assert choose_file(own_course, EXERCISE) == Choice(module)
 
 
-def test_the_command_line_says_first_which_twin_it_is_about(own_course, twins, run_cli):
-    module, notebook = twins
+def test_the_command_line_says_first_which_twin_it_is_about(own_course, editable_files, run_cli):
+    module, notebook = editable_files
     mend_notebook(notebook)
     module.write_text(module.read_text(encoding="utf-8") + "\n# thinking about it\n", encoding="utf-8")
     make_newer(notebook, module)

@@ -2,11 +2,10 @@
 
 import pytest
 
-from grader.attribution import DefectStatus
-from grader.exercise import Defect, Exercise
-from grader.exercise.records import Interface, Source
-from grader.outcome import Examination, Finding, Key, Location, Outcome, Status
-from grader.verdict import Result, judge
+from grader.course.records import Defect, Exercise, Interface, Source
+from grader.examiner.outcome import Examination, Finding, Key, Location, Outcome, Status
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, judge
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
 
@@ -55,11 +54,11 @@ EXERCISE = Exercise(
 KEY = Key("digest", SIGNS, METHODS)
 
 
-def read(signs: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY):
-    """The verdict on a submission whose failing checks have these signs."""
+def read(failure_kinds: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY):
+    """The verdict on a submission whose failing checks have these failure_kinds."""
     outcomes = []
     for check in CHECKS:
-        status, _, kind = signs.get(check, "passed:").partition(":")
+        status, _, kind = failure_kinds.get(check, "passed:").partition(":")
         outcomes.append(Outcome(check, Status(status), Finding(kind, f"{check} is off") if kind else None))
     return judge(EXERCISE, key, Examination(outcomes, methods=methods or {}), "attention.py", 7)
 

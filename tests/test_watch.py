@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from watching import ROOT, VERDICT, Watch, examiners_of, small_course
 
-from grader.exercise import load_exercise
+from grader.course.loading import load_exercise
 
 SOON = 1.0
 """Seconds that a verdict may take on a busy machine; the benchmark measures a tenth of this."""

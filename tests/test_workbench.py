@@ -7,11 +7,12 @@ import sys
 import pytest
 from test_twins import mend_module, mend_notebook
 
-from grader.attribution import DefectStatus
-from grader.exercise import load_exercise
-from grader.progress import Progress, load_progress, remember_verdict, save_progress
-from grader.verdict import DefectVerdict, Result, Verdict
-from grader.workbench import changes, next_hint, start_again
+from grader.course.loading import load_exercise
+from grader.student.changes import changes, start_again
+from grader.student.hints import next_hint
+from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 EXERCISE = "exercise_03"
 MASK, LONG = "mask-discarded", "long-sequence-unmasked"
@@ -81,7 +82,7 @@ def test_nothing_has_changed_in_a_fresh_exercise(own_course):
 
 
 def test_changes_are_shown_as_a_unified_diff_for_either_twin(own_course):
-    module, notebook = own_course.twins(EXERCISE)
+    module, notebook = own_course.editable_files(EXERCISE)
     for path, mend in ((notebook, mend_notebook), (module, mend_module)):
         mend(path)
         lines = changes(own_course, EXERCISE).splitlines()
@@ -94,7 +95,7 @@ def test_changes_are_shown_as_a_unified_diff_for_either_twin(own_course):
 
 
 def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
-    module, notebook = own_course.twins(EXERCISE)
+    module, notebook = own_course.editable_files(EXERCISE)
     mend_module(module)
     edited = module.read_bytes()
     notebook.unlink()
@@ -109,7 +110,7 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
 
 
 def test_no_kept_copy_is_ever_written_over(own_course):
-    module, _ = own_course.twins(EXERCISE)
+    module, _ = own_course.editable_files(EXERCISE)
     for number in range(3):
         module.write_text(f"version = {number}\n")
         start_again(own_course, EXERCISE)
@@ -118,7 +119,7 @@ def test_no_kept_copy_is_ever_written_over(own_course):
 
 
 def test_the_commands_do_what_they_say(own_course, run_cli):
-    module, _ = own_course.twins(EXERCISE)
+    module, _ = own_course.editable_files(EXERCISE)
     assert run_cli("diff", EXERCISE, cwd=own_course.root).stdout == "Nothing has changed since the starter.\n"
     module.write_text("x = 1\n")
     shown = run_cli("diff", EXERCISE, cwd=own_course.root)

@@ -16,11 +16,11 @@ import torch
 from hostile import ROOT, Household, at_import, in_forward, relatives, running_with
 from judging import Judge
 
+from grader.course.loading import load_exercise
+from grader.course.records import Limits, Seconds
+from grader.examiner.proxies import Subject
 from grader.examiner.session import Session, SubjectDiedError, SubjectTimedOutError
-from grader.examiner.subject import Subject
 from grader.examiner.workers import Nursery, Worker
-from grader.exercise import Limits, load_exercise
-from grader.exercise.records import Seconds
 from grader.submission import submission_from_text
 from grader.worker import protocol
 from grader.worker.protocol import (

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from judging import Judge
 
-from grader.attribution import DefectStatus
-from grader.verdict import Result, Verdict
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict
 
 FOLDER = Path(__file__).parent / "wrong_fixes"
 EXERCISES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())

@@ -5,8 +5,7 @@ from itertools import combinations
 
 import libcst as cst
 
-from grader.author.scene import Scene, find, tail
-from grader.author.swap import Swap, becomes
+from grader.author.parsed_source import ParsedSource, Swap, becomes, find, tail
 
 AXES = ("-1", "-2", "0", "1")
 FINITE_FILLS = ("0.0", "-1.0", "-10.0")
@@ -14,34 +13,34 @@ SYMMETRIC = ("transpose", "swapaxes", "print")
 """Calls that do not mind the order of their arguments."""
 
 
-def projection_swapped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def projection_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`self.k_proj(x)` -> `self.q_proj(x)`: a sibling made by the same maker."""
-    name = called_attribute(node, scene)
-    layers = scene.layers(node)
+    name = called_attribute(node, parsed)
+    layers = parsed.layers(node)
     for other, maker in layers.items():
         if name in layers and other != name and maker == layers[name] and maker != "Dropout":
             assert isinstance(node, cst.Call)
             yield becomes(node.func, f"self.{other}")
 
 
-def scale_changed(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def scale_changed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`a / sqrt(d)` -> `a`, and `a / sqrt(d) / sqrt(d)`; likewise for a factor called scale."""
     if not (isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide | cst.Multiply)):
         return
-    right, scaled = scene.code(node.right), scene.code(node.left)
+    right, scaled = parsed.code(node.right), parsed.code(node.left)
     if is_root(node.right) or "scale" in tail(node.right):
-        sign = scene.code(node.operator).strip()
+        sign = parsed.code(node.operator).strip()
         yield becomes(node, f"({scaled})")
         yield becomes(node, f"({scaled} {sign} {right} {sign} {right})")
 
 
-def root_of_another_size(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def root_of_another_size(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`sqrt(head_dim)` -> `sqrt(embed_dim)`, and the other sizes in reach; other axes of the same tensor."""
     root = rooted(node)
     if root is None:
         return
-    code = scene.code(root)
-    for size in scene.sizes(node):
+    code = parsed.code(root)
+    for size in parsed.sizes(node):
         if size != code:
             yield becomes(root, size)
     for axis in AXES[1:]:
@@ -50,96 +49,96 @@ def root_of_another_size(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
                 yield becomes(root, other)
 
 
-def softmax_over_another_axis(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def softmax_over_another_axis(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`softmax(scores, dim=-1)` -> `dim=-2`, `dim=0`, `dim=1`."""
     if isinstance(node, cst.Call) and tail(node.func).lower() == "softmax":
         for argument in node.args:
             if argument.keyword is not None and argument.keyword.value == "dim":
-                yield from (becomes(argument.value, axis) for axis in AXES if axis != scene.code(argument.value))
+                yield from (becomes(argument.value, axis) for axis in AXES if axis != parsed.code(argument.value))
 
 
-def mask_upside_down(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def mask_upside_down(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`masked_fill(mask, v)` -> `masked_fill(~(mask), v)`."""
     if is_masking(node) and isinstance(node, cst.Call):
-        yield becomes(node.args[0].value, f"~({scene.code(node.args[0].value)})")
+        yield becomes(node.args[0].value, f"~({parsed.code(node.args[0].value)})")
 
 
-def mask_after_softmax(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def mask_after_softmax(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """The scores keep what the mask hides; the weights lose it, and no longer sum to one."""
     if not (isinstance(node, cst.Call) and tail(node.func) == "softmax" and node.args):
         return
-    function = scene.function_of(node)
+    function = parsed.function_of(node)
     for masking in find(function, cst.Call) if function else []:
-        if is_masking(masking) and scene.line(masking) < scene.line(node):
+        if is_masking(masking) and parsed.line(masking) < parsed.line(node):
             assert isinstance(masking.func, cst.Attribute)
-            weights = f"{scene.code(node)}.masked_fill({scene.code(masking.args[0].value)}, 0.0)"
-            is_optional = any(isinstance(parent, cst.If) for parent in scene.parents(masking))
-            weights = f"({weights} if mask is not None else {scene.code(node)})" if is_optional else weights
-            yield Swap([(node, weights), (masking, scene.code(masking.func.value))])
+            weights = f"{parsed.code(node)}.masked_fill({parsed.code(masking.args[0].value)}, 0.0)"
+            is_optional = any(isinstance(parent, cst.If) for parent in parsed.parents(masking))
+            weights = f"({weights} if mask is not None else {parsed.code(node)})" if is_optional else weights
+            yield Swap([(node, weights), (masking, parsed.code(masking.func.value))])
 
 
-def mask_diagonal_moved(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def mask_diagonal_moved(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`triu(ones, diagonal=1)` -> `diagonal=0`, `diagonal=2`."""
     if not (isinstance(node, cst.Call) and tail(node.func) in ("triu", "tril")):
         return
     given = [argument for argument in node.args if argument.keyword and argument.keyword.value == "diagonal"]
     for step in (-1, 1):
         if given:
-            yield becomes(given[0].value, str(int(scene.code(given[0].value)) + step))
+            yield becomes(given[0].value, str(int(parsed.code(given[0].value)) + step))
         else:
-            code = scene.code(node)
+            code = parsed.code(node)
             yield becomes(node, f"{code[:-1]}, diagonal={step})")
 
 
-def fill_value_too_small(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def fill_value_too_small(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`masked_fill(mask, -inf)` -> `0.0`, `-1.0`, `-10.0`: what is hidden keeps some weight."""
     if is_masking(node) and isinstance(node, cst.Call):
         value = node.args[1].value
-        if "inf" in scene.code(value):
+        if "inf" in parsed.code(value):
             yield from (becomes(value, fill) for fill in FINITE_FILLS)
             yield becomes(value, "float('inf')")
 
 
-def transpose_removed(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def transpose_removed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`x.transpose(1, 2)` -> `x`; a view that follows merges other axes than it should."""
     if is_method(node, "transpose", "permute", "swapaxes", "contiguous", "unsqueeze"):
-        yield becomes(node, scene.code(receiver(node)))
+        yield becomes(node, parsed.code(receiver(node)))
 
 
-def view_for_transpose(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def view_for_transpose(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`x.transpose(1, 2)` -> `x.reshape(x.transpose(1, 2).shape)`: the right shape, the wrong elements."""
     if is_method(node, "transpose", "permute", "swapaxes"):
-        yield becomes(node, f"{scene.code(receiver(node))}.reshape({scene.code(node)}.shape)")
+        yield becomes(node, f"{parsed.code(receiver(node))}.reshape({parsed.code(node)}.shape)")
 
 
-def reshape_by_view(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def reshape_by_view(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`x.reshape(...)` -> `x.view(...)`."""
     if is_method(node, "reshape"):
         assert isinstance(node, cst.Call)
-        yield becomes(node.func, f"{scene.code(receiver(node))}.view")
+        yield becomes(node.func, f"{parsed.code(receiver(node))}.view")
 
 
-def arguments_swapped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def arguments_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`attention(q, k, v)` -> `attention(k, q, v)`, and every other pair: inputs, factors, sizes."""
     if not isinstance(node, cst.Call) or tail(node.func) in SYMMETRIC:
         return
     plain = [each for each in node.args if not each.star and not isinstance(each.value, cst.SimpleString)]
     for one, other in combinations(plain, 2):
-        if scene.code(one.value) != scene.code(other.value):
-            yield Swap([(one.value, scene.code(other.value)), (other.value, scene.code(one.value))])
+        if parsed.code(one.value) != parsed.code(other.value):
+            yield Swap([(one.value, parsed.code(other.value)), (other.value, parsed.code(one.value))])
 
 
-def factors_swapped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def factors_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`weights @ values` -> `values @ weights`."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
-        yield becomes(node, f"({scene.code(node.right)}) @ ({scene.code(node.left)})")
+        yield becomes(node, f"({parsed.code(node.right)}) @ ({parsed.code(node.left)})")
 
 
-def einsum_letters_swapped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`einsum('ibhd,jbhd->ijbh')` -> `einsum('ibhd,jbhd->jibh')`, and every other pair within one term."""
     if not (isinstance(node, cst.Call) and tail(node.func) == "einsum" and node.args):
         return
-    pattern = scene.code(node.args[0].value)
+    pattern = parsed.code(node.args[0].value)
     inside = pattern[1:-1]
     start = 0
     for term in inside.replace("->", ",,").split(","):
@@ -150,9 +149,9 @@ def einsum_letters_swapped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
         start += len(term) + 1
 
 
-def called_attribute(node: cst.CSTNode, scene: Scene) -> str:
+def called_attribute(node: cst.CSTNode, parsed: ParsedSource) -> str:
     """`name` of `self.name(...)`, or nothing."""
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and scene.code(node.func.value) == "self":
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and parsed.code(node.func.value) == "self":
         return node.func.attr.value
     return ""
 
@@ -189,7 +188,7 @@ def rooted(node: cst.CSTNode) -> cst.BaseExpression | None:
     return None
 
 
-ATTENTION_OPERATORS: dict[str, Callable[[cst.CSTNode, Scene], Iterable[Swap]]] = {
+ATTENTION_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Swap]]] = {
     "projection swapped": projection_swapped,
     "scale dropped or doubled": scale_changed,
     "root of another size": root_of_another_size,

@@ -1,9 +1,24 @@
-"""Declared equivalents and the mutants they speak of."""
+"""Challenge declared equivalents: mutant and reference, side by side in workers, on random weights, sizes and masks."""
 
-from msgspec import Struct
+import random
+from pathlib import Path
+from typing import Any
+
+import torch
+from msgspec import Struct, structs
 
 from grader.author.mutants import Mutant, plain_lines
-from grader.exercise.records import Equivalent
+from grader.course.checks import Check, MaskInput, MaskKind
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Equivalent, Exercise
+from grader.examiner.case import Case, make_case, seed_draws
+from grader.examiner.compare import FLOAT32_GRADIENT
+from grader.examiner.proxies import MisfitError, ModuleProxy, Subject, flatten
+from grader.examiner.reference import Reference
+from grader.examiner.session import Session, SubjectError, SubjectRaisedError
+from grader.examiner.workers import WorkerSource
+from grader.submission import submission_from_text
 
 
 class Matching(Struct, frozen=True):
@@ -22,3 +37,133 @@ def match_equivalents(mutants: list[Mutant], equivalents: list[Equivalent]) -> M
     made = {mutant.change() for mutant in declared}
     idle = [each for each in equivalents if (plain_lines(each.was), plain_lines(each.becomes)) not in made]
     return Matching(declared, others, idle)
+
+
+ROUNDS = 60
+LARGEST = 9
+"""Sizes that are not tied to others are drawn from 1 to here."""
+
+ODD_SHARE = 0.1
+"""The share of rounds in which sizes need not fit together, so that refusals are compared too."""
+
+Seen = dict[str, Any]
+
+
+class Round(Struct, frozen=True):
+    """One experiment: a case, the method called, the mode, and the dtype that everything is in."""
+
+    case: Case
+    method: str
+    training: bool
+    dtype: str
+    described: str
+
+
+def challenge(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
+    """For each mutant what first told it from the reference, or nothing."""
+    course = Course(root)
+    exercise = load_exercise(course.description(exercise_id))
+    return [_first_difference(source, course, exercise, text) for text in texts]
+
+
+def _first_difference(source: WorkerSource, course: Course, exercise: Exercise, text: str) -> str:
+    path = course.reference(exercise.id)
+    local = Reference(path, exercise.interface.class_name)
+    limits = structs.replace(exercise.limits, seconds=structs.replace(exercise.limits.seconds, total=600.0))
+    generous = structs.replace(exercise, limits=limits)
+    texts = (text, path.read_text(encoding="utf-8"))
+    sessions = [Session(source, generous, submission_from_text(each)) for each in texts]
+    try:
+        for session in sessions:
+            session.load()
+        for seed in range(ROUNDS):
+            round_ = _make_round(exercise, seed)
+            seen = [_observe(session, local, round_) for session in sessions]
+            differing = [name for name in seen[1] if not _agree(seen[0].get(name), seen[1][name])]
+            if differing:
+                return f"{differing[0]} differs with {round_.described}"
+    except SubjectError as error:
+        return f"it {error}"
+    finally:
+        for session in sessions:
+            session.close()
+    return ""
+
+
+def _make_round(exercise: Exercise, seed: int) -> Round:
+    """A case like those that the checks use, at other sizes, with other masks."""
+    draw = random.Random(seed)  # noqa: S311 - experiments, not secrets
+    check: Check = draw.choice(exercise.checks)
+    sizes = _draw_sizes(draw, exercise, check)
+    inputs = {name: _draw_mask(draw, spec) for name, spec in check.inputs.items()}
+    seed_draws(f"challenge/{seed}")
+    case = make_case(exercise, structs.replace(check, inputs=inputs), sizes)
+    dtype = draw.choice(("float32", "float64"))
+    if dtype == "float64":
+        doubled = {name: tensor.double() for name, tensor in case.tensors().items()}
+        case = structs.replace(case, inputs={**case.inputs, **doubled})
+    training = draw.choice((True, False))
+    described = f"{sizes}, {case.arguments}, in {dtype}, {'training' if training else 'eval'} mode"
+    return Round(case, check.method, training, dtype, described)
+
+
+def _draw_sizes(draw: random.Random, exercise: Exercise, check: Check) -> dict[str, int]:
+    """A rung's sizes, those of the constructor all multiplied by one factor, the others drawn anew."""
+    rung = draw.choice(check.ladder or exercise.ladder)
+    tied = {value for value in exercise.interface.constructor.values() if isinstance(value, str)}
+    factor = draw.choice((1, 2, 3))
+    if draw.random() < ODD_SHARE:
+        return {name: draw.randint(1, LARGEST) for name in rung}
+    return {name: size * factor if name in tied else draw.randint(1, min(size, LARGEST)) for name, size in rung.items()}
+
+
+def _draw_mask(draw: random.Random, spec: Any) -> Any:
+    if not isinstance(spec, MaskInput):
+        return spec
+    return structs.replace(spec, mask=draw.choice(list(MaskKind)), integers=draw.choice((True, False)))
+
+
+def _observe(session: Session, local: Reference, round_: Round) -> Seen:
+    """Everything that a caller can see of one call: what is returned, raised, printed, changed and differentiated."""
+    session.begin_check()
+    seed_draws(round_.described)
+    try:
+        weights = local.build(round_.case.arguments, dtype=round_.dtype)
+    except Exception:  # noqa: BLE001 - sizes that the reference refuses; the workers say how
+        weights = None
+    try:
+        module = Subject(session).build(round_.case.arguments, like=weights, dtype=round_.dtype)
+        return _observe_call(module, round_)
+    except SubjectRaisedError as error:
+        return {"what is raised": error.raised.type}
+    except MisfitError as error:
+        return {"parameters": str(error)}
+
+
+def _observe_call(module: ModuleProxy, round_: Round) -> Seen:
+    module.training = round_.training
+    module.printed()
+    inputs, method = round_.case.inputs, round_.method
+    first, again = (module.call(method, **inputs) for _ in range(2))
+    seen: Seen = {
+        "names of parameters": sorted(module.weights()),
+        "whether it prints": bool(module.printed().strip()),
+        "an input after the call": list(module.inputs_after().values()),
+        "the number of outputs": len(flatten(first)),
+    }
+    if not _agree(flatten(first), flatten(again)):
+        return seen  # dropout: what is drawn need not be drawn alike
+    outputs = [output for output in flatten(first) if output.is_floating_point()]
+    passed = module.differentiate([torch.randn(each.shape).to(each.dtype) for each in outputs], method, **inputs)
+    gradients = {f"the gradient of {name}": grad for name, grad in {**passed.parameters, **passed.inputs}.items()}
+    return {**seen, "the output": flatten(first), **gradients}
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_agree(*pair) for pair in zip(one, other, strict=True))
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        fits = one.shape == other.shape and one.dtype == other.dtype
+        near = FLOAT32_GRADIENT
+        return fits and torch.allclose(one, other, near.relative, near.absolute, equal_nan=True)
+    return type(one) is type(other) and bool(one == other)

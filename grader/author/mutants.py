@@ -9,11 +9,10 @@ from msgspec import Struct
 
 from grader.author.attention_mutants import ATTENTION_OPERATORS
 from grader.author.module_mutants import MODULE_OPERATORS
+from grader.author.parsed_source import ParsedSource, Swap
 from grader.author.plain_mutants import PLAIN_OPERATORS
-from grader.author.scene import Scene
-from grader.author.swap import Swap
 
-Operator = Callable[[cst.CSTNode, Scene], Iterable[Swap]]
+Operator = Callable[[cst.CSTNode, ParsedSource], Iterable[Swap]]
 
 OPERATORS: dict[str, Operator] = {**PLAIN_OPERATORS, **ATTENTION_OPERATORS, **MODULE_OPERATORS}
 """Every operator by its name."""
@@ -36,10 +35,10 @@ class Mutant(Struct, frozen=True):
 
 def mutants_of(source: str, operators: dict[str, Operator] = OPERATORS) -> list[Mutant]:
     """The mutants of a source, no two with the same syntax tree and none with the source's own."""
-    scene = Scene(source)
+    parsed = ParsedSource(source)
     seen = {_tree(source)}
     mutants = []
-    for operator, line, text in _changed_texts(scene, operators):
+    for operator, line, text in _changed_texts(parsed, operators):
         tree = _tree(text)
         if tree and tree not in seen:
             seen.add(tree)
@@ -52,11 +51,11 @@ def plain_lines(text: str) -> str:
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
-def _changed_texts(scene: Scene, operators: dict[str, Operator]) -> Iterator[tuple[str, int, str]]:
-    for node in scene.nodes():
+def _changed_texts(parsed: ParsedSource, operators: dict[str, Operator]) -> Iterator[tuple[str, int, str]]:
+    for node in parsed.nodes():
         for name, operator in operators.items():
-            for swap in operator(node, scene):
-                yield name, scene.line(node), scene.changed(swap)
+            for swap in operator(node, parsed):
+                yield name, parsed.line(node), parsed.changed(swap)
 
 
 def _tree(text: str) -> str:

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import msgspec
 
-from grader.author.description import describe
-from grader.author.handout import join_cells, make_cells, mend_cells, notebook_text, write_readme
 from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
-from grader.course import EXERCISE_ID, Course, write_whole
+from grader.author.scaffold import describe, join_cells, make_cells, mend_cells, notebook_text, write_readme
+from grader.course.fragments import mend
+from grader.course.loading import load_exercise
+from grader.course.paths import EXERCISE_ID, Course, write_whole
+from grader.course.problem import BLANK
+from grader.course.records import Exercise
 from grader.errors import SpecError, UsageError
-from grader.exercise import Exercise, load_exercise, mend
-from grader.exercise.blanks import BLANK
 from grader.submission import Unreadable, read_submission
 
 
@@ -31,7 +32,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
         "description, for as long as nobody has edited it by hand.\n"
     )
     description = describe(interface, proposal, source.name)
-    module, twin = course.twins(exercise_id)
+    module, twin = course.editable_files(exercise_id)
     files = {
         module: starter,
         twin: notebook,
@@ -54,7 +55,7 @@ def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
     What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
     does not stand in the starter exactly once.
     """
-    starter = course.pristine(course.twins(exercise.id)[0]).read_text(encoding="utf-8")
+    starter = course.pristine(course.editable_files(exercise.id)[0]).read_text(encoding="utf-8")
     reference = course.reference(exercise.id)
     readme = course.exercise_folder(exercise.id) / "README.md"
     remembered = _remembered(course, exercise.id)

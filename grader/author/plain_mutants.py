@@ -6,8 +6,7 @@ from typing import Any
 import libcst as cst
 from mutmut.mutation import mutators
 
-from grader.author.scene import Scene, is_wordy
-from grader.author.swap import Swap, becomes
+from grader.author.parsed_source import ParsedSource, Swap, becomes, is_wordy
 
 Borrowed = Callable[[Any], Iterable[cst.CSTNode]]
 
@@ -26,13 +25,13 @@ BORROWED: dict[str, tuple[type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], Bor
 """mutmut's operators, with the nodes they are for. Those that change texts are left out: words are not behaviour."""
 
 
-def constant_lowered(node: cst.CSTNode, _scene: Scene) -> Iterable[Swap]:
+def constant_lowered(node: cst.CSTNode, _scene: ParsedSource) -> Iterable[Swap]:
     """`1` -> `0`: mutmut only counts upwards, and the axes of tensors are counted from both ends."""
     if isinstance(node, cst.Integer):
         yield becomes(node, str(node.evaluated_value - 1))
 
 
-def statement_removed(node: cst.CSTNode, _scene: Scene) -> Iterable[Swap]:
+def statement_removed(node: cst.CSTNode, _scene: ParsedSource) -> Iterable[Swap]:
     """`x = f(x)` -> `pass`; whole `if`s too."""
     if is_wordy(node) or not isinstance(node, cst.SimpleStatementLine | cst.If):
         return
@@ -41,33 +40,33 @@ def statement_removed(node: cst.CSTNode, _scene: Scene) -> Iterable[Swap]:
     yield becomes(node, "pass")
 
 
-def condition_negated(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def condition_negated(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`if flag:` -> `if not flag:`."""
     if isinstance(node, cst.If | cst.IfExp):
-        yield becomes(node.test, f"not ({scene.code(node.test)})")
+        yield becomes(node.test, f"not ({parsed.code(node.test)})")
 
 
-def operand_dropped(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+def operand_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
     """`a or b` -> `a`, and `b`."""
     if isinstance(node, cst.BooleanOperation):
-        yield becomes(node, f"({scene.code(node.left)})")
-        yield becomes(node, f"({scene.code(node.right)})")
+        yield becomes(node, f"({parsed.code(node.left)})")
+        yield becomes(node, f"({parsed.code(node.right)})")
 
 
 def _borrow(
     kinds: type[cst.CSTNode] | tuple[type[cst.CSTNode], ...], operator: Borrowed
-) -> Callable[[cst.CSTNode, Scene], Iterable[Swap]]:
-    def borrowed(node: cst.CSTNode, scene: Scene) -> Iterable[Swap]:
+) -> Callable[[cst.CSTNode, ParsedSource], Iterable[Swap]]:
+    def borrowed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
         if not isinstance(node, kinds):
             return []
-        codes = [scene.code(new) for new in operator(node)]
+        codes = [parsed.code(new) for new in operator(node)]
         keeps_space = isinstance(node, cst.ComparisonTarget)  # the space before a comparison belongs to it
         return [becomes(node, code if keeps_space else code.strip()) for code in codes]
 
     return borrowed
 
 
-PLAIN_OPERATORS: dict[str, Callable[[cst.CSTNode, Scene], Iterable[Swap]]] = {
+PLAIN_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Swap]]] = {
     **{name: _borrow(kinds, operator) for name, (kinds, operator) in BORROWED.items()},
     "constant lowered": constant_lowered,
     "statement removed": statement_removed,

@@ -3,13 +3,88 @@
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
-from grader.author.public import public_checks, public_description
+import msgspec
+import yaml
+from msgspec import Struct
+
 from grader.author.spoilers import find_spoilers
-from grader.course import Course
+from grader.course import checks as c
+from grader.course.checks import Check
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
-from grader.exercise import Exercise, load_exercise, put_back
 from grader.submission import Unreadable, read_submission
+
+NEEDS_NO_REFERENCE = (
+    c.ReturnsShapes,
+    c.FutureDoesNotLeak,
+    c.MaskHides,
+    c.SamplesDoNotMix,
+    c.RowsSumToOne,
+    c.LeavesInputsAlone,
+    c.Prints,
+    c.PrintsNothing,
+    c.Raises,
+    c.AttributeEquals,
+)
+
+INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
+
+
+def public_checks(exercise: Exercise) -> list[Check]:
+    """The checks that a student edition can run, without the names of the defects that they are for."""
+    found = [check for check in exercise.checks if check.public and isinstance(check, NEEDS_NO_REFERENCE)]
+    return [msgspec.structs.replace(check, for_=()) for check in found]
+
+
+def public_description(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> str:
+    """The exercise.yaml of a student edition: nothing of defects but, where asked, their hints."""
+    defects = sorted(exercise.defects, key=lambda defect: defect.stretch)
+    description = {
+        "format_version": exercise.format_version,
+        "title": exercise.title,
+        "difficulty": exercise.difficulty,
+        "source": {"title": exercise.source.title},
+        "story": exercise.story.strip(),
+        "interface": msgspec.to_builtins(exercise.interface),
+        "ladder": exercise.ladder,
+        "total_points": exercise.max_score(),
+        "nothing_else_broke": exercise.nothing_else_broke,
+        "hidden_checks": hidden_checks,
+        "defects": [],
+        "checks": [_given(check) for check in public_checks(exercise)],
+        "limits": msgspec.to_builtins(exercise.limits),
+    }
+    if with_hints:
+        description["hints"] = [[text.strip() for text in defect.hints] for defect in defects]
+    return INTRODUCTION + _yaml(description)
+
+
+def _given(record: Struct) -> dict[str, Any]:
+    """A record's fields, without those that have their defaults."""
+    data: dict[str, Any] = msgspec.to_builtins(record)
+    for field in msgspec.structs.fields(record):
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        if getattr(record, field.name) == default:
+            data.pop(field.encode_name, None)
+    return data
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes out again what stands twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        return True
+
 
 INSTRUCTORS_PARTS = ("author", "gradebook", "batch")
 """What of the kit students have no use for."""
@@ -80,7 +155,7 @@ def _require_room(course: Course, folder: Path) -> None:
 
 def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
     """What speaks against handing the exercise out."""
-    starter = course.pristine(course.twins(exercise.id)[0])
+    starter = course.pristine(course.editable_files(exercise.id)[0])
     reference = course.reference(exercise.id)
     missing = [path for path in _handouts(course, exercise).values() if not path.is_file()]
     missing += [path for path in (reference,) if not path.is_file()]
@@ -91,7 +166,7 @@ def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
         problems.append(f"{exercise.id}: no check is public; mark one that needs no reference with public: true")
     defective = put_back(reference.read_text(encoding="utf-8"), exercise.defects)
     wanted = ast.dump(ast.parse(defective))
-    for path in (starter, course.pristine(course.twins(exercise.id)[1])):
+    for path in (starter, course.pristine(course.editable_files(exercise.id)[1])):
         if _tree(path) != wanted:
             place = path.relative_to(course.root)
             problems.append(f"{place}: is not the reference with every defect in it; run python -m grader prove")
@@ -112,7 +187,7 @@ def _count_checks(course: Course, exercise: Exercise) -> int:
     from grader.examiner.torch_import import import_torch
 
     import_torch()
-    from grader.examiner.collecting import with_examiner
+    from grader.examiner.pytest_session import with_examiner
     from grader.examiner.spawner import Spawner
 
     return with_examiner(course, exercise, Spawner(), lambda examiner: len(examiner.check_ids()))
@@ -122,7 +197,7 @@ def _handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
     """Where an edition's files come from: students' files are the starters, whatever has become of them here."""
     here = Path("exercises") / exercise.id
     sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
-    for path in course.twins(exercise.id):
+    for path in course.editable_files(exercise.id):
         pristine = course.pristine(path)
         sources |= {here / path.name: pristine, here / ".starter" / path.name: pristine}
     return sources

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course import Course
-from grader.exercise import Exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
 
 SHORTEST_TELLING_LINE = 16
 """A line of code shorter than this says nothing: `else:`, `return output`."""
@@ -24,7 +24,7 @@ class Spoiler(Struct, frozen=True):
 
 def find_spoilers(course: Course, exercises: list[Exercise], files: dict[Path, bytes]) -> list[str]:
     """A sentence for each place in an edition's files that gives a solution away."""
-    shown = "\n".join(_read(course.pristine(course.twins(exercise.id)[0])) for exercise in exercises)
+    shown = "\n".join(_read(course.pristine(course.editable_files(exercise.id)[0])) for exercise in exercises)
     spoilers = [spoiler for exercise in exercises for spoiler in _spoilers(course, exercise, shown)]
     return [
         f"{path} holds {spoiler.what} ({spoiler.text!r}); take it out or word it otherwise"

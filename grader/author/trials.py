@@ -7,22 +7,24 @@ from typing import TypeVar
 
 import torch
 
-from grader.attribution import DefectStatus
 from grader.author.proof import Fate, Step
-from grader.course import Course
+from grader.course.checks import MatchesReference
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
 from grader.examiner.case import make_case, seed_draws
-from grader.examiner.collecting import with_examiner
-from grader.examiner.examine import Examiner
+from grader.examiner.examiner import Examiner
 from grader.examiner.key import find_key, variant_name, write_key
+from grader.examiner.outcome import Examination, Key, Status
+from grader.examiner.proxies import flatten
+from grader.examiner.pytest_session import with_examiner
 from grader.examiner.reference import Reference
-from grader.examiner.standin import flatten
 from grader.examiner.workers import WorkerSource
-from grader.exercise import Exercise, load_exercise, put_back
-from grader.exercise.checks import MatchesReference
-from grader.outcome import Examination, Key, Status
 from grader.submission import submission_from_text
-from grader.verdict import Result, Verdict, judge
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict, judge
 
 T = TypeVar("T")
 
@@ -49,8 +51,8 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
         except BrokenExerciseError as error:
             return [Step("scores", problems=[f"{error}; mend the reference or the check"])]
         write_key(course.key(exercise_id), key)
-        court = _Court(course, examiner, key)
-        return [court.try_scores(), court.try_subsets(), court.try_alternatives()]
+        trials = _Trials(course, examiner, key)
+        return [trials.try_scores(), trials.try_subsets(), trials.try_alternatives()]
 
     course = Course(root)
     return _examining(source, root, exercise_id, body)
@@ -68,7 +70,7 @@ def _fate(seen: Examination) -> Fate:
     return Fate.VALUE if Status.FAILED in statuses else Fate.SURVIVED
 
 
-class _Court:
+class _Trials:
     """Judges texts of one exercise."""
 
     def __init__(self, course: Course, examiner: Examiner, key: Key) -> None:
@@ -139,7 +141,7 @@ class _Court:
     def _unseen_defects(self) -> Iterator[str]:
         checks = {check.id: check for check in self._exercise.checks}
         for defect in self._exercise.defects:
-            seen_by = self._key.signs[variant_name(frozenset({defect.id}))]
+            seen_by = self._key.failure_kinds[variant_name(frozenset({defect.id}))]
             if not seen_by:
                 yield f"no check sees {defect.id} alone; add one"
             for name in seen_by:
@@ -148,7 +150,7 @@ class _Court:
                     yield f"{name} is for {', '.join(declared)} only, and sees {defect.id}; narrow it, or say so"
         for check in self._exercise.checks:
             for name in check.for_:
-                if check.id not in self._key.signs.get(name, {}):
+                if check.id not in self._key.failure_kinds.get(name, {}):
                     yield f"{check.id} is declared for {name} and does not see it; mend one of them"
 
     def _judge(self, text: str, seed: int, dtype: str = "float32") -> Verdict:

@@ -10,16 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.batch.entry import PassedOver
-from grader.batch.folder import CLOSED
-from grader.batch.layout import LAYOUTS, find_layout
-from grader.batch.lines import BROKEN, TOO_LONG
-from grader.batch.reading import EntryReader
+from grader.batch.layouts import BROKEN, CLOSED, LAYOUTS, TOO_LONG, find_layout
 from grader.batch.run import Batch, Engine, Progress
-from grader.course import Course
+from grader.batch.submissions import EntryReader, PassedOver
+from grader.course.paths import Course
 from grader.errors import UsageError
 from grader.gradebook import Gradebook
-from grader.grading import MAX_SEED
+from grader.verdict.judge import MAX_SEED
 
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED)
 """What may have held submissions and could not be read."""

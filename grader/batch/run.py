@@ -8,18 +8,17 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from grader.batch import work
-from grader.batch.entry import Entry
-from grader.batch.reading import GONE, EntryReader, Taken
-from grader.batch.sharing import Candidate, Sharing
-from grader.batch.versions import Watchword, versions
-from grader.batch.work import Job, Judged, Place
-from grader.course import Course
+from grader.batch.dedupe import Candidate, Sharing
+from grader.batch.submissions import GONE, Entry, EntryReader, Taken
+from grader.batch.work import Job, Judged, Place, Watchword, versions
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
 from grader.errors import KitError, SpecError
-from grader.exercise import Exercise, load_exercise
+from grader.examiner.outcome import Finding
 from grader.gradebook import Gradebook, Handed, Versions
-from grader.outcome import Finding
 from grader.submission import Submission, Unreadable, exceeds
-from grader.verdict import not_gradable
+from grader.verdict.verdict import not_gradable
 
 IN_FLIGHT = 4
 """Submissions under way for each examiner, so that none waits for the next while the gradebook is written."""

@@ -1,15 +1,62 @@
 """What is done beside an examiner, wherever that runs: functions of plain records that give plain records back."""
 
+import hashlib
 import threading
+from functools import cache, partial
+from importlib import metadata
 from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course import Course
+from grader.course.paths import Course
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
-from grader.kept import KeptExaminer
+from grader.gradebook import Versions
+from grader.service.pool import PooledExaminer
 from grader.submission import Submission, Unreadable, read_submission
-from grader.verdict import Verdict
+from grader.verdict.verdict import Verdict
+
+WITHOUT_SAY = {*("author", "batch", "gradebook", "report", "student", "watch"), *("__init__", "__main__", "cli", "api")}
+"""The parts of the kit that no verdict depends on."""
+
+DIGEST_LENGTH = 12
+
+
+def versions(course: Course, exercise_id: str) -> Versions:
+    """The versions in force for an exercise."""
+    return Versions(_kit(), metadata.version("torch"), _digest(course.judged_by(exercise_id), course.root))
+
+
+class Watchword:
+    """Changes with an exercise's files, at the cost of a look at their names, sizes and times."""
+
+    def __init__(self, course: Course, exercise_id: str) -> None:
+        self._look = partial(course.stamps, exercise_id)
+        self._seen = self._look()
+
+    def has_changed(self) -> bool:
+        """Whether a file was changed, added or taken away since this was made."""
+        return self._look() != self._seen
+
+
+@cache
+def _kit() -> str:
+    """The package's version and a digest of its sources."""
+    kit = Path(__file__).resolve().parent.parent
+    files = [path for path in sorted(kit.rglob("*.py")) if _has_say(path.relative_to(kit))]
+    return f"{metadata.version('grader')}+{_digest(files, kit)}"
+
+
+def _has_say(path: Path) -> bool:
+    return path.parts[0].removesuffix(".py") not in WITHOUT_SAY
+
+
+def _digest(files: list[Path], root: Path) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(root)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:DIGEST_LENGTH]
+
 
 SEED_OF_TRIAL = 1
 
@@ -40,7 +87,7 @@ class Judged(Struct, frozen=True):
 
 
 _here = threading.local()
-_examiners: list[KeptExaminer] = []
+_examiners: list[PooledExaminer] = []
 
 
 def judge(place: Place, job: Job) -> Judged:
@@ -66,17 +113,17 @@ def fingerprint(place: Place, submission: Submission) -> str:
 def trial(place: Place, exercise_id: str) -> Judged:
     """The verdict on a starter: whether submissions can be judged here at all."""
     course = Course(Path(place.root))
-    path = course.pristine(course.twins(exercise_id)[0])
+    path = course.pristine(course.editable_files(exercise_id)[0])
     starter = read_submission(path, path.name)
     if isinstance(starter, Unreadable):
         return Judged(None, starter.reason, is_exercise_broken=True)
     return judge(place, Job(exercise_id, starter, path.name, SEED_OF_TRIAL))
 
 
-def let_examiners_go() -> None:
+def cancel_examiners() -> None:
     """Stop every examiner of this process at once, whatever it is judging."""
     for examiner in _examiners:
-        examiner.let_go()
+        examiner.cancel()
 
 
 def close_examiners() -> None:
@@ -85,10 +132,10 @@ def close_examiners() -> None:
         _examiners.pop().close()
 
 
-def _examiner(place: Place) -> KeptExaminer:
-    held: tuple[Place, KeptExaminer] | None = getattr(_here, "held", None)
+def _examiner(place: Place) -> PooledExaminer:
+    held: tuple[Place, PooledExaminer] | None = getattr(_here, "held", None)
     if held is None or held[0] != place or held[1] not in _examiners:
-        held = place, KeptExaminer(Course(Path(place.root)), strict=place.is_strict)
+        held = place, PooledExaminer(Course(Path(place.root)), strict=place.is_strict)
         _here.held = held
         _examiners.append(held[1])
     return held[1]

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from msgspec import Struct, structs
 
-from grader.exercise import Exercise
-from grader.exercise.checks import Check, MaskInput, MaskKind, MatchesReference
-from grader.exercise.values import Shape
+from grader.course.checks import Check, MaskInput, MaskKind, MatchesReference, Shape
+from grader.course.records import Exercise
 
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""

@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 import torch
 
-from grader.course import Course, write_whole
+from grader.course.fragments import put_back
+from grader.course.paths import Course, write_whole
 from grader.errors import BrokenExerciseError
-from grader.examiner.examine import Examiner
-from grader.exercise import put_back
-from grader.outcome import Key, Status
+from grader.examiner.examiner import Examiner
+from grader.examiner.outcome import Key, Status
 from grader.submission import submission_from_text
 
-KIT_FOLDERS = ("exercise", "examiner", "worker")
+KIT_FOLDERS = ("course", "examiner", "worker")
 """The parts of the kit that what a check sees depends on."""
 
 KEY_SEED = 20_260_101
@@ -39,7 +39,7 @@ def make_key(course: Course, examiner: Examiner) -> Key:
     """Examine every variant."""
     exercise = examiner.exercise
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
-    signs, methods = {}, {}
+    failure_kinds, methods = {}, {}
     for subset in exercise.subsets():
         text = put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
         seen = examiner.examine(submission_from_text(text), KEY_SEED)
@@ -48,11 +48,11 @@ def make_key(course: Course, examiner: Examiner) -> Key:
                 f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable.text}"
             )
         name = variant_name(subset)
-        signs[name] = {
-            outcome.check: outcome.sign() for outcome in seen.outcomes if outcome.status is not Status.PASSED
+        failure_kinds[name] = {
+            outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.status is not Status.PASSED
         }
         methods[name] = seen.methods
-    return Key(key_digest(course, exercise.id), signs, methods)
+    return Key(key_digest(course, exercise.id), failure_kinds, methods)
 
 
 def prove_reference(course: Course, examiner: Examiner) -> None:
@@ -61,7 +61,7 @@ def prove_reference(course: Course, examiner: Examiner) -> None:
     text = course.reference(exercise.id).read_text(encoding="utf-8")
     seen = examiner.examine(submission_from_text(text), KEY_SEED)
     problems = [
-        f"{outcome.check} ({outcome.sign()}): {outcome.finding and outcome.finding.text}"
+        f"{outcome.check} ({outcome.failure_kind()}): {outcome.finding and outcome.finding.text}"
         for outcome in seen.outcomes
         if outcome.status is not Status.PASSED
     ]
@@ -82,7 +82,7 @@ def key_digest(course: Course, exercise_id: str) -> str:
     """A fingerprint of everything that a key depends on."""
     kit = Path(__file__).parent.parent
     files = course.judged_by(exercise_id)
-    files += sorted(path for folder in KIT_FOLDERS for path in (kit / folder).glob("*.py"))
+    files += sorted(path for folder in KIT_FOLDERS for path in (kit / folder).rglob("*.py"))
     digest = hashlib.sha256(torch.__version__.split("+")[0].encode())
     for file in files:
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

@@ -3,59 +3,59 @@
 from collections.abc import Iterable
 from functools import partial
 
+from grader.course.checks import Check
 from grader.examiner.case import Case, is_tried_at_the_ends, make_case, seed_draws
-from grader.examiner.finding import Failure
-from grader.examiner.properties import Bench, try_rung
+from grader.examiner.compare import Failure
+from grader.examiner.properties import Context, try_rung
 from grader.examiner.session import SubjectRaisedError
-from grader.exercise.checks import Check
 
 
-def walk(check: Check, bench: Bench, seed: int) -> None:
+def walk(check: Check, context: Context, seed: int) -> None:
     """Try the check's rungs; what the first that fails raises has a note that compares it with the last that passed.
 
     Where only the ends of the ladder are tried and the upper one fails, the rungs in between tell from where on.
     """
-    ladder = check.ladder or bench.exercise.ladder
+    ladder = check.ladder or context.exercise.ladder
     if not is_tried_at_the_ends(check) or len(ladder) == 1:
-        _try(check, bench, seed, range(len(ladder)))
+        _try(check, context, seed, range(len(ladder)))
         return
-    _try(check, bench, seed, [0])
-    error = _error_of(check, bench, seed, len(ladder) - 1)
+    _try(check, context, seed, [0])
+    error = _error_of(check, context, seed, len(ladder) - 1)
     if error is None:
         return
     below = ladder[0]
     if isinstance(error, Failure | SubjectRaisedError):  # the worker still answers
-        _try(check, bench, seed, range(1, len(ladder) - 1), passed=below)
+        _try(check, context, seed, range(1, len(ladder) - 1), passed=below)
         below = ladder[-2]
     error.add_note(_compare_rungs(below, ladder[-1]))
     raise error
 
 
-def _try(check: Check, bench: Bench, seed: int, rungs: Iterable[int], passed: dict[str, int] | None = None) -> None:
+def _try(check: Check, context: Context, seed: int, rungs: Iterable[int], passed: dict[str, int] | None = None) -> None:
     """Raise at the first of the rungs that fails; `passed` are the sizes that are known to pass."""
     for rung in rungs:
-        error = _error_of(check, bench, seed, rung)
-        sizes = (check.ladder or bench.exercise.ladder)[rung]
+        error = _error_of(check, context, seed, rung)
+        sizes = (check.ladder or context.exercise.ladder)[rung]
         if error is not None:
             error.add_note(_compare_rungs(passed, sizes))
             raise error
         passed = sizes
 
 
-def _error_of(check: Check, bench: Bench, seed: int, rung: int) -> Exception | None:
+def _error_of(check: Check, context: Context, seed: int, rung: int) -> Exception | None:
     """What the check raises at a rung."""
-    sizes = (check.ladder or bench.exercise.ladder)[rung]
+    sizes = (check.ladder or context.exercise.ladder)[rung]
     name = f"{seed}/{check.id}/{rung}"
     try:
-        try_rung(check, bench, bench.reference.draw(name, partial(_draw_case, bench, check, sizes, name)))
+        try_rung(check, context, context.reference.draw(name, partial(_draw_case, context, check, sizes, name)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
         return error
     return None
 
 
-def _draw_case(bench: Bench, check: Check, sizes: dict[str, int], name: str) -> Case:
+def _draw_case(context: Context, check: Check, sizes: dict[str, int], name: str) -> Case:
     seed_draws(name)
-    return make_case(bench.exercise, check, sizes)
+    return make_case(context.exercise, check, sizes)
 
 
 def _compare_rungs(passed: dict[str, int] | None, failed: dict[str, int]) -> str:

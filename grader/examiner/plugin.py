@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.course import EXERCISE_ID, find_course
-from grader.exercise import Exercise, load_exercise
-from grader.exercise.checks import Check
+from grader.course.checks import Check
+from grader.course.loading import load_exercise
+from grader.course.paths import EXERCISE_ID, find_course
+from grader.course.records import Exercise
 
 if TYPE_CHECKING:
-    from grader.examiner.properties import Bench
+    from grader.examiner.properties import Context
 
 
-class Desk:
-    """What the items of one run share: a bench for each exercise, and the seed of its inputs."""
+class Contexts:
+    """What the items of one run share: a context for each exercise, and the seed of its inputs."""
 
-    def bench(self, exercise_id: str) -> "Bench":
+    def context(self, exercise_id: str) -> "Context":
         """Subject and reference of an exercise."""
         raise NotImplementedError
 
@@ -30,10 +31,10 @@ class Desk:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give back what the benches hold."""
+        """Give back what the contexts hold."""
 
 
-DESK = pytest.StashKey[Desk]()
+CONTEXTS = pytest.StashKey[Contexts]()
 
 
 class ExerciseFile(pytest.File):
@@ -56,12 +57,12 @@ class PropertyItem(pytest.Item):
     def runtest(self) -> None:
         from grader.examiner.ladder import walk
 
-        desk = desk_of(self.config)
-        walk(self.check, desk.bench(self.exercise.id), desk.seed_of(self.exercise.id))
+        contexts = contexts_of(self.config)
+        walk(self.check, contexts.context(self.exercise.id), contexts.seed_of(self.exercise.id))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding; the property's own traceback helps nobody."""
-        from grader.examiner.finding import Failure
+        from grader.examiner.compare import Failure
 
         if isinstance(excinfo.value, Failure):
             return "\n".join([str(excinfo.value), *getattr(excinfo.value, "__notes__", [])])
@@ -101,23 +102,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With `--subject`, open the desk now: the nursery is forked before any check is collected."""
+    """With `--subject`, open the contexts now: the nursery is forked before any check is collected."""
     if config.getoption("--subject"):
-        desk_of(config)
+        contexts_of(config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if DESK in config.stash:
-        config.stash[DESK].close()
+    if CONTEXTS in config.stash:
+        config.stash[CONTEXTS].close()
 
 
-def desk_of(config: pytest.Config) -> Desk:
-    """The desk of this run, opened when first asked for."""
-    if DESK not in config.stash:
-        from grader.examiner.desk import PlainDesk
+def contexts_of(config: pytest.Config) -> Contexts:
+    """The contexts of this run, opened when first asked for."""
+    if CONTEXTS not in config.stash:
+        from grader.examiner.plain_contexts import PlainContexts
 
-        config.stash[DESK] = PlainDesk(config.getoption("--subject"), config.getoption("--seed"))
-    return config.stash[DESK]
+        config.stash[CONTEXTS] = PlainContexts(config.getoption("--subject"), config.getoption("--seed"))
+    return config.stash[CONTEXTS]
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> HiddenFolder | HiddenRoot | None:
@@ -152,13 +153,13 @@ def exercise_of(item: pytest.Item) -> str | None:
 @pytest.fixture
 def subject(request: pytest.FixtureRequest) -> Any:
     """The submission: `subject(num_heads=2, ...)` builds its class in a worker."""
-    return _bench(request).subject
+    return _context(request).subject
 
 
 @pytest.fixture
 def reference(request: pytest.FixtureRequest) -> Any:
     """The reference: `reference(num_heads=2, ...)` builds it in this process."""
-    return _bench(request).reference
+    return _context(request).reference
 
 
 @pytest.fixture
@@ -168,13 +169,13 @@ def gaussian(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     from grader.examiner.case import seed_draws
 
-    seed = desk_of(request.config).seed_of(_exercise_of(request))
+    seed = contexts_of(request.config).seed_of(_exercise_of(request))
     seed_draws(f"{seed}/{request.node.name}")
     return lambda *shape: torch.randn(shape)
 
 
-def _bench(request: pytest.FixtureRequest) -> "Bench":
-    return desk_of(request.config).bench(_exercise_of(request))
+def _context(request: pytest.FixtureRequest) -> "Context":
+    return contexts_of(request.config).context(_exercise_of(request))
 
 
 def _exercise_of(request: pytest.FixtureRequest) -> str:

@@ -3,9 +3,9 @@
 import time
 from typing import Any
 
+from grader.course.records import Exercise
 from grader.errors import OpenHostError
 from grader.examiner.workers import DiedError, Worker, WorkerSource
-from grader.exercise import Exercise
 from grader.submission import Submission
 from grader.worker import protocol
 from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request

@@ -10,9 +10,9 @@ import sys
 import tempfile
 import time
 
+from grader.course.records import Limits
 from grader.errors import KitError
 from grader.examiner.workers import Worker, describe_end
-from grader.exercise import Limits
 
 SPAWN_SECONDS = 60.0
 """How long a spawned worker may take to import torch on a slow machine."""

@@ -13,11 +13,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Protocol
 
+from grader.course.records import Limits
 from grader.errors import KitError, LostNurseryError
-from grader.exercise import Limits
-from grader.worker.confinement import PR_SET_DUMPABLE, control_process
+from grader.submission import Submission
 from grader.worker.nursery import ANSWER, COLLECT, FORK, ORDER, run_nursery
-from grader.worker.protocol import ClosedError, Isolation, MalformedError, Reply, Request, receive_reply, send
+from grader.worker.protocol import (
+    ClosedError,
+    Isolation,
+    MalformedError,
+    Parse,
+    Parsed,
+    Reply,
+    Request,
+    Source,
+    receive_reply,
+    send,
+)
+from grader.worker.sandbox import PR_SET_DUMPABLE, control_process
 
 CONFINE_SECONDS = 30.0
 """How long entering all layers may take on a machine that is busy with other things; it takes about 10 ms."""
@@ -235,3 +247,34 @@ def describe_end(exit_code: int) -> str:
     return {"SIGSEGV": "crashed the interpreter (segmentation fault)", "SIGKILL": "was killed"}.get(
         name, f"was ended by {name}"
     )
+
+
+READ_SECONDS = 2.0
+"""How long parsing may take; an ordinary submission takes about two milliseconds."""
+
+
+class Reader:
+    """One worker for many submissions: what it parses has no say in what it answers."""
+
+    def __init__(self, source: WorkerSource) -> None:
+        self._source = source
+        self._worker: Worker | None = None
+
+    def fingerprint(self, submission: Submission) -> str:
+        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
+        if self._worker is None:
+            self._worker = self._source.start(Limits())
+            self._worker.wait_until_confined()
+        chunks = [Source(chunk.label, chunk.text) for chunk in submission.chunks]
+        try:
+            reply = self._worker.request(Parse(chunks), time.monotonic() + READ_SECONDS)
+        except (DiedError, MalformedError, TimeoutError):
+            self.close()  # a tree too deep ends its parser; the next submission gets a new one
+            return ""
+        return reply.fingerprint if isinstance(reply, Parsed) else ""
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from grader.outcome import Finding, Outcome
-from grader.verdict import Result, Verdict
+from grader.examiner.outcome import Finding, Outcome
+from grader.verdict.verdict import Result, Verdict
 
 CLOSED_LAYERS = ("filesystem", "network")
 """What no submission may reach where a verdict is to be relied on."""

@@ -3,10 +3,10 @@
 from msgspec import Struct
 from rich.text import Text
 
-from grader.attribution import DefectStatus
-from grader.progress import Progress
 from grader.report.page import render_page
-from grader.verdict import Result
+from grader.student.progress import Progress
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
 
 BAR_WIDTH = 30
 

@@ -1,14 +1,59 @@
 """Verdict -> what a student reads in the terminal: one screen."""
 
+from msgspec import Struct
 from rich.text import Text
 
-from grader.attribution import DefectStatus
-from grader.exercise import Exercise
-from grader.outcome import Status
-from grader.report.causes import Cause, group_causes
-from grader.report.escape import printable, printable_line
-from grader.report.page import INDENT, Line, beside, indented, marked, render_page
-from grader.verdict import DefectVerdict, Result, Verdict
+from grader.course.records import Exercise
+from grader.examiner.outcome import Finding, Outcome, Status
+from grader.report.page import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
+
+GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
+"""Kinds of fault that one cause shows in many checks, at another element each time."""
+
+
+class Cause(Struct, frozen=True):
+    """The most telling finding and the checks that saw it, or saw the like of it."""
+
+    finding: Finding
+    status: Status
+    checks: list[str]
+
+
+def group_causes(outcomes: list[Outcome], explained_by: dict[str, list[str]]) -> list[Cause]:
+    """Failures that the same defects explain are one cause; of the others, crashes at one line, and wrong values.
+
+    Crashes come first, then what one property says in its own words, then wrong values.
+    """
+    groups: dict[tuple[str, ...], list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.finding is not None:
+            key = tuple(explained_by.get(outcome.check, [])) or _likeness(outcome.status, outcome.finding)
+            groups.setdefault(key, []).append(outcome)
+    causes = [_cause(members) for members in groups.values()]
+    return sorted(causes, key=lambda cause: _rank(cause.status, cause.finding))
+
+
+def _cause(members: list[Outcome]) -> Cause:
+    seen = [(member.status, member.finding, member.check) for member in members if member.finding]
+    seen.sort(key=lambda each: _rank(each[0], each[1]))
+    status, finding, _ = seen[0]
+    return Cause(finding, status, [check for _, _, check in seen])
+
+
+def _likeness(status: Status, finding: Finding) -> tuple[str, ...]:
+    if finding.location:
+        return status, finding.kind, str(finding.location)
+    if finding.kind in GENERAL_KINDS:
+        return status, finding.kind
+    return status, finding.kind, finding.text
+
+
+def _rank(status: Status, finding: Finding) -> tuple[bool, bool, bool]:
+    """How telling a finding is, the most telling least."""
+    return status is Status.FAILED, finding.kind in GENERAL_KINDS, finding.location is None
+
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
@@ -76,7 +121,7 @@ def _causes(verdict: Verdict) -> list[Line]:
     passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
     lines: list[Line] = [Text(), Text(f"What the checks saw ({passed} of {len(verdict.checks)} pass)", "bold")]
     for cause in causes[:MOST_CAUSES]:
-        lines += _cause(cause)
+        lines += _cause_lines(cause)
     if len(causes) > MOST_CAUSES:
         lines.append(Text(f"  and {len(causes) - MOST_CAUSES} more; --json lists them all", "dim"))
     return lines
@@ -114,8 +159,8 @@ def _rest(verdict: Verdict, exercise: Exercise) -> Line:
 
 def _row(mark: tuple[str, str], state: str, name: str, points: str, note: str) -> Line:
     """A line of the table at the top: state, what it is about, points, and a note."""
-    sign, style = mark
-    left = Text.assemble((f"{sign} {state:<8}", style), f"{name:<32} {points}")
+    failure_kind, style = mark
+    left = Text.assemble((f"{failure_kind} {state:<8}", style), f"{name:<32} {points}")
     return beside(left, Text(note, "dim"), ROW_WIDTH)
 
 
@@ -130,7 +175,7 @@ def _why(verdict: Verdict, exercise: Exercise) -> list[Text]:
     ]
 
 
-def _cause(cause: Cause) -> list[Line]:
+def _cause_lines(cause: Cause) -> list[Line]:
     finding = cause.finding
     mark = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}.get(cause.status, "wrong")
     lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), Text(printable(finding.text, MOST_FINDING_TEXT)))]

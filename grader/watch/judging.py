@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from grader.course import Course
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
 from grader.errors import KitError
-from grader.exercise import load_exercise
-from grader.kept import KeptExaminer, LetGoError
-from grader.outcome import Finding
+from grader.examiner.outcome import Finding
+from grader.service.pool import CancelledError, PooledExaminer
 from grader.submission import Submission
-from grader.verdict import Verdict, not_gradable
-from grader.watch.content import Content
+from grader.verdict.verdict import Verdict, not_gradable
+from grader.watch.followed import Content
 
 
 class Judgement(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Judging:
         self._course = course
         self._seed = seed
         self._tell = tell
-        self._examiner = KeptExaminer(course)
+        self._examiner = PooledExaminer(course)
         self._under_way: str | None = None
         self._started = 0.0
 
@@ -56,15 +56,15 @@ class Judging:
         is_outdated = self._under_way is not None and self._under_way != content.digest()
         return time.monotonic() - self._started if is_outdated else 0.0
 
-    def let_go(self) -> None:
+    def cancel(self) -> None:
         """Give up what is under way."""
-        self._examiner.let_go()
-        self._examiner = KeptExaminer(self._course)
+        self._examiner.cancel()
+        self._examiner = PooledExaminer(self._course)
         self._under_way = None
 
     def close(self) -> None:
         """End the examiner, at once where it is at work."""
-        self._examiner.let_go()
+        self._examiner.cancel()
         if self.is_free():
             self._examiner.close()
 
@@ -77,12 +77,12 @@ class Judging:
         finding = Finding("unreadable", reason)
         return Judgement(exercise_id, content, not_gradable(exercise, self._name(content), self._seed, finding))
 
-    def _run(self, examiner: KeptExaminer, exercise_id: str, content: Content) -> None:
+    def _run(self, examiner: PooledExaminer, exercise_id: str, content: Content) -> None:
         assert isinstance(content.read, Submission)
         try:
             verdict = examiner.judge(exercise_id, content.read, self._name(content), self._seed)
             self._tell(Judgement(exercise_id, content, verdict))
-        except LetGoError:
+        except CancelledError:
             examiner.close()
         except Exception as error:  # noqa: BLE001 - a thread must not end without a word; the next save tries again
             told = str(error) if isinstance(error, KitError) else f"unexpected {type(error).__name__}: {error}"

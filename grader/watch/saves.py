@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from grader.course import Course
+from grader.course.paths import Course
 
 STEP_MS = 5
 """How often watchfiles asks for events, and how long it waits for more of them: 6 ms from a save to its event and half
@@ -57,7 +57,7 @@ class Saves:
 
 def signature(course: Course, exercise_id: str) -> Signature:
     """How the exercise's two files look from outside."""
-    return tuple(_status(path) for path in course.twins(exercise_id))
+    return tuple(_status(path) for path in course.editable_files(exercise_id))
 
 
 def _status(path: Path) -> tuple[int, ...]:

@@ -3,10 +3,9 @@
 from msgspec import Struct
 from rich.text import Text
 
-from grader.report.escape import printable, printable_line
-from grader.report.page import Line, render_page
+from grader.report.page import Line, printable, printable_line, render_page
 from grader.report.terminal import render_terminal
-from grader.verdict import Result
+from grader.verdict.verdict import Result
 from grader.watch.events import Event, Finished, Following, Judged, Said
 
 KEYS = "h hint · d diff · r report · q quit"

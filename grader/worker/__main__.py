@@ -3,10 +3,10 @@
 import socket
 import sys
 
-from grader.worker.attempts import look_outside
-from grader.worker.confinement import Room, confine
 from grader.worker.layers import Layers
 from grader.worker.protocol import send
+from grader.worker.sandbox import Sandbox, confine
+from grader.worker.self_test import look_outside
 from grader.worker.server import serve
 
 
@@ -16,7 +16,7 @@ def main() -> None:
     token = sys.stdin.buffer.read()
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(token)
-    send(connection, confine(Room(Layers(), look_outside(), output_bytes, memory_bytes)))
+    send(connection, confine(Sandbox(Layers(), look_outside(), output_bytes, memory_bytes)))
     serve(connection)
 
 

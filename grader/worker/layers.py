@@ -1,7 +1,7 @@
 """Landlock and seccomp around a worker. What the host lacks is left out.
 
 The nursery prepares them once; each worker enters them after its last import. Whether they hold is not taken on trust:
-`grader.worker.attempts` tries to break out.
+`grader.worker.self_test` tries to break out.
 """
 
 import errno

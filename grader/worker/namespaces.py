@@ -1,7 +1,7 @@
 """Namespaces around the nursery: workers see no process but their own kin, no network, and no file but libraries.
 
 Entered once, before the first worker is forked, so that no worker pays for it. Each part is left out where the host
-forbids it; `grader.worker.attempts` tells what holds.
+forbids it; `grader.worker.self_test` tells what holds.
 """
 
 import ctypes

@@ -10,20 +10,20 @@ import socket
 import struct
 from typing import NoReturn
 
-from grader.worker.attempts import Outside, look_outside
-from grader.worker.confinement import (
+from grader.worker.layers import FILES, Layers, readable_folders
+from grader.worker.namespaces import leave_namespaces, take_own_root
+from grader.worker.protocol import send
+from grader.worker.sandbox import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_DUMPABLE,
-    Room,
+    Sandbox,
     close_descriptors,
     confine,
     control_process,
     die_with_parent,
     forget_environment,
 )
-from grader.worker.layers import FILES, Layers, readable_folders
-from grader.worker.namespaces import leave_namespaces, take_own_root
-from grader.worker.protocol import send
+from grader.worker.self_test import Outside, look_outside
 
 ORDER = struct.Struct(">BqQQ")
 """An order: its kind, then a process id or zero, output bytes and memory bytes allowed."""
@@ -87,7 +87,7 @@ def _serve_orders(control: socket.socket, layers: Layers, outside: Outside) -> N
         if kind == FORK:
             process = os.fork()
             if process == 0:
-                _become_worker(descriptors, Room(layers, outside, output_bytes, memory_bytes))
+                _become_worker(descriptors, Sandbox(layers, outside, output_bytes, memory_bytes))
             workers.add(process)
             _hand_over(control, process, descriptors)
         else:
@@ -106,7 +106,7 @@ def _hand_over(control: socket.socket, process: int, descriptors: list[int]) -> 
     os.close(handle)
 
 
-def _become_worker(descriptors: list[int], room: Room) -> NoReturn:
+def _become_worker(descriptors: list[int], room: Sandbox) -> NoReturn:
     status = EXIT_FAILED_START
     try:
         connection, stdout, stderr = descriptors

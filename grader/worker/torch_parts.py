@@ -48,7 +48,7 @@ class _Compiler(types.ModuleType):
         return _leave_alone
 
 
-def stand_in_for_compiler() -> None:
+def stub_compiler() -> None:
     """Let code run that compiles, and what asks the compiler to leave it alone: optimizers, tensors without data."""
     stand_in = _Compiler("torch._dynamo")
     sys.modules[stand_in.__name__] = stand_in

@@ -6,7 +6,7 @@ import torch
 import torch.nn as nn
 
 found, word = "", "canary" + "-"
-for name in ("grader.examiner.examine", "grader.grading", "grader.course", "grader.standing"):
+for name in ("grader.examiner.examiner", "grader.verdict.judge", "grader.course.paths", "grader.service.process"):
     try:
         module = importlib.import_module(name)
     except BaseException:

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.finding import Failure
+from grader.examiner.compare import Failure
 from grader.examiner.session import SubjectRaisedError
 
 I, J, B, H, D = 3, 5, 2, 4, 24

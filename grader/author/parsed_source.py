@@ -1,0 +1,157 @@
+"""A module's source as mutation operators see it: syntax tree, parents, and what its names stand for."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
+from msgspec import Struct
+
+
+class Swap(Struct, frozen=True):
+    """Pairs of a node and its new source; several where one idea touches several nodes, none within another."""
+
+    pairs: list[tuple[cst.CSTNode, str]]
+
+
+def becomes(node: cst.CSTNode, code: str) -> Swap:
+    """One node's source replaced."""
+    return Swap([(node, code)])
+
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+class ParsedSource:
+    """A parsed source. What it tells of a node holds for the nodes of `self.module` only."""
+
+    def __init__(self, source: str) -> None:
+        wrapper = MetadataWrapper(cst.parse_module(source))
+        self.module = wrapper.module
+        self._source = source
+        self._kept_by_class: dict[cst.ClassDef, list[tuple[str, cst.BaseExpression]]] = {}
+        self._line_starts = [0, *(index + 1 for index, letter in enumerate(source) if letter == "\n")]
+        self._parents = wrapper.resolve(ParentNodeProvider)
+        self._places = wrapper.resolve(PositionProvider)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The node's source."""
+        return self.module.code_for_node(node)
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The line on which the node starts."""
+        return int(self._places[node].start.line)
+
+    def changed(self, swap: Swap) -> str:
+        """The whole source with a swap made."""
+        text = self._source
+        for node, code in sorted(swap.pairs, key=lambda pair: self._span(pair[0]), reverse=True):
+            start, end = self._span(node)
+            text = text[:start] + code + text[end:]
+        return text
+
+    def _span(self, node: cst.CSTNode) -> tuple[int, int]:
+        place = self._places[node]
+        start, end = (self._line_starts[at.line - 1] + at.column for at in (place.start, place.end))
+        return start, end
+
+    def nodes(self) -> Iterator[cst.CSTNode]:
+        """Every node that behaviour may depend on: no imports, annotations, docstrings, and nothing that is printed."""
+        yield from self._walk(self.module)
+
+    def parents(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """What the node lies in, from the inside out."""
+        while node in self._parents:
+            node = self._parents[node]
+            yield node
+
+    def class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        return next((parent for parent in self.parents(node) if isinstance(parent, cst.ClassDef)), None)
+
+    def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        return next((parent for parent in self.parents(node) if isinstance(parent, cst.FunctionDef)), None)
+
+    def layers(self, node: cst.CSTNode) -> dict[str, str]:
+        """What the node's class keeps under `self.name = ModuleFactory(...)`: the makers' names by attribute."""
+        found: dict[str, str] = {}
+        for name, value in self._kept(node):
+            if isinstance(value, cst.Call):
+                found[name] = tail(value.func)
+        return found
+
+    def sizes(self, node: cst.CSTNode) -> list[str]:
+        """Expressions for sizes within the node's reach: attributes, names unpacked from a shape, and arguments."""
+        function = self.function_of(node)
+        plain = [(name, value) for name, value in self._kept(node) if not isinstance(value, cst.Call)]
+        found = [f"self.{name}" for name, _ in plain]
+        if function is not None and function.name.value == "__init__":
+            found += [name.value for _, value in plain for name in find(value, cst.Name)]
+        elif function is not None:
+            found += self._unpacked(function)
+        return list(dict.fromkeys(found))
+
+    def _kept(self, node: cst.CSTNode) -> list[tuple[str, cst.BaseExpression]]:
+        """Pairs of attribute and value of the assignments to `self` in the constructor of the node's class."""
+        owner = self.class_of(node)
+        if owner is not None and owner not in self._kept_by_class:
+            self._kept_by_class[owner] = list(self._find_kept(owner))
+        return self._kept_by_class[owner] if owner is not None else []
+
+    def _find_kept(self, owner: cst.ClassDef) -> Iterator[tuple[str, cst.BaseExpression]]:
+        for assign in find(owner, cst.Assign):
+            function = self.function_of(assign)
+            if function is None or function.name.value != "__init__":
+                continue
+            for target in assign.targets:
+                attribute = target.target
+                if isinstance(attribute, cst.Attribute) and self.code(attribute.value) == "self":
+                    yield attribute.attr.value, assign.value
+
+    def _unpacked(self, function: cst.FunctionDef) -> Iterator[str]:
+        """Names unpacked from `.shape` or `.size()` in the function."""
+        for assign in find(function, cst.Assign):
+            target = assign.targets[0].target
+            value = assign.value.func if isinstance(assign.value, cst.Call) else assign.value
+            if isinstance(target, cst.Tuple) and tail(value) in ("shape", "size"):
+                names = [element.value for element in target.elements if isinstance(element, cst.Element)]
+                yield from (name.value for name in names if isinstance(name, cst.Name) and name.value != "_")
+
+    def _walk(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        if isinstance(node, cst.Import | cst.ImportFrom | cst.Annotation) or is_wordy(node):
+            if isinstance(node, cst.If):
+                yield node
+                yield from self._walk(node.test)
+            return
+        yield node
+        for child in node.children:
+            yield from self._walk(child)
+
+
+def is_wordy(node: cst.CSTNode) -> bool:
+    """Whether a statement only prints or says something: words are not behaviour, and no interface promises them."""
+    if isinstance(node, cst.If):
+        return node.orelse is None and all(is_wordy(statement) for statement in node.body.body)
+    if isinstance(node, cst.SimpleStatementLine):
+        return all(isinstance(part, cst.Expr) and _is_words(part.value) for part in node.body)
+    return False
+
+
+def tail(node: cst.CSTNode) -> str:
+    """The last word of a dotted name: `softmax` of `torch.nn.functional.softmax`."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _is_words(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.Call):
+        return isinstance(value.func, cst.Name) and value.func.value == "print"
+    return isinstance(value, cst.SimpleString | cst.ConcatenatedString)
+
+
+def find(root: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+    """The nodes of one kind in a tree."""
+    if isinstance(root, kind):
+        yield root
+    for child in root.children:
+        yield from find(child, kind)

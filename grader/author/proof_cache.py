@@ -1,0 +1,88 @@
+"""What earlier runs of the proof found out, so that an interrupted one goes on where it stopped."""
+
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from grader.author.proof import Fate, Step
+from grader.course.paths import Course
+
+Kind = TypeVar("Kind")
+
+KIT_FOLDERS = ("course", "examiner", "worker", "author")
+"""The parts of the kit that what is proven depends on."""
+
+
+class ProofCache:
+    """Results by the digest of everything they depend on, one line each; half a line at the end does no harm."""
+
+    def __init__(self, course: Course, exercise_id: str) -> None:
+        self._digest = inputs_digest(course, exercise_id)
+        folder = course.state_folder() / "proofs"
+        self._path = folder / f"{exercise_id}-{self._digest[:16]}.jsonl"
+        for outdated in folder.glob(f"{exercise_id}-*.jsonl"):
+            if outdated != self._path:
+                outdated.unlink(missing_ok=True)
+        self._known = _read(self._path)
+
+    def fate(self, text: str) -> Fate | None:
+        """What became of a mutant with this text; None where it has not been tried."""
+        return _decode(self._known.get(_key("fate", text)), Fate)
+
+    def difference(self, text: str) -> str | None:
+        """What told a declared equivalent from the reference, empty for nothing; None where it was not challenged."""
+        return _decode(self._known.get(_key("difference", text)), str)
+
+    def steps(self) -> list[Step] | None:
+        """What judging found; None where it has not been done."""
+        return _decode(self._known.get(_key("steps", "")), list[Step])
+
+    def keep_fate(self, text: str, fate: Fate) -> None:
+        self._keep(_key("fate", text), fate)
+
+    def keep_difference(self, text: str, difference: str) -> None:
+        self._keep(_key("difference", text), difference)
+
+    def keep_steps(self, steps: list[Step]) -> None:
+        self._keep(_key("steps", ""), steps)
+
+    def _keep(self, key: str, value: object) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.write(b"\n" + msgspec.json.encode([key, value]))
+
+
+def inputs_digest(course: Course, exercise_id: str) -> str:
+    """A fingerprint of all that the proof of an exercise depends on, its mutants aside."""
+    kit = Path(__file__).parent.parent
+    files = [course.description(exercise_id), course.reference(exercise_id)]
+    files += sorted(course.pristine(course.exercise_folder(exercise_id) / "attention.py").parent.glob("*"))
+    files += sorted(course.hidden_tests(exercise_id).glob("*.py"))
+    files += sorted(course.alternatives(exercise_id).glob("*.py"))
+    files += sorted(path for folder in KIT_FOLDERS for path in (kit / folder).rglob("*.py"))
+    digest = hashlib.sha256(version("torch").encode())
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _key(kind: str, text: str) -> str:
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
+def _read(path: Path) -> dict[str, msgspec.Raw]:
+    known = {}
+    for line in path.read_bytes().splitlines() if path.exists() else []:
+        try:
+            key, value = msgspec.json.decode(line, type=tuple[str, msgspec.Raw])
+        except msgspec.DecodeError:
+            continue  # the line that was being written when the run was ended
+        known[key] = value
+    return known
+
+
+def _decode(raw: msgspec.Raw | None, kind: type[Kind]) -> Kind | None:
+    return None if raw is None else msgspec.json.decode(raw, type=kind)

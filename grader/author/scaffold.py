@@ -1,0 +1,278 @@
+"""A proposal -> the exercise.yaml of a new exercise, with blanks for what only its author knows."""
+
+import ast
+from typing import Any
+
+import nbformat
+import yaml
+
+from grader.author.interface import Interface
+from grader.author.proposal import Proposal
+from grader.course.problem import blank
+from grader.course.records import Exercise
+from grader.submission import DEMONSTRATION, Submission
+
+Cell = dict[str, Any]
+
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
+
+
+def make_cells(starter: str, exercise_id: str) -> list[Cell]:
+    """Cells around a module: where the story is, the code, and a place to play."""
+    story = f"# {exercise_id}\n\nThe story and the interface stand in README.md beside this notebook."
+    play = "# A place to try things: the grader does not run this cell."
+    code: Cell = {"outputs": [], "execution_count": None}
+    return [
+        {"cell_type": "markdown", "id": "story", "metadata": {}, "source": story},
+        {"cell_type": "code", "id": "code", "metadata": {}, "source": starter.rstrip("\n"), **code},
+        {"cell_type": "code", "id": "play", "metadata": {"tags": [DEMONSTRATION]}, "source": play, **code},
+    ]
+
+
+def mend_cells(cells: list[Cell], read: Submission) -> list[Cell]:
+    """An author's cells as they are handed out: no outputs, no magics, and what only shows things off tagged so."""
+    sources = {chunk.label: chunk.text for chunk in read.chunks}
+    mended: list[Cell] = []
+    number = 0
+    for index, cell in enumerate(cells):
+        kept = {"cell_type": cell["cell_type"], "id": f"cell-{index}", "metadata": {}, "source": _text(cell)}
+        mended.append(kept)
+        if cell["cell_type"] != "code":
+            continue
+        number += 1
+        kept |= {"outputs": [], "execution_count": None}
+        source = sources.get(f"code cell {number}")
+        if source is not None and _defines(source):
+            kept["source"] = _without_stand_ins(source, kept["source"])
+        else:
+            kept["metadata"] = {"tags": [DEMONSTRATION]}
+    return mended
+
+
+def join_cells(cells: list[Cell]) -> str:
+    """The module that handed out cells are the twin of."""
+    graded = [cell["source"].strip("\n") for cell in cells if cell["cell_type"] == "code" and not cell["metadata"]]
+    return "\n\n\n".join(graded) + "\n"
+
+
+def notebook_text(cells: list[Cell]) -> str:
+    """The cells as a notebook file of format 4.5."""
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    notebook = nbformat.from_dict(content)
+    nbformat.validate(notebook)
+    return str(nbformat.writes(notebook)) + "\n"
+
+
+def write_readme(exercise: Exercise) -> str:
+    """The page that a student reads first."""
+    interface = exercise.interface
+    rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
+    rows += [f"| what `forward` returns | {_shape(shape)} |" for shape in interface.outputs]
+    keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
+    table, signature = "\n".join(rows), f"{interface.class_name}({', '.join(keywords)})"
+    return f"""# {exercise.title}
+
+## The story
+
+{exercise.story.strip()}
+
+## The interface a fix must keep
+
+`{signature}` is an `nn.Module`.
+
+| what | shape |
+| --- | --- |
+{table}
+
+Inside these lines everything is yours: mend a line, or write the class anew. The names of the parameters must stay, so
+that saved weights still load.
+
+## How to work on it
+
+Edit `attention.py`, or its notebook twin `attention.ipynb` if you would rather experiment, and ask for a verdict:
+
+    python -m grader {exercise.id}
+
+Stuck? Each call gives one more hint:
+
+    python -m grader hint {exercise.id}
+"""
+
+
+def _text(cell: Cell) -> str:
+    source = cell["source"]
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
+def _shape(spec: Any) -> str:
+    shape = spec if isinstance(spec, list) else getattr(spec, "shape", None)
+    if shape is None:
+        return f"`{spec!r}`"
+    note = "" if isinstance(spec, list) else ", a mask: true where a query may look"
+    return f"`({', '.join(map(str, shape))})`{note}"
+
+
+def _defines(source: str) -> bool:
+    """Whether a cell is more than a demonstration: it imports or defines something, or does nothing but name values."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return True  # to be complained of, rather than left out
+    if any(isinstance(node, DEFINITIONS) for node in body):
+        return True
+    return bool(body) and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in body)
+
+
+def _without_stand_ins(source: str, original: str) -> str:
+    """The cell without the lines that stood for magics; inside a block they are needed."""
+    lines = zip(source.split("\n"), original.replace("\r\n", "\n").split("\n"), strict=False)
+    kept = [line for line, before in lines if line == before or line not in ("pass", "")]
+    return "\n".join(kept).strip("\n")
+
+
+TEMPLATE = """\
+# yaml-language-server: $schema=../exercise.schema.json
+format_version: 1
+title: {title}
+difficulty: 2   # 1 to 5
+source:
+  title: {source}
+story: >
+  {story}
+
+# Found by reading {name}; see that it is right.
+interface:
+  class: {class_name}
+  constructor:   # a value that is the name of a size below stands for that size
+{constructor}
+  inputs:   # what forward gets by keyword: Gaussian tensors of these shapes{left_out}
+{inputs}
+  outputs:
+{outputs}
+
+# The sizes that every check walks through, from ones up. Within a rung, keep all sizes but ones distinct.
+ladder:
+{ladder}
+
+# One entry for each defect: was stands once in the starter, fix is what takes its place in the reference.
+defects:
+  - id: {defect_id}
+    title: {defect_title}
+    points: 7   # with nothing_else_broke and the other defects, ten
+    was: {was}
+    fix: {fix}
+    hints:
+      - {hint_1}
+      - {hint_2}
+      - {hint_3}
+    why: >
+      {why}
+
+nothing_else_broke: 3
+
+# Built-in properties; those that are public also run in a student edition.
+checks:
+{checks}
+"""
+
+BLANKS = {
+    "title": "one line for the list, on what people notice rather than on its cause",
+    "source": "the public document that the code comes from",
+    "story": "one paragraph on who uses the code and what they noticed",
+    "defect_id": "a short name, such as softmax-over-queries",
+    "defect_title": "what is wrong, in one line, shown once it is fixed",
+    "was": "the line or part of a line as it stands in the starter, once",
+    "fix": "what takes its place in the reference",
+    "hint_1": "a nudge, such as an experiment that shows the behaviour",
+    "hint_2": "a question that leads to the place",
+    "hint_3": "nearly the answer",
+    "why": "what it did and why nobody saw it, shown once it is fixed",
+}
+
+
+def describe(interface: Interface, proposal: Proposal, name: str) -> str:
+    """The text of the exercise.yaml; `name` is the file that the interface was found in."""
+    constructor = dict(proposal.constructor)
+    for keyword in proposal.blanks:
+        constructor[keyword] = blank(f"a number, a truth value, a word or null for {keyword}")
+    left_out = f"; left out: {', '.join(proposal.left_out)}" if proposal.left_out else ""
+    return TEMPLATE.format(
+        name=name,
+        class_name=interface.class_name,
+        constructor=_mapping(constructor, 4) or "    {}",
+        left_out=left_out,
+        inputs=_mapping(proposal.inputs, 4) or "    {}",
+        outputs=_items(proposal.outputs, 4),
+        ladder=_items(proposal.ladder, 2),
+        checks=_checks(proposal),
+        **{field: blank(what) for field, what in BLANKS.items()},
+    )
+
+
+def _checks(proposal: Proposal) -> str:
+    """The checks that fit nearly every module."""
+    shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
+    batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
+    checks: list[dict[str, Any]] = [
+        {"property": "returns_shapes", "public": True},
+        {"property": "matches_reference"},
+        {"property": "every_parameter_learns"},
+    ]
+    if batched:
+        name = list(batched)[min(1, len(batched) - 1)]
+        apart = {"input": name, "axis": batched[name].index("batch"), "output": 0}
+        checks.append({"property": "samples_do_not_mix", **apart, "public": True})
+    if proposal.dropout:
+        checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
+        if proposal.dropout not in proposal.constructor:
+            checks[-1]["constructor"] = {proposal.dropout: 0.0}
+        checks[-1]["ladder"] = proposal.ladder[-1:]
+    if proposal.refused:
+        refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
+        checks.append(
+            {**refuses, "errors": ["AssertionError", "ValueError"], "ladder": proposal.refused, "public": True}
+        )
+    checks += [
+        {"property": "keeps_dtype"},
+        {"property": "moves_between_devices"},
+        {"property": "leaves_inputs_alone", "public": True},
+    ]
+    return "\n".join([*map(_check, checks), *_suggestions(proposal)])
+
+
+def _suggestions(proposal: Proposal) -> list[str]:
+    """Checks of the masks that forward takes, for their author to correct and to switch on."""
+    masks = [name for name in proposal.left_out if "mask" in name.lower()]
+    lines = []
+    for name in masks:
+        check = {"property": "matches_reference", "id": f"matches_reference_with_{name}"}
+        inputs = {name: {"mask": "random", "shape": proposal.mask}}
+        lines += [f"  # {line[2:]}" for line in _check({**check, "inputs": inputs}).split("\n")]
+    return ["  # For what forward may be given besides; see that the shape is right.", *lines] if masks else []
+
+
+def _check(check: dict[str, Any]) -> str:
+    lines = [f"{_flow(key)}: {_flow(value)}" for key, value in check.items()]
+    return "  - " + "\n    ".join(lines)
+
+
+def _mapping(data: dict[str, Any], indent: int) -> str:
+    return "\n".join(f"{' ' * indent}{_flow(key)}: {_flow(value)}" for key, value in data.items())
+
+
+def _items(data: list[Any], indent: int) -> str:
+    return "\n".join(f"{' ' * indent}- {_flow(item)}" for item in data)
+
+
+def _flow(value: Any) -> str:
+    """A value on one line of YAML."""
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=10_000)
+    return text.removesuffix("...\n").strip()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a shape out wherever it stands."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        return True

@@ -1,0 +1,98 @@
+"""Where a course keeps its things: every path follows from an exercise's id."""
+
+import contextlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import UsageError
+
+EXERCISE_ID = re.compile(r"exercise_\d{2,}")
+
+
+@dataclass(frozen=True)
+class Course:
+    """A folder with `exercises/` and, for those who may know, `solutions/` and `tests/hidden/`."""
+
+    root: Path
+
+    def exercise_ids(self) -> list[str]:
+        """All ids, in order."""
+        folders = (self.root / "exercises").iterdir()
+        return sorted(folder.name for folder in folders if EXERCISE_ID.fullmatch(folder.name))
+
+    def require(self, exercise_id: str) -> None:
+        """Raise `UsageError` unless the exercise exists."""
+        if exercise_id not in self.exercise_ids():
+            known = ", ".join(self.exercise_ids())
+            raise UsageError(f"there is no {exercise_id} here; the exercises are {known}")
+
+    def exercise_folder(self, exercise_id: str) -> Path:
+        return self.root / "exercises" / exercise_id
+
+    def editable_files(self, exercise_id: str) -> tuple[Path, Path]:
+        """The two files a student may edit: the module and its notebook."""
+        folder = self.exercise_folder(exercise_id)
+        return folder / "attention.py", folder / "attention.ipynb"
+
+    def pristine(self, path: Path) -> Path:
+        """The untouched copy of a file that a student edits."""
+        return path.parent / ".starter" / path.name
+
+    def description(self, exercise_id: str) -> Path:
+        """The exercise.yaml: the whole one, or in a student edition, which has no `solutions/`, the public one."""
+        home = self.root / "solutions" if (self.root / "solutions").is_dir() else self.root / "exercises"
+        return home / exercise_id / "exercise.yaml"
+
+    def reference(self, exercise_id: str) -> Path:
+        return self.root / "solutions" / exercise_id / "attention.py"
+
+    def key(self, exercise_id: str) -> Path:
+        return self.root / "solutions" / exercise_id / "key.json"
+
+    def hidden_tests(self, exercise_id: str) -> Path:
+        return self.root / "tests" / "hidden" / exercise_id
+
+    def judged_by(self, exercise_id: str) -> list[Path]:
+        """What an exercise is judged by, as far as it is there: description, reference and hidden tests."""
+        files = [self.description(exercise_id), self.reference(exercise_id)]
+        files += sorted(self.hidden_tests(exercise_id).rglob("*.py"))
+        return [file for file in files if file.is_file()]
+
+    def stamps(self, exercise_id: str) -> tuple[tuple[str, int, int], ...]:
+        """Names, sizes and times of what an exercise is judged by: others when a file is changed, added or gone."""
+        found = []
+        for path in self.judged_by(exercise_id):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((str(path), status.st_size, status.st_mtime_ns))
+        return tuple(found)
+
+    def alternatives(self, exercise_id: str) -> Path:
+        """Right fixes, written in other ways than the reference."""
+        return self.root / "tests" / "alternatives" / exercise_id
+
+    def state_folder(self) -> Path:
+        """Where the kit remembers: last verdicts, hints given, kept copies, what this machine has proven."""
+        return self.root / ".grader"
+
+
+def find_course(start: Path) -> Course:
+    """The course that `start` lies in, or else the one this package was installed from."""
+    beside_package = Path(__file__).resolve().parents[2]
+    for folder in (start, *start.parents, beside_package):
+        if (folder / "exercises").is_dir():
+            return Course(folder)
+    raise UsageError(f"no exercises/ in {start} or above it; run this inside the course's folder")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file the kit can do without: whole or not at all, and not at all where the disk does not allow it."""
+    draft = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError:
+        return

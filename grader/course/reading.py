@@ -1,0 +1,111 @@
+"""exercise.yaml -> Exercise; what is wrong with it is told all at once, each fault with its place."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from grader.course import problem
+from grader.course.document import MAX_BYTES, Node, RefusedError, read_document
+from grader.course.fragments import mismatches
+from grader.course.problem import BLANK, MOST_PROBLEMS, Problem
+from grader.course.records import Exercise
+from grader.course.soundness import unsound_parts
+from grader.errors import SpecError
+
+LOOK_CLOSER = re.compile(rf"{BLANK}|\d[eE][-+]?\d".encode())
+"""What fits a record and may still be wrong: a blank, or a number that YAML takes for text."""
+
+SHAPERS = ("constructor", "inputs", "ladder", "method", "outputs", "property")
+"""Keys of a check or of the interface that decide what the check's other arguments may be."""
+
+
+def read_exercise(path: Path, reference: str | None = None) -> Exercise:
+    """The exercise described by the file, its fragments matched against the reference's text where that is given.
+
+    Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
+    """
+    shown = _shown(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SpecError([f"{shown}: cannot be read: {error.strerror}"]) from error
+    try:
+        root, written = read_document(content)
+    except RefusedError as error:
+        raise SpecError([_sentence(error.problem, shown)]) from error
+    exercise, misfits, broken = _convert(root, path.parent.name, closely=LOOK_CLOSER.search(content) is not None)
+    said = {each.path for each in written if each.path}
+    broken |= said
+    problems = [*written, *(each for each in misfits if each.path not in said)]
+    meaning = [*unsound_parts(exercise), *(mismatches(exercise, reference) if reference is not None else ())]
+    problems += [each for each in meaning if not _rests_on(each.path, broken)]
+    if problems:
+        told = _sentences(problems, root, shown)
+        more = [f"{shown}: and {len(told) - MOST_PROBLEMS} more problems"] * (len(told) > MOST_PROBLEMS)
+        raise SpecError(told[:MOST_PROBLEMS] + more)
+    return exercise
+
+
+def _convert(root: Node, exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:
+    """The exercise, or what can be made of it, why that is not all, and the paths that are not what they say."""
+    data = root.data()
+    complaint = ""
+    if not closely and isinstance(data, dict) and "id" not in data:
+        try:
+            return _made(data, exercise_id), [], set()
+        except msgspec.ValidationError as error:
+            complaint = str(error)
+    from grader.course.fitting import fit
+
+    data, misfits, broken = fit(root)
+    if complaint and not misfits:
+        misfits = [Problem((), "a description of an exercise", complaint, "compare it with another exercise's")]
+    return _made(data, exercise_id), misfits, broken
+
+
+def _made(data: dict[str, object], exercise_id: str) -> Exercise:
+    """The exercise with every check named; the property's name serves where none is given."""
+    exercise = msgspec.convert({**data, "id": exercise_id}, Exercise, strict=True)
+    checks = [
+        check if check.id else msgspec.structs.replace(check, id=str(check.__struct_config__.tag))
+        for check in exercise.checks
+    ]
+    return msgspec.structs.replace(exercise, checks=checks)
+
+
+def _rests_on(path: problem.Path, broken: Iterable[problem.Path]) -> bool:
+    """Whether what was found at the path may come of something that was broken already."""
+    for other in broken:
+        shorter = min(len(path), len(other))
+        if path[:shorter] == other[:shorter]:
+            return True
+        if path[:1] == ("checks",) and other[:1] == ("interface",) and (len(other) == 1 or other[1] in SHAPERS):
+            return True
+        if path[:1] == ("checks",) and other[:2] == path[:2] and other[2] in SHAPERS:
+            return True
+        if path[2:3] == ("for",) and other[:1] == ("defects",):
+            return True
+    return False
+
+
+def _sentences(problems: list[Problem], root: Node, shown: str) -> list[str]:
+    """The problems in the order of the file; what an alias repeats is told once."""
+    placed: dict[tuple[object, ...], Problem] = {}
+    for each in problems:
+        line, column = (each.line, each.column) if each.line else root.place(each.path, at_key=each.at_key)
+        told = (line, column, each.path[-1:], each.expected, each.found)
+        placed.setdefault(told, msgspec.structs.replace(each, line=line, column=column))
+    return [_sentence(each, shown) for each in sorted(placed.values(), key=lambda each: (each.line, each.column))]
+
+
+def _sentence(each: Problem, shown: str) -> str:
+    return each.sentence(f"{shown}:{each.line}:{each.column}")
+
+
+def _shown(path: Path) -> str:
+    """The path as messages show it: from here where it lies below."""
+    absolute = path.absolute()
+    return str(absolute.relative_to(Path.cwd())) if absolute.is_relative_to(Path.cwd()) else str(absolute)

@@ -1,0 +1,177 @@
+"""The records an exercise.yaml becomes."""
+
+import typing
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from grader.course.checks import (
+    Arguments,
+    Duration,
+    Fragments,
+    Id,
+    Index,
+    Inputs,
+    Ladder,
+    Link,
+    Name,
+    Points,
+    Property,
+    Shape,
+    Size,
+    Text,
+)
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of an exercise's description; unknown keys are refused."""
+
+
+class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
+    """The public document an exercise comes from."""
+
+    title: Text
+    """What it is, in a few words."""
+    url: Link = ""
+    """Where it is."""
+
+
+class Interface(Record, frozen=True):
+    """What a submission must offer: a class, how it is built, what goes in, what comes out."""
+
+    class_name: Name = field(name="class")
+    """The class's name."""
+    constructor: Arguments
+    """What the class is built with, by keyword; the name of a size stands for that size."""
+    inputs: Inputs
+    """What is passed to forward, by keyword: a shape means a Gaussian tensor, a mask is made, the rest is as is."""
+    outputs: list[Shape]
+    """The shapes of the tensors that forward returns, in order."""
+
+
+class Defect(Record, frozen=True):
+    """One real fault of the starter, with the fragments that tell starter from reference."""
+
+    id: Id
+    """Names the defect in verdicts."""
+    title: Text
+    """What is wrong, in one line; shown once it is fixed."""
+    points: Points
+    """What fixing it is worth."""
+    was: Fragments
+    """The fragment as the starter has it, once: a part of a line or whole lines; a list where there are several."""
+    fix: Fragments
+    """What stands in its place in the reference, once; one for each fragment of `was`."""
+    hints: tuple[Text, Text, Text]
+    """A nudge, a question that leads to the place, nearly the answer."""
+    why: Text
+    """What it did and why nobody saw it; shown once it is fixed."""
+    stretch: bool = False
+    """Whether its points are extra."""
+
+    def edits(self) -> list[tuple[str, str]]:
+        """Pairs of (was, fix)."""
+        was = [self.was] if isinstance(self.was, str) else self.was
+        fix = [self.fix] if isinstance(self.fix, str) else self.fix
+        return list(zip(was, fix, strict=True))
+
+
+class Equivalent(Record, frozen=True):
+    """A change of one place of the reference that no check can see: its lines before and after, and why.
+
+    `was` and `becomes` are the whole lines, indentation aside.
+    """
+
+    was: Text
+    """The lines as the reference has them."""
+    becomes: str
+    """The lines after the change."""
+    reason: Text
+    """Why no input can tell the two apart."""
+
+
+class Seconds(Record, frozen=True):
+    """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
+
+    load: Duration = 10.0
+    """For loading a submission."""
+    check: Duration = 5.0
+    """For one check."""
+    total: Duration = 20.0
+    """For everything."""
+
+
+class Limits(Record, frozen=True):
+    """What a submission may use."""
+
+    seconds: Seconds = Seconds()
+    """Wall-clock limits."""
+    memory_mb: Size = 2048
+    """Memory, in megabytes."""
+    output_bytes: Size = 1_000_000
+    """What it may print."""
+    source_bytes: Size = 1_000_000
+    """How long its text may be."""
+
+
+EDITION_KEYS = ("hidden_checks", "total_points", "hints")
+"""What only a student edition's description says."""
+
+
+class Exercise(Record, frozen=True):
+    """A story, a starter, a reference, defects and checks, under one id.
+
+    A student edition's description has no defects. It says how many `hidden_checks` it leaves out and what there is to
+    be earned in all (`total_points`), and gives `hints` where the edition was made with them.
+    """
+
+    id: str
+    """The name of the folder."""
+    format_version: typing.Literal[1]
+    """The version of this format."""
+    title: Text
+    """One line for the list: what people notice, not its cause."""
+    difficulty: Annotated[int, Meta(ge=1, le=5)]
+    """From 1, a first hunt, to 5."""
+    source: Source
+    """Where the code comes from."""
+    story: Text
+    """One paragraph: who wrote it and what they noticed."""
+    interface: Interface
+    """What a fix must keep."""
+    ladder: Ladder
+    """The sizes that every check walks through, smallest rung first; all sizes of a rung but ones are distinct."""
+    defects: Annotated[list[Defect], Meta(max_length=8)]
+    """The faults of the starter."""
+    nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
+    """The points for a fix that breaks nothing else."""
+    checks: list[Property]
+    """The hidden tests that need no Python: built-in properties with their arguments."""
+    limits: Limits = Limits()
+    """What a submission may use."""
+    equivalents: list[Equivalent] = []
+    """Changes of the reference that no check can see, each with its reason."""
+    hidden_checks: Index = 0
+    """In a student edition: how many checks it leaves out."""
+    total_points: Annotated[float, Meta(ge=0)] = 0.0
+    """In a student edition: what there is to be earned in all."""
+    hints: list[tuple[str, str, str]] = []
+    """In a student edition made with them: the hints."""
+
+    def is_public(self) -> bool:
+        """Whether this is what a student edition tells: no defects, and only the checks that need no reference."""
+        return self.total_points > 0
+
+    def max_score(self) -> float:
+        """All points but those of stretch defects."""
+        if self.is_public():
+            return self.total_points
+        return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
+
+    def subsets(self) -> Iterator[frozenset[str]]:
+        """Every subset of the defects' ids, the empty one first: the lattice."""
+        ids = [defect.id for defect in self.defects]
+        for size in range(len(ids) + 1):
+            yield from map(frozenset, combinations(ids, size))

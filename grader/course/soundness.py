@@ -1,0 +1,129 @@
+"""What a description says, where its values have the right types: names that exist, parts that go together."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from grader.course import checks as c
+from grader.course.arguments import argument_problems, ladder_problems, missing_on_ladder, size_names, unknown_sizes
+from grader.course.problem import Path, Problem, nearest, quoted
+from grader.course.records import Defect, Exercise
+
+
+def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
+    """Every part that cannot be meant; checks have their ids already."""
+    yield from _edition_problems(exercise)
+    yield from _repeated_ids(exercise.defects, "defects")
+    yield from _repeated_ids(exercise.checks, "checks")
+    for index, defect in enumerate(exercise.defects):
+        yield from _defect_problems(defect, ("defects", index))
+    for index, each in enumerate(exercise.equivalents):
+        if each.was.strip() == each.becomes.strip():
+            yield Problem(("equivalents", index, "becomes"), "another text than was", "the same", "write the change")
+    if not exercise.ladder:
+        yield Problem(("ladder",), "at least one rung", "none", "write ladder: [{batch: 1, tokens: 5}]")
+    yield from ladder_problems(exercise.ladder, ("ladder",))
+    yield from _interface_problems(exercise)
+    for index, check in enumerate(exercise.checks):
+        yield from _check_problems(exercise, check, ("checks", index))
+
+
+def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
+    """What tells a student edition's description from an author's."""
+    if not exercise.is_public():
+        if not exercise.defects:
+            yield Problem(("defects",), "at least one defect", "none", "write - id: swapped-axes and the rest of it")
+        for name in ("hidden_checks", "hints"):
+            if getattr(exercise, name):
+                found = "one of a student edition"
+                yield Problem((name,), "a key that an author writes", found, "take it out", at_key=True)
+    elif exercise.defects:
+        found = f"{len(exercise.defects)} beside total_points"
+        yield Problem(("defects",), "no defects in a student edition", found, "take total_points out")
+
+
+def _repeated_ids(records: Sequence[Defect | c.Check], part: str) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, record in enumerate(records):
+        if record.id in first:
+            found = f"{record.id}, as {part}[{first[record.id]}] has it"
+            yield Problem((part, index, "id"), "an id of its own", found, f"write id: {record.id}_{index}")
+        first.setdefault(record.id, index)
+
+
+def _defect_problems(defect: Defect, path: Path) -> Iterator[Problem]:
+    was, fix = ([part] if isinstance(part, str) else part for part in (defect.was, defect.fix))
+    if len(was) != len(fix):
+        found = f"{len(fix)} for {len(was)} in was"
+        yield Problem((*path, "fix"), "as many fragments as was has", found, "pair each fragment with what replaces it")
+    elif not was:
+        yield Problem((*path, "was"), "at least one fragment", "an empty list", "write the lines of the starter")
+    for index, (old, new) in enumerate(zip(was, fix, strict=False)):
+        at = () if isinstance(defect.fix, str) else (index,)
+        if not old.strip() or not new.strip():
+            part = "fix" if old.strip() else "was"
+            yield Problem((*path, part, *at), "a line of code", "none", "take in a line beside it, in was and in fix")
+        elif old.strip() == new.strip():
+            remedy = "write the line as it is once mended"
+            yield Problem((*path, "fix", *at), "another text than was", f"the same, {quoted(new)}", remedy)
+    for index, hint in enumerate(defect.hints):
+        if hint.strip() in [other.strip() for other in defect.hints[:index]]:
+            again = f"hints[{defect.hints.index(hint)}] again"
+            yield Problem((*path, "hints", index), "a hint that says more than the ones before", again, "write another")
+
+
+def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
+    interface, sizes = exercise.interface, size_names(exercise.ladder)
+    if not exercise.ladder:
+        return
+    yield from constructor_problems(interface.constructor, sizes, ("interface", "constructor"))
+    for name, spec in interface.inputs.items():
+        yield from input_problems(spec, sizes, ("interface", "inputs", name))
+    for index, shape in enumerate(interface.outputs):
+        yield from unknown_sizes(shape, sizes, ("interface", "outputs", index))
+    if not interface.outputs:
+        yield Problem(("interface", "outputs"), "at least one shape", "none", "write outputs: [[batch, tokens, width]]")
+
+
+def constructor_problems(constructor: dict[str, Any], sizes: set[str], path: Path) -> Iterator[Problem]:
+    """Texts that look like the name of a size and are none; other texts are passed on as they are."""
+    for name, value in constructor.items():
+        if isinstance(value, str) and value not in sizes and (value == name or nearest(value, sizes)):
+            yield from unknown_sizes([value], sizes, (*path, name), is_item=False)
+
+
+def input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
+    """A shape or mask of unknown sizes, or a mask without the axes it names."""
+    if isinstance(spec, list):
+        yield from unknown_sizes(spec, sizes, path)
+    elif isinstance(spec, c.MaskInput):
+        yield from unknown_sizes(spec.shape, sizes, (*path, "shape"))
+        rank = len(spec.shape)
+        if rank < len(spec.axes):
+            yield Problem((*path, "shape"), "at least two axes", str(rank), "write shape: [tokens, tokens]")
+            return
+        for index, axis in enumerate(spec.axes):
+            if not -rank <= axis < rank:
+                yield axis_problem(axis, rank, (*path, "axes", index))
+        if len({axis % rank for axis in spec.axes}) == 1:
+            yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
+    elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
+        yield Problem(path, "a shape, a mask or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
+
+
+def axis_problem(axis: int, rank: int, path: Path) -> Problem:
+    """An axis that a tensor does not have."""
+    return Problem(path, f"an axis from {-rank} to {rank - 1}", str(axis), f"write {rank - 1} for the last one")
+
+
+def _check_problems(exercise: Exercise, check: c.Check, path: Path) -> Iterator[Problem]:
+    ladder = check.ladder or exercise.ladder
+    yield from ladder_problems(check.ladder, (*path, "ladder"))
+    if not ladder:
+        return
+    sizes = size_names(ladder)
+    yield from constructor_problems(check.constructor, sizes, (*path, "constructor"))
+    for name, spec in check.inputs.items():
+        yield from input_problems(spec, sizes, (*path, "inputs", name))
+    if check.ladder:
+        yield from missing_on_ladder(exercise, check, path)
+    yield from argument_problems(exercise, check, sizes, path)

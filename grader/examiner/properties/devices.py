@@ -1,0 +1,81 @@
+"""The property of moving: a module that went to another device finds there everything that it computes with."""
+
+from grader.course import checks as c
+from grader.examiner.case import Case
+from grader.examiner.compare import Failure
+from grader.examiner.context import Context, try_rung
+from grader.examiner.session import SubjectRaisedError
+
+ELSEWHERE = """
+MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"}}
+
+def each_in(value, change):
+    if isinstance(value, (list, tuple)):
+        return [each_in(part, change) for part in value]
+    if isinstance(value, dict):
+        return {{name: each_in(part, change) for name, part in value.items()}}
+    return change(value)
+
+def here(value):
+    if isinstance(value, torch.Tensor):
+        return torch.zeros(value.shape, dtype=value.dtype)
+    return "cpu" if isinstance(value, (str, torch.device)) and str(value) == "meta" else value
+
+def there(value):
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+class Watch(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        keywords, name, devices = keywords or {{}}, getattr(function, "__name__", ""), set()
+        note = lambda part: devices.add(part.device.type) if isinstance(part, torch.Tensor) and part.dim() else None
+        each_in([arguments, keywords], note)
+        if len(devices) > 1 and name not in MAY_MIX:
+            raise RuntimeError(f"{{function}}: Expected all tensors to be on the same device")
+        if name == "__get__":
+            return function(*arguments)
+        value = function(*each_in(arguments, here), **each_in(keywords, here))
+        try:
+            return function(*arguments, **keywords)
+        except NotImplementedError as error:
+            if "Meta kernel" not in str(error) or not isinstance(value, (torch.Tensor, list, tuple)):
+                raise
+            return each_in(value, there)
+
+class Variation(submission.{entry}):
+    def elsewhere(self, **inputs):
+        try:
+            self.to("meta")
+            moved = {{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}}
+            with Watch():
+                values = self(**moved)
+            return [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
+        except Exception as error:
+            return f"{{type(error).__name__}}: {{error}}"
+"""
+"""A probe: torch's device of tensors without elements, the only other device that every machine has.
+
+Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
+is as strict as other devices are. Everything is computed here too, on zeros: torch raises less there than it does on
+other devices, and some of it has no kernels there until its import is complete, which takes half a second.
+"""
+
+MOVED = "module and inputs moved to another device"
+STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on the same device", "out of meta tensor")
+
+
+@try_rung.register
+def _(check: c.MovesBetweenDevices, context: Context, case: Case) -> None:
+    probe = ELSEWHERE.format(entry=context.exercise.interface.class_name)
+    module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+    module.training = check.training
+    module(**case.inputs)
+    try:
+        devices = module.call("elsewhere", **case.inputs)
+    except SubjectRaisedError:
+        return  # torch cannot do there what the module does
+    if devices == ["meta"] * len(context.exercise.interface.outputs):
+        return
+    if not isinstance(devices, str):
+        raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
+    if any(failure_kind in devices for failure_kind in STAYED_BEHIND):
+        raise Failure("device", f"{MOVED}: expected everything it computes with to be there, saw {devices[:160]}")

@@ -1,0 +1,243 @@
+"""The submission as a check sees it: modules that stand in a worker."""
+
+from typing import Any, Protocol
+
+import torch
+from msgspec import Struct
+
+from grader.examiner.session import Session, SubjectDiedError
+from grader.worker import protocol
+from grader.worker.protocol import Build, Built, Returned, TensorValue
+from grader.worker.values import from_python, from_tensor, to_python, to_tensor
+
+Tensors = dict[str, torch.Tensor]
+
+
+class Pass(Struct, frozen=True):
+    """A forward and backward pass: what was returned, what it was weighted with, and gradients by name or None."""
+
+    value: Any
+    cotangents: list[torch.Tensor]
+    parameters: dict[str, torch.Tensor | None]
+    inputs: dict[str, torch.Tensor | None]
+
+
+class ModuleProxy(Protocol):
+    """A module under a check: call it with keyword arguments, as in `module(x=tensor)`."""
+
+    training: bool
+
+    def __call__(self, **inputs: Any) -> Any:
+        """What forward returns."""
+
+    def call(self, method: str, **inputs: Any) -> Any:
+        """What another method returns; an empty name means forward."""
+
+    def repeat(self, times: int, **inputs: Any) -> list[Any]:
+        """What so many calls of forward return, one after the other."""
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        """Forward, then backward from the sum of outputs times cotangents; the reference may draw them itself."""
+
+    def inputs_after(self) -> Tensors:
+        """The last call's tensors as the call left them."""
+
+    def weights(self) -> Tensors:
+        """Parameters by name."""
+
+    def attribute(self, name: str) -> Any:
+        """The value of an attribute."""
+
+    def printed(self) -> str:
+        """What went to stdout since this was last asked."""
+
+    def load_from(self, other: Any) -> None:
+        """Load the state dict of another module of the same side."""
+
+
+class ModuleFactory(Protocol):
+    """Builds modules: `subject(num_heads=2, ...)`, or `reference(...)`."""
+
+    def __call__(self, **arguments: Any) -> ModuleProxy: ...
+
+    def build(
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: ModuleProxy | None = None,
+        dtype: str = "",
+        probe: str = "",
+        entry: str = "",
+        at_once: bool = True,
+    ) -> ModuleProxy:
+        """A module with `like`'s weights; `probe` is source run beside it, which may define another `entry` class.
+
+        Unless it is built `at_once`, it is built when something is first asked of it.
+        """
+
+
+def flatten(value: Any) -> list[torch.Tensor]:
+    """The tensors in a returned value, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in flatten(item)]
+    return []
+
+
+class MisfitError(Exception):
+    """The submission's parameters are not the interface's."""
+
+
+class RemoteProxy:
+    """A module in a worker; what builds it may travel with the first call."""
+
+    def __init__(self, session: Session, build: Build) -> None:
+        self.training = False
+        self.number = build.module
+        self._session = session
+        self._build: Build | None = build
+        self._shapes: dict[str, list[int]] = {}
+        self._after: Tensors = {}
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.call("", **inputs)
+
+    def call(self, method: str, **inputs: Any) -> Any:
+        return _decoded(self._request(method, inputs).value)
+
+    def repeat(self, times: int, **inputs: Any) -> list[Any]:
+        values = _decoded(self._request("", inputs, times=times).value)
+        if isinstance(values, protocol.Other):  # more than may travel at once
+            return [values] * times
+        if not isinstance(values, list) or len(values) != times:
+            raise SubjectDiedError("answered with a message that was not asked for")
+        return values
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        assert cotangents is not None, "only the reference draws them"
+        returned = self._request(method, inputs, [_packed(cotangent) for cotangent in cotangents])
+        return Pass(
+            _decoded(returned.value),
+            cotangents,
+            _tensors(returned.parameter_gradients),
+            _tensors(returned.input_gradients),
+        )
+
+    def inputs_after(self) -> Tensors:
+        return self._after
+
+    def weights(self) -> Tensors:
+        self.build()
+        return {name: torch.empty(shape) for name, shape in self._shapes.items()}
+
+    def attribute(self, name: str) -> Any:
+        self.build()
+        return _decoded(_returned(self._session.request(protocol.Read(self.number, name))).value)
+
+    def printed(self) -> str:
+        self.build()
+        return self._session.printed().decode("utf-8", "replace")
+
+    def load_from(self, other: Any) -> None:
+        self.build()
+        other.build()
+        self._session.request(protocol.Transfer(other.number, self.number))
+
+    def build(self) -> None:
+        """Have it built now, if it is not yet. `MisfitError` when the weights do not fit it."""
+        if self._build is not None:
+            message, self._build = self._build, None
+            self._note(self._session.request(message))
+
+    def _note(self, reply: Any) -> None:
+        if not isinstance(reply, Built):
+            raise SubjectDiedError("answered with a message that was not asked for")
+        if reply.misfits:
+            raise MisfitError("; ".join(reply.misfits[:4]))
+        self._shapes = reply.parameters
+
+    def _request(
+        self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None = None, times: int = 1
+    ) -> Returned:
+        arguments = {name: _value(value) for name, value in inputs.items()}
+        call = protocol.Call(self.number, arguments, method, self.training, cotangents, self._build, times)
+        self._build = None
+        reply = self._session.request(call)
+        if call.build is not None and isinstance(reply, Built):
+            self._note(reply)
+        returned = _returned(reply)
+        self._after = {name: _tensor(value) for name, value in returned.inputs.items()}
+        return returned
+
+
+class Subject:
+    """Builds the submission's class in the worker."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._count = 0
+
+    def __call__(self, **arguments: Any) -> ModuleProxy:
+        return self.build(arguments)
+
+    def build(
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: ModuleProxy | None = None,
+        dtype: str = "",
+        probe: str = "",
+        entry: str = "",
+        at_once: bool = True,
+    ) -> ModuleProxy:
+        """A module in the worker.
+
+        `MisfitError` when `like`'s weights do not fit it, and what building it raises: here where it is built
+        `at_once`, else when something is first asked of it.
+        """
+        self._count += 1
+        weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
+        values = {name: _value(value) for name, value in arguments.items()}
+        entry = entry or self._session.exercise.interface.class_name
+        module = RemoteProxy(self._session, Build(self._count, entry, values, dtype, probe, weights))
+        if at_once:
+            module.build()
+        return module
+
+
+def _value(value: Any) -> protocol.Value:
+    return _packed(value) if isinstance(value, torch.Tensor) else from_python(value)
+
+
+def _packed(tensor: torch.Tensor) -> TensorValue:
+    """The tensor as it travels; kept with it until it is written to, for every submission is sent the same."""
+    written = tensor._version  # noqa: SLF001 - there is no other way to ask
+    known: tuple[int, TensorValue] | None = vars(tensor).get("packed")
+    if known is None or known[0] != written:
+        known = vars(tensor)["packed"] = written, from_tensor(tensor)
+    return known[1]
+
+
+def _returned(reply: Any) -> Returned:
+    if not isinstance(reply, Returned):
+        raise SubjectDiedError("answered with a message that was not asked for")
+    return reply
+
+
+def _decoded(value: protocol.Value) -> Any:
+    try:
+        return to_python(value)
+    except ValueError as error:
+        raise SubjectDiedError(f"sent what is no tensor ({error})") from None
+
+
+def _tensors(values: dict[str, TensorValue | None]) -> dict[str, torch.Tensor | None]:
+    return {name: None if value is None else _tensor(value) for name, value in values.items()}
+
+
+def _tensor(value: TensorValue) -> torch.Tensor:
+    try:
+        return to_tensor(value)
+    except ValueError as error:
+        raise SubjectDiedError(f"sent what is no tensor ({error})") from None

@@ -1,0 +1,145 @@
+"""pytest's session, kept open: an exercise's checks are collected when the exercise is first asked for."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from grader.course.paths import Course
+from grader.course.records import Exercise
+from grader.errors import KitError
+from grader.examiner import plugin
+from grader.examiner.examiner import Examiner
+from grader.examiner.properties import Context
+from grader.examiner.workers import Reader, WorkerSource
+
+T = TypeVar("T")
+
+PYTEST_OPTIONS = (
+    "-c=/dev/null",
+    "--disable-plugin-autoload",
+    "--noconftest",
+    "--assert=plain",
+    "--import-mode=importlib",
+    "-s",
+    "-pno:terminal",
+    "-pno:cacheprovider",
+    "-pno:logging",
+    "-pno:junitxml",
+    "-pno:doctest",
+    "-pno:unittest",
+    "-pno:faulthandler",
+    "-pno:threadexception",
+    "-pno:unraisableexception",
+    "-pno:warnings",
+    "-pno:debugging",
+    "-pno:pastebin",
+    "-pno:setuponly",
+    "-pno:setupplan",
+    "-pno:stepwise",
+    "-pno:subtests",
+    "-pno:legacypath",
+)
+"""No configuration, no conftest, no plugin but our own; nothing printed, nothing written."""
+
+
+class Examiners(plugin.Contexts):
+    """Examiners by exercise, over one pytest session; a plugin of it."""
+
+    def __init__(self, course: Course, source: WorkerSource, *, strict: bool) -> None:
+        self._course = course
+        self.source = source
+        self._strict = strict
+        self._examiners: dict[str, Examiner] = {}
+        self.reader = Reader(source)
+        self._session: pytest.Session | None = None
+        self._broken: list[str] = []
+
+    def examiner(self, exercise: Exercise) -> Examiner:
+        """The exercise's examiner; `KitError` when its checks cannot be collected."""
+        if exercise.id not in self._examiners:
+            items = self._collect(exercise.id)
+            self._examiners[exercise.id] = Examiner(self._course, exercise, items, self.source, strict=self._strict)
+        return self._examiners[exercise.id]
+
+    def context(self, exercise_id: str) -> Context:
+        return self._examiners[exercise_id].context()
+
+    def seed_of(self, exercise_id: str) -> int:
+        return self._examiners[exercise_id].seed
+
+    def _collect(self, exercise_id: str) -> list[pytest.Item]:
+        """The exercise's checks: those its YAML names, then those of its hidden test files."""
+        assert self._session is not None, "pytest has not started"
+        hidden = sorted(self._course.hidden_tests(exercise_id).glob("test_*.py"))
+        paths = [self._course.description(exercise_id), *hidden]
+        self._broken.clear()
+        items = [*self._session.perform_collect([str(path) for path in paths])]
+        if self._broken:
+            raise KitError(f"the checks of {exercise_id} cannot be collected: {'; '.join(self._broken)}")
+        return items
+
+    # The hooks that pytest calls.
+
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Keep the session; nothing is collected ahead."""
+        self._session = session
+        return True
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._broken.append(str(report.longrepr))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
+        """Keep the outcome; pytest's own report, which formats a traceback, is left out."""
+        exercise_id = plugin.exercise_of(item)
+        assert exercise_id is not None
+        self._examiners[exercise_id].note(item, call)
+        result: Any = "failed" if call.excinfo else "passed"
+        when: Any = call.when
+        return pytest.TestReport(item.nodeid, item.location, {}, result, None, when, duration=call.duration)
+
+
+class _Loop:
+    """Runs a body in place of pytest's loop over items, and lets its exceptions out."""
+
+    def __init__(self, examiners: Examiners, body: Callable[[], None]) -> None:
+        self.error: BaseException | None = None
+        self.has_run = False
+        self._examiners = examiners
+        self._body = body
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[plugin.CONTEXTS] = self._examiners
+
+    def pytest_runtestloop(self) -> bool:
+        self.has_run = True
+        try:
+            self._body()
+        except BaseException as error:  # noqa: BLE001 - raised again outside pytest
+            self.error = error
+        return True
+
+
+def with_examiners(course: Course, source: WorkerSource, body: Callable[[Examiners], T], *, strict: bool = False) -> T:
+    """What `body` returns, given a examiners that collects checks.
+
+    `strict` refuses to run submissions that could reach files or the network.
+    """
+    examiners = Examiners(course, source, strict=strict)
+    results: list[T] = []
+    loop = _Loop(examiners, lambda: results.append(body(examiners)))
+    status = pytest.main([*PYTEST_OPTIONS, f"--rootdir={course.root}"], plugins=[loop, plugin, examiners])
+    if loop.error is not None:
+        raise loop.error
+    if not loop.has_run:
+        raise KitError(f"pytest does not start: it ended with {status!r}")
+    return results[0]
+
+
+def with_examiner(
+    course: Course, exercise: Exercise, source: WorkerSource, body: Callable[[Examiner], T], *, strict: bool = False
+) -> T:
+    """What `body` returns, given the examiner of one exercise."""
+    return with_examiners(course, source, lambda examiners: body(examiners.examiner(exercise)), strict=strict)

@@ -1,0 +1,53 @@
+"""Verdict -> the JSON that is promised to other programs."""
+
+import msgspec
+
+from grader.examiner.outcome import Finding, Outcome
+from grader.report.page import printable
+from grader.verdict.verdict import FORMAT_VERSION, Verdict
+
+MOST_PATH = 4096
+"""As long as paths are."""
+
+
+def render_json(verdict: Verdict) -> str:
+    """One JSON object, without a line break at its end."""
+    return msgspec.json.format(msgspec.json.encode(as_data(verdict)), indent=1).decode()
+
+
+def as_data(verdict: Verdict) -> dict[str, object]:
+    """The promised object as plain data."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "exercise": verdict.exercise,
+        "file": printable(verdict.file, MOST_PATH),
+        "outcome": verdict.outcome,
+        "reason": None if verdict.reason is None else printable(verdict.reason),
+        "score": verdict.score,
+        "max_score": verdict.max_score,
+        "seed": verdict.seed,
+        "defects": verdict.defects,
+        "regressions": verdict.regressions,
+        "checks": [_check(outcome) for outcome in verdict.checks],
+        "isolation": verdict.isolation,
+        "seconds": round(verdict.seconds, 3),
+    }
+
+
+def _check(outcome: Outcome) -> dict[str, object]:
+    return {
+        "id": outcome.check,
+        "status": outcome.status,
+        "finding": "" if outcome.finding is None else full_text(outcome.finding),
+        "seconds": round(outcome.seconds, 4),
+    }
+
+
+def full_text(finding: Finding) -> str:
+    """A finding as one line: what was seen, at which sizes, at which line of the submission."""
+    parts = [printable(finding.text)]
+    if finding.location:
+        parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
+    if finding.sizes:
+        parts.append(printable(finding.sizes))
+    return "; ".join(parts)

@@ -1,0 +1,111 @@
+"""What this machine offers: each protection proven by an attempt, and whether the commands will work."""
+
+import os
+import platform
+import shutil
+import sys
+from importlib import metadata, util
+
+from msgspec import Struct, structs
+
+from grader.course.paths import Course
+from grader.course.records import Limits
+from grader.errors import KitError
+from grader.worker.protocol import Isolation
+
+OLDEST_PYTHON = (3, 11)
+LEAST_FREE_BYTES = 200_000_000
+"""Sandbox for caches, kept copies and a gradebook."""
+
+REMEDIES = {
+    "process": "run on Linux, where workers are forked from a process that holds no secret",
+    "filesystem": "Landlock: Linux 5.13 or newer with it among the security modules, and `pip install py-landlock`",
+    "network": "`apt install libseccomp2` and `pip install pyseccomp`, or allow user namespaces",
+    "syscalls": "`apt install libseccomp2` and `pip install pyseccomp`",
+    "memory": "run graders and submissions under the same unprivileged user with `kernel.yama.ptrace_scope` at 1",
+}
+"""What to do about a protection that does not hold."""
+
+
+class Examined(Struct, frozen=True):
+    """One thing looked at: its name, whether it is as it should be, what was seen, and what to do otherwise."""
+
+    name: str
+    is_well: bool
+    seen: str
+    remedy: str = ""
+
+
+def examine_machine(course: Course) -> list[Examined]:
+    """Everything the kit depends on, protections last."""
+    found = [_python(), *_packages(), _disk(course), _solutions(course)]
+    try:
+        isolation = _isolation()
+    except KitError as error:
+        return [*found, Examined("worker", False, str(error), "look into .grader/error.log, or grade with --spawn")]
+    found.append(Examined("worker", True, "starts, is confined and answers"))
+    for name, holds in structs.asdict(isolation).items():
+        closed = "a worker's own" if name == "process" else "closed, as an attempt shows"
+        seen = closed if holds else "open"
+        found.append(Examined(name, holds, seen, REMEDIES[name]))
+    return found
+
+
+def _isolation() -> Isolation:
+    """What holds around a worker on this machine."""
+    from grader.examiner.torch_import import assert_single_thread, import_torch
+
+    import_torch()
+    assert_single_thread()
+    from grader.examiner.workers import Nursery
+
+    nursery = Nursery()
+    try:
+        worker = nursery.start(Limits())
+        isolation = worker.wait_until_confined()
+        worker.end()
+    finally:
+        nursery.close()
+    return isolation
+
+
+def _python() -> Examined:
+    is_well = sys.version_info >= OLDEST_PYTHON
+    return Examined("python", is_well, platform.python_version(), "install Python 3.11 or newer")
+
+
+def _packages() -> list[Examined]:
+    found = []
+    for package in (
+        "torch",
+        "numpy",
+        "pytest",
+        "nbformat",
+        "pyyaml",
+        "msgspec",
+        "click",
+        "rich",
+        "py-landlock",
+        "pyseccomp",
+    ):
+        try:
+            found.append(Examined(package, True, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            found.append(Examined(package, util.find_spec(package) is not None, "missing", f"pip install {package}"))
+    return found
+
+
+def _disk(course: Course) -> Examined:
+    free = shutil.disk_usage(course.root).free
+    is_well = free > LEAST_FREE_BYTES and os.access(course.root, os.W_OK)
+    state = "writable" if os.access(course.root, os.W_OK) else "read-only"
+    return Examined(
+        "disk", is_well, f"{free / 1e9:.0f} GB free, {state}", "make room, or let the course's folder be written"
+    )
+
+
+def _solutions(course: Course) -> Examined:
+    hidden = [exercise for exercise in course.exercise_ids() if course.reference(exercise).exists()]
+    total = len(course.exercise_ids())
+    seen = f"{len(hidden)} of {total} exercises can be graded by hidden checks"
+    return Examined("exercises", total > 0, seen if hidden else f"{total} exercises, public checks only")

@@ -1,0 +1,57 @@
+"""What a student changed since the starter, and starting again."""
+
+import difflib
+import itertools
+import time
+from pathlib import Path
+
+from grader.course.paths import Course
+from grader.errors import KitError
+from grader.submission import Unreadable, read_submission
+from grader.verdict.judge import choose_file, is_edited
+
+
+def changes(course: Course, exercise_id: str) -> str:
+    """A unified diff from the starter to what the student has; empty where nothing changed."""
+    path = choose_file(course, exercise_id).path
+    before, after = _source_lines(course.pristine(path)), _source_lines(path)
+    return "".join(difflib.unified_diff(before, after, f"starter/{path.name}", f"yours/{path.name}"))
+
+
+def start_again(course: Course, exercise_id: str) -> list[str]:
+    """Put the starter back; what was there is kept, and one line says where."""
+    told = []
+    for path in course.editable_files(exercise_id):
+        pristine = course.pristine(path)
+        if path.exists() and not is_edited(course, path):
+            continue
+        if path.exists():
+            kept = _free_name(course.state_folder() / "kept" / exercise_id, path)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(kept)
+            told.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
+        else:
+            told.append(f"{path.name}: it was missing and is back")
+        path.write_bytes(pristine.read_bytes())
+    return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
+
+
+def _free_name(folder: Path, path: Path) -> Path:
+    """A name that says when, and that no kept copy has."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    kept = folder / f"{path.stem}-{stamp}{path.suffix}"
+    for number in itertools.count(2):
+        if not kept.exists():
+            break
+        kept = folder / f"{path.stem}-{stamp}-{number}{path.suffix}"
+    return kept
+
+
+def _source_lines(path: Path) -> list[str]:
+    submission = read_submission(path, path.name)
+    if isinstance(submission, Unreadable):
+        raise KitError(submission.reason)
+    lines = []
+    for chunk in submission.chunks:
+        lines += [line + "\n" for line in chunk.text.rstrip("\n").split("\n")]
+    return lines

@@ -1,0 +1,129 @@
+"""Outcomes read by the key: which defects a submission still has, which failures none of them explains. Pure."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from grader.course.checks import WITHOUT_VALUES, Check
+from grader.course.records import Exercise
+from grader.examiner.outcome import Examination, Key, Status
+
+
+class DefectStatus(StrEnum):
+    """What is known of a defect."""
+
+    FIXED = "fixed"
+    PRESENT = "present"
+    UNKNOWN = "unknown"
+
+
+class Attribution(Struct, frozen=True):
+    """What outcomes mean.
+
+    `reasons` tell why a status is unknown, `regressions` are failures that no defect explains, and `causes` are the
+    present defects that explain a failed check.
+    """
+
+    statuses: dict[str, DefectStatus]
+    reasons: dict[str, str]
+    regressions: list[str]
+    causes: dict[str, list[str]]
+
+
+def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
+    """Find the variants that behave like the submission, and read the defects off them.
+
+    A variant that fails where the submission passes is ruled out. Of the rest, those that explain the most failures,
+    failure_kind for failure_kind, are look-alikes.
+    """
+    matches = _Matches(exercise, key, seen)
+    statuses, reasons = {}, {}
+    for defect in exercise.defects:
+        statuses[defect.id], reason = matches.read(defect.id)
+        if reason:
+            reasons[defect.id] = reason
+    regressions = [check for check in matches.unexplained if not matches.concerns_stretch_alone(check)]
+    present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
+    causes = {
+        check: [name for name in present if key.failure_kinds[name].get(check) == failure_kind]
+        for check, failure_kind in matches.failed.items()
+    }
+    return Attribution(statuses, reasons, regressions, causes)
+
+
+def look_alikes(exercise: Exercise, key: Key, seen: Examination) -> list[str]:
+    """The variants that behave like the submission, by the sorts of their failures."""
+    return _Matches(exercise, key, seen).alike
+
+
+class _Matches:
+    """The submission's outcomes beside those of every variant."""
+
+    def __init__(self, exercise: Exercise, key: Key, seen: Examination) -> None:
+        self.key = key
+        self.methods = seen.methods
+        self.passed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.PASSED}
+        self.failed = {
+            outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.check not in self.passed
+        }
+        self.possible = [
+            name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
+        ]
+        explained = {name: self._explained(key.failure_kinds[name]) for name in self.possible}
+        most = max(len(checks) for checks in explained.values())
+        self.alike = [name for name in self.possible if len(explained[name]) == most]
+        self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
+        self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
+        self.telling = self.passed - {check.id for check in exercise.checks if not _tells(check)}
+
+    def read(self, defect: str) -> tuple[DefectStatus, str]:
+        """A defect's status, and why it is unknown.
+
+        A defect that every look-alike has is present. One that no possible variant has is fixed, unless all that would
+        show it by values fails for reasons of its own: a module that returns nothing but zeros has mended nothing.
+        """
+        holders = [name for name in self.alike if _has(name, defect)]
+        if len(holders) == len(self.alike):
+            return DefectStatus.PRESENT, ""
+        own = self.key.failure_kinds[defect].keys()
+        if not any(_has(name, defect) for name in self.possible):
+            if own & self.telling or not own & set(self.unexplained):
+                return DefectStatus.FIXED, ""
+            return DefectStatus.UNKNOWN, "its checks fail for another reason"
+        if self.unexplained:
+            return DefectStatus.UNKNOWN, "its checks fail for another reason"
+        if not holders:
+            return DefectStatus.FIXED, ""
+        return self._second_look(defect)
+
+    def concerns_stretch_alone(self, check: str) -> bool:
+        """Whether a check fails only where a stretch defect is: failing it in a new way costs no more than that."""
+        failing = [name for name, failure_kinds in self.key.failure_kinds.items() if check in failure_kinds]
+        return bool(failing) and all(self.stretch & set(name.split("+")) for name in failing)
+
+    def _explained(self, failure_kinds: dict[str, str]) -> set[str]:
+        return {check for check, failure_kind in self.failed.items() if failure_kinds.get(check) == failure_kind}
+
+    def _second_look(self, defect: str) -> tuple[DefectStatus, str]:
+        """Tell look-alikes apart by the syntax trees of the methods that the defect touches."""
+        methods = self.key.methods
+        touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
+        matching = [
+            name for name in self.alike if all(methods[name].get(each) == self.methods.get(each) for each in touched)
+        ]
+        has_defect = {_has(name, defect) for name in matching}
+        if has_defect == {True}:
+            return DefectStatus.PRESENT, ""
+        if has_defect == {False}:
+            return DefectStatus.FIXED, ""
+        return DefectStatus.UNKNOWN, "it cannot be seen behind the crash"
+
+
+def _tells(check: Check) -> bool:
+    """Whether passing the check shows that something is computed: not by a property alone, nor at sizes of one."""
+    is_tiny = bool(check.ladder) and all(1 in sizes.values() for sizes in check.ladder)
+    return not isinstance(check, WITHOUT_VALUES) and not is_tiny
+
+
+def _has(variant: str, defect: str) -> bool:
+    return defect in variant.split("+")

@@ -1,0 +1,148 @@
+"""Outcomes and a key -> Verdict: which defects are fixed, what else broke, what it scores. Pure."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from grader.course.records import Exercise
+from grader.examiner.outcome import Examination, Finding, Key, Outcome, Status
+from grader.verdict.attribution import DefectStatus, attribute
+
+FORMAT_VERSION = 1
+
+
+class Result(StrEnum):
+    """What a verdict comes to."""
+
+    FIXED = "fixed"
+    NOT_FIXED = "not_fixed"
+    NOT_GRADABLE = "not_gradable"
+
+
+class DefectVerdict(Struct, frozen=True):
+    """One defect's status and points; `reason` says why a status is unknown."""
+
+    id: str
+    status: DefectStatus
+    points: float
+    max_points: float
+    stretch: bool
+    reason: str = ""
+
+
+class Verdict(Struct, frozen=True):
+    """Everything that is known of a submission.
+
+    `score` and `max_score` leave stretch defects out; `causes` names the present defects that explain a failed check;
+    `where` is what was seen of a submission that cannot be graded; `seconds` are wall-clock.
+    """
+
+    exercise: str
+    file: str
+    outcome: Result
+    reason: str | None
+    score: float
+    max_score: float
+    seed: int
+    defects: list[DefectVerdict]
+    regressions: list[str]
+    checks: list[Outcome]
+    isolation: dict[str, bool]
+    seconds: float
+    causes: dict[str, list[str]] = {}
+    where: Finding | None = None
+
+    def exit_code(self) -> int:
+        """0 when every defect is fixed and nothing is broken, else 1."""
+        return 0 if self.outcome is Result.FIXED else 1
+
+
+def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int) -> Verdict:
+    """The verdict on a submission, from what was seen of it."""
+    if seen.unloadable is not None:
+        return not_gradable(exercise, file, seed, seen.unloadable, seen)
+    reading = attribute(exercise, key, seen)
+    defects = [
+        DefectVerdict(
+            defect.id,
+            reading.statuses[defect.id],
+            defect.points if reading.statuses[defect.id] is DefectStatus.FIXED else 0.0,
+            defect.points,
+            defect.stretch,
+            reading.reasons.get(defect.id, ""),
+        )
+        for defect in exercise.defects
+    ]
+    all_fixed = all(defect.status is DefectStatus.FIXED for defect in defects if not defect.stretch)
+    is_whole = all_fixed and not reading.regressions
+    score = sum(defect.points for defect in defects if not defect.stretch)
+    return Verdict(
+        exercise.id,
+        file,
+        Result.FIXED if is_whole else Result.NOT_FIXED,
+        None,
+        score + (exercise.nothing_else_broke if is_whole else 0.0),
+        exercise.max_score(),
+        seed,
+        defects,
+        reading.regressions,
+        seen.outcomes,
+        seen.isolation,
+        seen.seconds,
+        reading.causes,
+    )
+
+
+def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) -> Verdict:
+    """The verdict of a student edition: what its public checks saw, and never that an exercise is fixed."""
+    if seen.unloadable is not None:
+        return not_gradable(exercise, file, seed, seen.unloadable, seen)
+    return Verdict(
+        exercise.id,
+        file,
+        Result.NOT_FIXED,
+        public_result(exercise, seen.outcomes),
+        0.0,
+        exercise.max_score(),
+        seed,
+        [],
+        [],
+        seen.outcomes,
+        seen.isolation,
+        seen.seconds,
+    )
+
+
+def public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
+    """What the public checks came to, and how many hidden ones there are."""
+    passed = sum(outcome.status is Status.PASSED for outcome in outcomes)
+    total, hidden = len(exercise.checks), exercise.hidden_checks
+    noun, verb = ("check", "passes") if total == 1 else ("checks", "pass")
+    result = f"all {total} public {noun} {verb}" if passed == total else f"{passed} of {total} public {noun} {verb}"
+    follow = "one follows" if hidden == 1 else "ones follow"
+    return f"only public checks ran: {result}; {hidden} hidden {follow} when you hand it in"
+
+
+def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: Examination | None = None) -> Verdict:
+    """The verdict on what could not be examined at all."""
+    defects = [
+        DefectVerdict(defect.id, DefectStatus.UNKNOWN, 0.0, defect.points, defect.stretch, "no check could run")
+        for defect in exercise.defects
+    ]
+    isolation, seconds = (seen.isolation, seen.seconds) if seen else ({}, 0.0)
+    where = f" ({why.location})" if why.location else ""
+    return Verdict(
+        exercise.id,
+        file,
+        Result.NOT_GRADABLE,
+        why.text + where,
+        0.0,
+        exercise.max_score(),
+        seed,
+        defects,
+        [],
+        [],
+        isolation,
+        seconds,
+        where=why,
+    )
