@@ -13,8 +13,7 @@ import pytest
 from grader.course.paths import Course
 from grader.examiner.torch_import import THREAD_SETTINGS
 from grader.verdict.verdict import Verdict
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.paths import ROOT
 
 for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
     os.environ[_name] = "1"
@@ -24,7 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's backgro
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden anew, to be reviewed as a diff")
+    parser.addoption("--rewrite-golden", action="store_true", help="write golden files anew, to be reviewed as a diff")
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +59,7 @@ def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture(scope="session")
 def judge_text() -> Iterator[Callable[..., Verdict]]:
     """Judge source texts in this process, over one nursery: `judge_text("exercise_03", source)`."""
-    from judging import Judge
+    from tests.support.judging import Judge
 
     judge = Judge(Course(ROOT))
     yield judge

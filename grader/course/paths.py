@@ -71,7 +71,7 @@ class Course:
 
     def alternatives(self, exercise_id: str) -> Path:
         """Right fixes, written in other ways than the reference."""
-        return self.root / "tests" / "alternatives" / exercise_id
+        return self.root / "tests" / "corpus" / "alternatives" / exercise_id
 
     def state_folder(self) -> Path:
         """Where the kit remembers: last verdicts, hints given, kept copies, what this machine has proven."""

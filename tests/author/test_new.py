@@ -1,0 +1,353 @@
+"""A new exercise, from a faulty file to a description that grades: nothing is executed, and one YAML is edited."""
+
+import ast
+import json
+import re
+
+import nbformat
+import pytest
+
+from grader.author.interface import find_interface
+from grader.author.new import create_exercise, derive_reference
+from grader.author.proposal import propose
+from grader.course.fragments import mend, put_back
+from grader.course.loading import load_exercise
+from grader.course.records import Defect
+from grader.errors import SpecError, UsageError
+from grader.submission import read_submission
+from tests.support.notebooks import code, markdown, notebook
+
+EXERCISE = "exercise_42"
+
+BUGGY = '''\
+"""Multi-head attention, as small as it gets."""
+
+import math
+
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads, dropout=0.1):
+        super().__init__()
+        assert embed_dim % num_heads == 0
+        self.num_heads = num_heads
+        self.head_dim = embed_dim // num_heads
+        self.qkv = nn.Linear(embed_dim, 3 * embed_dim)
+        self.out = nn.Linear(embed_dim, embed_dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        batch, tokens, width = x.shape
+        q, k, v = (
+            part.view(batch, tokens, self.num_heads, self.head_dim).transpose(1, 2)
+            for part in self.qkv(x).chunk(3, dim=-1)
+        )
+        scores = q @ k.transpose(2, 3) / math.sqrt(self.head_dim)
+        weights = torch.softmax(scores, dim=-2)
+        joined = (self.dropout(weights) @ v).transpose(1, 2).reshape(batch, tokens, width)
+        return self.out(joined), weights
+'''
+
+ANSWERS = {
+    "title": "Everybody looks at once",
+    "source.title": "a file on a desk",
+    "story": "Ada's layer trains. Its weights sum to one the wrong way round, says a colleague.",
+    "defects[0].id": "softmax-over-queries",
+    "defects[0].title": "the softmax runs over the queries",
+    "defects[0].was": "torch.softmax(scores, dim=-2)",
+    "defects[0].fix": "torch.softmax(scores, dim=-1)",
+    "defects[0].hints[0]": "Add up the weights of one query.",
+    "defects[0].hints[1]": "What should they add up to?",
+    "defects[0].hints[2]": "Look at the axis of the softmax.",
+    "defects[0].why": "Each key shared out its attention among the queries.",
+}
+PLACE = re.compile(r"exercise\.yaml:(\d+):(\d+): (\S+): ")
+
+
+@pytest.fixture
+def new(own_course, tmp_path):
+    """Lay out exercise_42 around a source text."""
+
+    def new(source: str = BUGGY, name: str = "my_buggy_file.py") -> str:
+        (tmp_path / name).write_text(source, encoding="utf-8")
+        return create_exercise(own_course, EXERCISE, tmp_path / name)
+
+    return new
+
+
+def fill_in(course, answers=ANSWERS) -> None:
+    """Put an answer at each line and column that loading complains of."""
+    path = course.description(EXERCISE)
+    with pytest.raises(SpecError) as refusal:
+        load_exercise(path)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for line, column, at in PLACE.findall(str(refusal.value)):
+        row = int(line) - 1
+        if "FILL IN" not in lines[row]:  # a folded text: its mark is that of the >
+            row += 1
+        start = lines[row].index("FILL IN")
+        assert start >= int(column) - 1 or row >= int(line)
+        lines[row] = lines[row][:start] + (answers[at] if row >= int(line) else json.dumps(answers[at]))
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def module(constructor: str, forward: str, body: str = "return x") -> str:
+    return (
+        "from torch import nn\n\nclass Net(nn.Module):\n"
+        f"    def __init__(self, {constructor}):\n        super().__init__()\n\n"
+        f"    def forward(self, {forward}):\n        {body}\n"
+    )
+
+
+def proposed(constructor: str, forward: str, body: str = "return x"):
+    return propose(find_interface(module(constructor, forward, body), "net.py"))
+
+
+def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(own_course, new, run_cli):
+    new()
+    fill_in(own_course)
+    exercise = load_exercise(own_course.description(EXERCISE))
+    changed = derive_reference(own_course, exercise)
+    assert {path.name for path in changed} == {"attention.py", "README.md"}
+    assert own_course.reference(EXERCISE).read_text() == BUGGY.replace("dim=-2)", "dim=-1)")
+
+    starter = run_cli(EXERCISE, "--json", cwd=own_course.root)
+    verdict = json.loads(starter.stdout)
+    assert (starter.returncode, verdict["outcome"], verdict["score"]) == (1, "not_fixed", 0)
+    assert [(each["id"], each["status"]) for each in verdict["defects"]] == [("softmax-over-queries", "present")]
+    assert verdict["regressions"] == []
+
+    reference = run_cli(EXERCISE, "--json", "--file", own_course.reference(EXERCISE), cwd=own_course.root)
+    verdict = json.loads(reference.stdout)
+    assert (reference.returncode, verdict["outcome"], verdict["score"]) == (0, "fixed", 10)
+
+    proof = run_cli("prove", EXERCISE, cwd=own_course.root)
+    assert proof.returncode == 0, proof.stdout
+    readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
+    assert readme.startswith("# Everybody looks at once\n")
+    assert "Ada's layer trains." in readme
+    assert "`MultiHeadAttention(embed_dim, num_heads)`" in readme
+    assert "softmax-over-queries" not in readme
+
+
+def test_the_command_says_what_it_found_and_what_comes_next(own_course, run_cli, tmp_path):
+    (tmp_path / "mine.py").write_text(BUGGY)
+    done = run_cli("new", EXERCISE, "--from", "mine.py", cwd=own_course.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "MultiHeadAttention is built with embed_dim, num_heads and called with x." in done.stdout
+    assert f"edit solutions/{EXERCISE}/exercise.yaml and nothing else: 11 places say FILL IN" in done.stdout
+    assert f"python -m grader prove {EXERCISE}" in done.stdout
+
+
+def test_what_is_still_blank_is_named_with_line_and_column_all_at_once(own_course, new, run_cli):
+    new()
+    done = run_cli(EXERCISE, cwd=own_course.root)
+    assert done.returncode == 2
+    lines = own_course.description(EXERCISE).read_text().split("\n")
+    places = PLACE.findall(done.stderr)
+    assert [at for _, _, at in places] == list(ANSWERS)
+    for line, column, at in places:
+        assert lines[int(line) - 1][int(column) - 1 :].startswith(("FILL IN", ">")), at
+    assert "solutions" in done.stderr
+    assert "what takes its place in the reference" in done.stderr
+
+
+def test_an_unfinished_exercise_does_not_hide_the_others_in_the_list(own_course, new, run_cli):
+    new()
+    done = run_cli(cwd=own_course.root)
+    assert done.returncode == 0
+    assert "The model that knew how the sentence ends" in done.stdout
+    assert f"{EXERCISE}  (grading it says what is wrong with its description)" in done.stdout
+
+
+def test_every_file_is_there_and_the_twins_and_pristine_copies_agree(own_course, new):
+    new()
+    first, second = own_course.editable_files(EXERCISE)
+    for path in (first, second):
+        assert own_course.pristine(path).read_bytes() == path.read_bytes()
+    assert first.read_text() == BUGGY == own_course.reference(EXERCISE).read_text()
+    chunks = read_submission(second, second.name).chunks
+    assert [ast.dump(node) for chunk in chunks for node in ast.parse(chunk.text).body] == [
+        ast.dump(node) for node in ast.parse(BUGGY).body
+    ]
+    nbformat.validate(nbformat.read(second, as_version=4))
+
+
+def test_nothing_is_ever_overwritten(own_course, new):
+    new()
+    before = {path: path.read_bytes() for path in own_course.root.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match="exercises/exercise_42 is there already, and nothing is overwritten"):
+        new()
+    del before[own_course.root / "my_buggy_file.py"]
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_a_solution_that_is_there_already_is_kept_too(own_course, new):
+    (own_course.root / "solutions" / EXERCISE).mkdir()
+    with pytest.raises(UsageError, match="solutions/exercise_42 is there already"):
+        new()
+    assert not own_course.exercise_folder(EXERCISE).exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "refusal"),
+    [
+        ("def f(:\n", r"my_buggy_file\.py:1:\d+: cannot be parsed: "),
+        ("class A: pass\n", "no class derived from nn.Module has a forward; the classes found: A"),
+        ("x = 1\n", "the classes found: none"),
+        ("from torch import nn\nclass A(nn.Module): pass\n", "the classes found: A"),
+        ("", "is empty"),
+    ],
+)
+def test_a_file_without_a_module_is_refused_before_anything_is_written(own_course, new, source, refusal):
+    with pytest.raises(UsageError, match=refusal):
+        new(source)
+    assert EXERCISE not in own_course.exercise_ids()
+    assert not (own_course.root / "solutions" / EXERCISE).exists()
+
+
+def test_a_wrong_name_and_a_missing_file_are_refused(own_course, tmp_path):
+    with pytest.raises(UsageError, match="exercise_4 is no exercise's name"):
+        create_exercise(own_course, "exercise_4", tmp_path / "a.py")
+    with pytest.raises(UsageError, match=r"there is no file .*a\.py; name the file"):
+        create_exercise(own_course, EXERCISE, tmp_path / "a.py")
+
+
+def test_the_file_is_parsed_and_never_executed(own_course, new):
+    told = new(f"import pathlib\npathlib.Path({str(own_course.root / 'ran')!r}).touch()\n{BUGGY}")
+    assert "MultiHeadAttention" in told
+    assert not (own_course.root / "ran").exists()
+
+
+def test_of_several_modules_the_last_with_a_forward_is_the_entry():
+    source = (
+        "import torch.nn as nn\n"
+        "class Base(nn.Module):\n    def __init__(self, width): ...\n    def forward(self, x): return x\n"
+        "class Entry(Base):\n    pass\n"
+        "class NoForward(nn.Module):\n    pass\n"
+        "class Plain:\n    def forward(self, x): return x\n"
+    )
+    found = find_interface(source, "a.py")
+    assert (found.class_name, found.others) == ("Entry", ["Base"])
+    assert [parameter.name for parameter in found.constructor] == ["width"]
+    assert [parameter.name for parameter in found.forward] == ["x"]
+
+
+def test_keyword_only_inputs_and_other_layouts_are_read():
+    found = proposed(
+        "heads: int, d_model: int, dropout_prob: float = 0.1, bias: bool = True",
+        "*, query, key, value, mask=None",
+        "seq_len, batch_size, _ = query.shape",
+    )
+    assert found.constructor == {"heads": "heads", "d_model": "d_model"}
+    assert found.inputs == {
+        "query": ["queries", "batch", "d_model"],
+        "key": ["keys", "batch", "d_model"],
+        "value": ["keys", "batch", "d_model"],
+    }
+    assert found.left_out == ["mask"]
+    assert found.dropout == "dropout_prob"
+
+
+def test_a_value_that_only_the_author_knows_is_left_blank():
+    found = proposed("config, d_model, activation: str, causal: bool", "x")
+    assert found.blanks == ["config", "activation"]
+    assert found.constructor["causal"] is True
+
+
+@pytest.mark.parametrize(
+    ("constructor", "forward"),
+    [
+        ("embed_dim, num_heads", "x"),
+        ("d_in, d_out, context_length, dropout, num_heads, qkv_bias=False", "x"),
+        ("d_model, d_k, d_v, h", "q, k, v"),
+        ("dim=64, heads=8, dim_head=16", "x, context"),
+    ],
+)
+def test_the_ladder_begins_with_ones_and_keeps_sizes_apart(constructor, forward):
+    ladder = proposed(constructor, forward).ladder
+    lengths = [name for name in ladder[0] if name in ("batch", "tokens", "queries", "keys")]
+    assert all(ladder[0][name] == 1 for name in lengths)
+    last = list(ladder[-1].values())
+    assert len(set(last)) == len(last)
+    assert all(all(rung[name] <= ladder[-1][name] for name in rung) for rung in ladder)
+
+
+def test_a_notebook_becomes_a_module_and_a_clean_twin(own_course, new):
+    cells = [
+        markdown("# My layer"),
+        code("%matplotlib inline\nimport torch\nfrom torch import nn", count=1),
+        code(BUGGY[BUGGY.index("import math") :], count=2),
+        code("layer = MultiHeadAttention(12, 2)\nprint(layer)", count=3, outputs=[]),
+    ]
+    new(notebook(*cells), "mine.ipynb")
+    first, second = own_course.editable_files(EXERCISE)
+    text = first.read_text()
+    assert "matplotlib" not in text
+    assert "print(layer)" not in text
+    assert not re.search(r"^pass$", text, re.MULTILINE)
+    read = nbformat.read(second, as_version=4)
+    nbformat.validate(read)
+    assert [cell.get("execution_count") for cell in read.cells] == [None] * 4
+    assert read.cells[3].metadata.tags == ["demonstration"]
+    chunks = read_submission(second, second.name).chunks
+    assert [ast.dump(node) for chunk in chunks for node in ast.parse(chunk.text).body] == [
+        ast.dump(node) for node in ast.parse(text).body
+    ]
+
+
+def test_the_reference_follows_the_yaml_until_somebody_edits_it(own_course, new):
+    new()
+    fill_in(own_course, ANSWERS | {"defects[0].fix": "torch.softmax(scores, dim=3)"})
+    reference, description = own_course.reference(EXERCISE), own_course.description(EXERCISE)
+    derive_reference(own_course, load_exercise(description))
+    assert "dim=3)" in reference.read_text()
+    description.write_text(description.read_text().replace("dim=3)", "dim=-1)"))
+    derive_reference(own_course, load_exercise(description))
+    assert reference.read_text() == BUGGY.replace("dim=-2)", "dim=-1)")
+    assert derive_reference(own_course, load_exercise(description)) == []
+    mine = reference.read_text() + "\n# mine\n"
+    reference.write_text(mine)
+    assert derive_reference(own_course, load_exercise(description)) == []
+    assert reference.read_text() == mine
+
+
+def test_shipped_references_are_left_alone(own_course):
+    for exercise_id in own_course.exercise_ids():
+        assert derive_reference(own_course, load_exercise(own_course.description(exercise_id))) == []
+
+
+def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written(own_course, new):
+    new()
+    fill_in(own_course, ANSWERS | {"defects[0].was": "dim=7)"})
+    with pytest.raises(SpecError, match=r"exercise\.yaml: defect softmax-over-queries: .*dim=7.* in the starter"):
+        derive_reference(own_course, load_exercise(own_course.description(EXERCISE)))
+    assert own_course.reference(EXERCISE).read_text() == BUGGY
+
+
+def test_a_fix_that_stands_elsewhere_too_is_refused_before_it_is_written(own_course, new):
+    new()
+    fill_in(own_course, ANSWERS | {"defects[0].was": "dim=-2)", "defects[0].fix": "dim=-1)"})
+    with pytest.raises(SpecError, match=r"exercise\.yaml:\d+:10: defects\[0\]\.fix: .* stands 2 times"):
+        derive_reference(own_course, load_exercise(own_course.description(EXERCISE)))
+    assert own_course.reference(EXERCISE).read_text() == BUGGY
+
+
+def test_mending_is_putting_back_backwards(course):
+    for exercise_id in course.exercise_ids():
+        exercise = load_exercise(course.description(exercise_id))
+        starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
+        reference = course.reference(exercise_id).read_text(encoding="utf-8")
+        assert mend(starter, exercise.defects) == reference
+        assert put_back(mend(starter, exercise.defects), exercise.defects) == starter
+
+
+def test_several_fragments_of_several_lines_are_mended():
+    both = Defect(
+        id="d", title="t", points=1, was=["x = 1\ny = 2", "a"], fix=["x = 3", "b"], hints=("a", "b", "c"), why="w"
+    )
+    assert (
+        mend("if c:\n    x = 1\n    y = 2\n    z\na\n".replace("a\n", "a\n"), [both]) == "if c:\n    x = 3\n    z\nb\n"
+    )

@@ -1,0 +1,251 @@
+"""A proof finds what the checks of an exercise do not see, and holds for every exercise that is handed out."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.author.attention_mutants import ATTENTION_OPERATORS
+from grader.author.module_mutants import MODULE_OPERATORS
+from grader.author.mutants import OPERATORS, mutants_of
+from grader.author.plain_mutants import PLAIN_OPERATORS
+from grader.author.proof import ADVICE, Fate
+from grader.author.proof_cache import ProofCache
+from grader.author.prove import prove
+from grader.course.paths import Course
+
+EXERCISE = "exercise_06"
+
+MODULE = """\
+class Attention(nn.Module):
+    def __init__(self, d_model, heads, bias=True, p=0.1):
+        super().__init__()
+        self.d_model = d_model
+        self.d_k = d_model // heads
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.out = nn.Linear(d_model, d_model)
+        self.dropout = nn.Dropout(p)
+        self.register_buffer("later", torch.triu(torch.ones(9, 9), diagonal=1))
+
+    def forward(self, x, flag=False):
+        batch, tokens, _ = x.shape
+        {line}
+"""
+
+EXPECTED = {
+    "projection swapped": ("q = self.q_proj(x)", ["q = self.k_proj(x)", "q = self.out(x)"]),
+    "scale dropped or doubled": ("s = s / math.sqrt(9)", ["s = (s)", "s = (s / math.sqrt(9) / math.sqrt(9))"]),
+    "root of another size": (
+        "r = math.sqrt(self.d_k)",
+        ["r = math.sqrt(self.d_model)", "r = math.sqrt(batch)", "r = math.sqrt(tokens)"],
+    ),
+    "softmax over another axis": (
+        "w = torch.softmax(s, dim=-1)",
+        ["w = torch.softmax(s, dim=-2)", "w = torch.softmax(s, dim=0)", "w = torch.softmax(s, dim=1)"],
+    ),
+    "mask upside down": ("s = s.masked_fill(m == 0, -1e9)", ["s = s.masked_fill(~(m == 0), -1e9)"]),
+    "mask after softmax": (
+        "w = F.softmax(s.masked_fill(m, -torch.inf), dim=-1)",
+        [],  # the mask and the softmax stand on one line: see the test of its own
+    ),
+    "mask diagonal moved": ("m = torch.tril(o)", ["m = torch.tril(o, diagonal=-1)", "m = torch.tril(o, diagonal=1)"]),
+    "fill value too small": (
+        "s = s.masked_fill(m, float('-inf'))",
+        [f"s = s.masked_fill(m, {value})" for value in ("0.0", "-1.0", "-10.0", "float('inf')")],
+    ),
+    "transpose removed": ("k = k.transpose(1, 2)", ["k = k"]),
+    "view for transpose": ("k = k.transpose(1, 2)", ["k = k.reshape(k.transpose(1, 2).shape)"]),
+    "reshape by view": ("x = x.reshape(batch, -1)", ["x = x.view(batch, -1)"]),
+    "arguments swapped": (
+        "y = attend(q, k, v)",
+        ["y = attend(k, q, v)", "y = attend(v, k, q)", "y = attend(q, v, k)"],
+    ),
+    "factors swapped": ("y = w @ v", ["y = (v) @ (w)"]),
+    "einsum letters swapped": (
+        "s = einsum('ij,jk->ik', a, b)",
+        [f"s = einsum('{pattern}', a, b)" for pattern in ("ji,jk->ik", "ij,kj->ik", "ij,jk->ki")],
+    ),
+    "dropout always on or gone": (
+        "w = self.dropout(w)",
+        ["w = torch.nn.functional.dropout(w, self.dropout.p)", "w = w"],
+    ),
+    "bias flag ignored": (
+        "y = make(4, 4, bias=bias)",
+        ["y = make(4, 4, bias=True)", "y = make(4, 4, bias=False)"],
+    ),
+    "buffer not registered": ('self.register_buffer("mask", m)', ["self.mask = m"]),
+    "in place": ("s = s * 2", ["s = s.mul_(2)"]),
+    "dtype or device pinned": (
+        "y = self.out(x)",
+        ["y = self.out((x).float())", "y = self.out((x).cpu())"],
+    ),
+    "detached": ("y = self.out(x)", ["y = self.out(x).detach()", "y = self.out((x).detach())"]),
+    "layer skipped or residual added": ("y = self.out(x)", ["y = x", "y = (self.out(x) + x)"]),
+    "constant raised": ("y = x[1]", ["y = x[2]"]),
+    "constant lowered": ("y = x[1]", ["y = x[0]"]),
+    "truth value flipped": ("y = True", ["y = False"]),
+    "not dropped": ("y = not x", ["y = x"]),
+    "is and is not swapped": ("y = x is None", ["y = x is not None"]),
+    "operator replaced": ("y = tokens > 3", ["y = tokens >= 3"]),
+    "None assigned": ("y = x", ["y = None"]),
+    "argument dropped": ("y = f(x)", ["y = f(None)"]),
+    "statement removed": ("y = x", ["pass"]),
+    "condition negated": ("y = x if flag else 0", ["y = x if not (flag) else 0"]),
+    "operand dropped": ("y = flag or x", ["y = (flag)", "y = (x)"]),
+}
+
+
+def lines_made(operator: str, line: str) -> list[str]:
+    """What one operator makes of the last line of the module."""
+    source = MODULE.format(line=line)
+    last = len(source.splitlines())
+    made = [each for each in mutants_of(source, {operator: OPERATORS[operator]}) if each.line == last]
+    return [each.change()[1] for each in made]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator_makes_the_mistakes_that_it_is_named_for(operator: str) -> None:
+    line, expected = EXPECTED[operator]
+    assert lines_made(operator, line) == expected
+
+
+def test_every_operator_of_ours_is_tested_and_the_rest_are_borrowed() -> None:
+    assert set(EXPECTED) == set(OPERATORS) == {*PLAIN_OPERATORS, *ATTENTION_OPERATORS, *MODULE_OPERATORS}
+    assert set(ADVICE) <= set(OPERATORS)
+
+
+def test_a_mask_after_the_softmax_is_one_change_of_two_lines() -> None:
+    source = "def forward(s, mask):\n    s = s.masked_fill(mask == 0, -1e9)\n    return torch.softmax(s, dim=-1)\n"
+    (mutant,) = mutants_of(source, {"mask after softmax": OPERATORS["mask after softmax"]})
+    assert mutant.text == (
+        "def forward(s, mask):\n    s = s\n    return torch.softmax(s, dim=-1).masked_fill(mask == 0, 0.0)\n"
+    )
+
+
+def test_a_bias_left_to_its_default_a_diagonal_and_a_dtype_are_changed_where_they_stand() -> None:
+    source = MODULE.format(line="return x.to(dtype=self.out.weight.dtype)")
+    changes = {each.change() for each in mutants_of(source)}
+    before = "self.out = nn.Linear(d_model, d_model)"
+    assert (before, "self.out = nn.Linear(d_model, d_model, bias=False)") in changes
+    triangle = 'self.register_buffer("later", torch.triu(torch.ones(9, 9), diagonal={}))'
+    assert {(triangle.format(1), triangle.format(number)) for number in (0, 2)} <= changes
+    assert ("return x.to(dtype=self.out.weight.dtype)", "return x.to(dtype=torch.float32)") in changes
+
+
+def test_no_two_mutants_have_one_tree_and_none_has_the_source_s() -> None:
+    texts = [each.text for each in mutants_of("y = 1 + 1\nz = f(1, 1)\n")]
+    assert len(texts) == len(set(texts))
+    assert "y = 1 + 1\nz = f(1, 1)\n" not in texts
+
+
+def test_words_imports_and_annotations_are_left_alone() -> None:
+    source = '"""Says 1."""\nimport math\n\ndef f(x: tuple[1, 2]):\n    """2."""\n    print(x + 3)\n    return x\n'
+    assert {each.line for each in mutants_of(source)} == {7}
+
+
+WEAK_CHECKS = "checks:\n  - property: returns_shapes\n"
+
+DOUBTFUL = """\
+equivalents:
+  - was: attention = torch.matmul(torch.softmax(score, dim=-1), value)
+    becomes: attention = torch.matmul(torch.softmax(score, dim=-2), value)
+    reason: who is to say which axis it was
+  - was: key = self.w_key(x)
+    becomes: key = self.w_lock(x)
+    reason: no operator makes this
+  - was: score = torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(self.head_dim)
+    becomes: score = torch.matmul(query, key.transpose(+2, -1)) / math.sqrt(self.head_dim)
+    reason: There are four axes, so 2 and -2 are the same one.
+"""
+
+
+def weaken(course: Course) -> None:
+    """Leave one check, of shapes, and declare two equivalents that are none."""
+    description = course.description(EXERCISE)
+    kept = description.read_text(encoding="utf-8").split("checks:\n")[0]
+    description.write_text(kept + WEAK_CHECKS + DOUBTFUL, encoding="utf-8")
+
+
+def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents(own_course: Course, run_cli) -> None:
+    weaken(own_course)
+    result = run_cli("prove", EXERCISE, cwd=own_course.root, columns=160)
+    assert result.returncode == 1, result.stderr
+    table, _, problems = result.stdout.partition(f"\n{EXERCISE}\n")
+    survived = int(table.split()[-1])
+    assert survived > 20
+    assert problems.count("survived: ") == survived
+    assert "0 of 1 proofs hold." in result.stdout
+    assert re.search(
+        r"survived: projection swapped, line 28\n +- +key = self.w_key\(x\)\n +\+ +key = self.w_query\(x\)\n +would be seen by "  # noqa: E501 - one message, one line
+        "matches_reference; every_parameter_learns names the projection; or declare it in equivalents",
+        problems,
+    )
+    told = " ".join(problems.split())
+    assert "equivalents: declared equivalent, but the output differs with" in told
+    assert "softmax(score, dim=-2), value)" in told
+    assert "the equivalent 'key = self.w_key(x)' -> 'key = self.w_lock(x)' matches no mutant; take it out" in told
+    assert told.count("declared equivalent, but") == 1
+
+
+def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> None:
+    description = own_course.description(EXERCISE)
+    text = description.read_text(encoding="utf-8")
+    totals = []
+
+    def stop_after_six(done: int, total: int) -> None:
+        totals.append(total)
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prove(own_course, [EXERCISE], stop_after_six)
+    (ledger,) = (own_course.state_folder() / "proofs").glob(f"{EXERCISE}-*.jsonl")
+    ledger.write_bytes(ledger.read_bytes() + b'["fate-0123')  # the line that was being written
+    (proof,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
+    assert totals[-1] == totals[0] - 6
+    assert proof.holds(), proof
+    assert sum(proof.fates.values()) == len(mutants_of(own_course.reference(EXERCISE).read_text(encoding="utf-8")))
+    assert proof.fates[Fate.SURVIVED] == 0
+
+    (again,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
+    assert again == proof
+    assert totals[-1] == 0
+    description.write_text(text + "# other inputs, another proof\n", encoding="utf-8")
+    assert ProofCache(own_course, EXERCISE).steps() is None
+    assert not ledger.exists()
+
+
+def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Course) -> None:
+    from grader.author.prove import compare_sources
+    from grader.course.loading import load_exercise
+
+    exercise = load_exercise(own_course.description(EXERCISE))
+    module, notebook = (own_course.pristine(path) for path in own_course.editable_files(EXERCISE))
+    assert compare_sources(own_course, exercise).holds()
+    swap(module, "value = self.w_value(x)", "value = self.w_value(x)  # yes")
+    (words,) = compare_sources(own_course, exercise).problems
+    assert re.search(r"exercises/exercise_06/.starter/attention.py:29: is in other words than the reference", words)
+    swap(module, "value = self.w_value(x)", "value = self.w_key(x)")
+    problems = compare_sources(own_course, exercise).problems
+    assert len(problems) == 2  # the module is no longer the notebook's twin either
+    swap(module, "value = self.w_key(x)  # yes", "value = self.w_value(x)")
+    swap(notebook, "self.w_value(x)", "self.w_key(x)")
+    (cells,) = compare_sources(own_course, exercise).problems
+    assert cells.startswith("exercises/exercise_06/.starter/attention.ipynb: its code cells are not the module")
+    swap(notebook, "self.w_key(x)", "self.w_value(x)")
+    swap(notebook, '"metadata"', '"metadat"')
+    words, *_ = compare_sources(own_course, exercise).problems
+    assert words.startswith("exercises/exercise_06/.starter/attention.ipynb: is no valid notebook (")
+
+
+def swap(path: Path, before: str, after: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def test_every_exercise_is_proven(run_cli) -> None:
+    result = run_cli("prove", timeout=1200, columns=160)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "7 of 7 proofs hold." in result.stdout

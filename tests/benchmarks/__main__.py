@@ -1,0 +1,80 @@
+"""What the kit costs, each figure beside its reference, taken in turns on this machine: ratios, medians and spread.
+
+    python -m tests.benchmarks [single|watch|batch|cores|scale|profile|peers|all]... [--runs N] [--jobs N]
+
+Targets stand beside their ratios. What cannot be run here is named, with the reason.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from grader.course.paths import Course
+from grader.service.process import usable_cores
+from tests.benchmarks import batch, peers, profile, scale, single
+from tests.benchmarks.commands import machine
+from tests.benchmarks.table import CannotRunError
+from tests.support.paths import ROOT
+
+Part = Callable[[argparse.Namespace], Iterator[str]]
+PARTS: dict[str, Part] = {
+    "single": lambda given: single.single(given.runs or 9),
+    "watch": lambda given: single.watch(given.runs or 21),
+    "batch": lambda given: batch.batch(given.runs or 5, given.submissions or 200, given.jobs, given.exercises),
+    "cores": lambda given: batch.cores(given.runs or 5, given.submissions or 200, given.exercises),
+    "scale": lambda given: scale.scale(
+        given.submissions or 100_000, given.jobs, given.distinct, given.exercises, shares=not given.no_share
+    ),
+    "profile": lambda given: profile.profile(given.submissions or 300, given.exercises, given.profile_file),
+    "peers": lambda given: peers.peers(given.runs or 3, given.peers_venv),
+}
+
+
+def main() -> None:
+    given = _arguments()
+    print(machine(), flush=True)
+    chosen = [*PARTS] if "all" in given.parts else given.parts
+    for name in chosen:
+        try:
+            for line in PARTS[name](given):
+                print(line, flush=True)
+        except CannotRunError as error:
+            print(f"not run: {error}", flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help="what to run")
+    known = Course(ROOT).exercise_ids()
+    parser.add_argument(
+        "--exercises", nargs="+", choices=known, default=known, metavar="EXERCISE", help="of these alone"
+    )
+    parser.add_argument("--runs", type=_count, help="how often each is measured")
+    parser.add_argument("--submissions", type=_count, help="how many are graded, in the parts that grade many")
+    parser.add_argument("--jobs", type=_count, default=usable_cores(), help="examiners side by side (one a core)")
+    parser.add_argument(
+        "--distinct", type=_share, default=0.1, help="scale: the share that has a syntax tree of its own"
+    )
+    parser.add_argument("--no-share", action="store_true", help="scale: judge also what is like what was judged")
+    default = Path(__file__).with_name("profile.txt")
+    parser.add_argument("--profile-file", type=Path, default=default, help="profile: the file to write")
+    parser.add_argument("--peers-venv", type=Path, help="peers: where otter-grader, nbgrader and check50 are installed")
+    return parser.parse_args()
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError("above 0, at most 1")
+    return share
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The kit as others start it: a copy of the course, and its commands as processes that are timed from outside."""
+
+import json
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+from grader.service.process import usable_cores
+from tests.benchmarks.table import CannotRunError
+from tests.support.paths import ROOT
+
+SEED = 7
+SECONDS_EACH, SECONDS_ALL = 10.0, 300.0
+"""What a command may take, for each submission and besides: longer means that something hangs."""
+
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+"""One thread for everything that is compared: on as many cores as there are jobs, more would be in each other's way."""
+
+
+def machine() -> str:
+    """What the figures are from, and how busy it is besides."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
+    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, {versions}; load before: {load}"
+
+
+def copy_course(folder: Path, exercises: list[str]) -> Path:
+    """A copy that may be graded and changed, with these exercises, their references as they were proven here."""
+    for part in ("exercises", "solutions", "tests/hidden"):
+        for each in exercises:
+            if (ROOT / part / each).is_dir():
+                shutil.copytree(ROOT / part / each, folder / part / each)
+    if (ROOT / ".grader/proven").is_dir():
+        shutil.copytree(ROOT / ".grader/proven", folder / ".grader/proven")
+    return folder
+
+
+def seconds(arguments: list[str], cwd: Path = ROOT) -> float:
+    """Wall-clock seconds of one run of the interpreter, whatever its exit code."""
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        timeout=SECONDS_ALL,
+        check=False,
+    )
+    return time.perf_counter() - started
+
+
+def batch_command(lines: Path, gradebook: Path, jobs: int, *, shares: bool = False) -> list[str]:
+    """The command that grades the submissions into a gradebook; all layers on, as always."""
+    options = ["--gradebook", str(gradebook), "--jobs", str(jobs), "--seed", str(SEED)]
+    return [sys.executable, "-m", "grader", "batch", str(lines), *options, *([] if shares else ["--no-share"])]
+
+
+def batch_seconds(course: Path, lines: Path, gradebook: Path, jobs: int) -> float:
+    """Wall-clock seconds of a whole batch without sharing, into a new gradebook. `CannotRunError` where it fails."""
+    for path in gradebook.parent.glob(f"{gradebook.name}*"):
+        path.unlink()
+    count = lines.read_bytes().count(b"\n")
+    started = time.perf_counter()
+    done = subprocess.run(
+        batch_command(lines, gradebook, jobs),
+        cwd=course,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_ALL + SECONDS_EACH * count,
+        check=False,
+    )
+    taken = time.perf_counter() - started
+    if done.returncode != 0:
+        raise CannotRunError(f"the batch ended with {done.returncode}: {done.stderr.strip()[-400:]}")
+    return taken
+
+
+def rows(gradebook: Path, statement: str) -> list[tuple]:
+    """What a reader of the gradebook sees."""
+    connection = sqlite3.connect(f"file:{gradebook}?mode=ro", uri=True)
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def open_layers(gradebook: Path) -> list[str]:
+    """Layers that did not hold around some worker."""
+    told = [json.loads(text) for (text,) in rows(gradebook, "SELECT DISTINCT isolation FROM verdicts")]
+    return sorted({layer for isolation in told for layer, holds in isolation.items() if not holds})

@@ -1,0 +1,83 @@
+"""Whether a batch's gradebook is whole: every submission with its verdict, and the verdict it gets by itself."""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from grader.course.paths import Course
+from grader.gradebook.gradebook import NOT_JUDGED
+from grader.service.process import ExaminerProcess
+from grader.submission import submission_from_text
+from grader.submission.module import unix_lines
+from tests.benchmarks.commands import SEED, rows
+from tests.benchmarks.submissions import Sample
+
+SPOTS = 25
+"""Submissions that are judged again by themselves."""
+
+
+def completeness(course: Course, gradebook: Path, lines: Path, count: int) -> Iterator[str]:
+    """Lines about what a new gradebook holds after one batch, and what some of its submissions get anew."""
+    yield from held(gradebook, count)
+    yield from _alike(gradebook, lines)
+    wrong, spots = _spots(course, gradebook, lines, count)
+    yield f"judged again by themselves: {spots}, otherwise than in the gradebook: {len(wrong)}"
+    yield from (f"  {each}" for each in wrong)
+
+
+def held(gradebook: Path, count: int) -> Iterator[str]:
+    """Whether it holds each submission once, with its outcome and checks."""
+    outcomes = rows(gradebook, "SELECT outcome, count(*) FROM current GROUP BY outcome ORDER BY 2 DESC")
+    total, verdicts = sum(number for _, number in outcomes), rows(gradebook, "SELECT count(*) FROM verdicts")[0][0]
+    bare = rows(
+        gradebook,
+        "SELECT count(*) FROM current WHERE outcome <> 'not_gradable'"
+        " AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = seen_in)",
+    )[0][0]
+    sound = rows(gradebook, "PRAGMA integrity_check")[0][0] == "ok"
+    judged = total - dict(outcomes).get(NOT_JUDGED, 0)
+    is_whole = judged == count == verdicts and not bare and sound
+    yield f"gradebook: {', '.join(f'{number:,} {outcome}' for outcome, number in outcomes)}"
+    yield f"{judged:,} of {count:,} have their verdict, {bare} of them without checks: {_word(is_whole)}"
+
+
+def _alike(gradebook: Path, lines: Path) -> Iterator[str]:
+    """Whether all that was made of one module got one outcome and score."""
+    kept = {row[:2]: row[2:] for row in rows(gradebook, "SELECT student, exercise, outcome, score FROM current")}
+    by_base: dict[str, set[tuple]] = defaultdict(set)
+    with lines.open("rb") as file:
+        for line in file:
+            sample = msgspec.json.decode(line, type=Sample)
+            by_base[sample.base].add(kept.get((sample.student, sample.exercise), ()))
+    apart = sorted(base for base, results in by_base.items() if len(results) > 1)
+    yield f"made of {len(by_base)} modules; of {len(apart)} of them not all got the same outcome and score"
+    yield from (f"  {base}: {sorted(by_base[base])}" for base in apart[:10])
+
+
+def _spots(course: Course, gradebook: Path, lines: Path, count: int) -> tuple[list[str], int]:
+    """Some submissions, each judged by itself: those that get something other than the gradebook holds."""
+    wrong = []
+    chosen = set(random.Random(2).sample(range(count), min(SPOTS, count)))
+    with lines.open("rb") as file, ExaminerProcess(course) as examiner:
+        for line in (line for number, line in enumerate(file) if number in chosen):
+            sample = msgspec.json.decode(line, type=Sample)
+            submission = submission_from_text(unix_lines(sample.source))
+            verdict = examiner.judge(sample.exercise, submission, "attention.py", SEED)
+            defects = sorted((each.id, each.status.value) for each in verdict.defects)
+            if (verdict.outcome, verdict.score, defects) != _kept(gradebook, sample):
+                wrong.append(f"{sample.student}, {sample.base}")
+    return wrong, len(chosen)
+
+
+def _kept(gradebook: Path, sample: Sample) -> tuple[str, float, list[tuple[str, str]]]:
+    student = sample.student.replace("'", "''")
+    about = f"WHERE student = '{student}' AND exercise = '{sample.exercise}'"
+    outcome, score = rows(gradebook, f"SELECT outcome, score FROM current {about}")[0]
+    return outcome, score, rows(gradebook, f"SELECT defect, status FROM current_defects {about} ORDER BY defect")
+
+
+def _word(is_whole: bool) -> str:
+    return "complete" if is_whole else "NOT COMPLETE"

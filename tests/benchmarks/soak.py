@@ -1,0 +1,192 @@
+"""Judge hostile submissions by the thousand, one examiner for each core, and look whether anything grows.
+
+    python -m tests.benchmarks.soak [COUNT]
+
+Prints a line of figures every 500 verdicts; ends with 1 where processes, descriptors, temporary files or memory grew,
+or an examiner died.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import cycle, islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.course.paths import Course
+from grader.errors import KitError
+from grader.service.process import ExaminerProcess
+from grader.submission import Submission, Unreadable, read_submission
+from tests.support.attack_makers import MAKERS
+from tests.support.attack_run import EXERCISE, _copy_course
+from tests.support.corpus import Attack, read_corpus
+from tests.support.hostile import relatives
+
+ROUND = 500
+"""Verdicts between two looks."""
+
+MOST_GROWTH_MB = 48
+"""Megabytes that all examiners, or all that they have started, may have more in the second half than in the first, each
+at its least: an allocator keeps a forged reply of tens of megabytes for some rounds, and lets go of it again."""
+
+SETTLE_SECONDS = 1.0
+PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20) if hasattr(os, "sysconf") else 0.0
+
+
+class Look(Struct, frozen=True):
+    """What there is at a moment when nothing is being judged."""
+
+    judged: int
+    processes: int
+    descriptors: int
+    files: int
+    examiners_mb: float
+    workers_mb: float
+    restarts: int
+
+    def line(self, seconds: float) -> str:
+        return (
+            f"{self.judged:>6} judged in {seconds:6.0f} s: {self.processes} processes, {self.descriptors} descriptors, "
+            f"{self.files} temporary files, examiners {self.examiners_mb:.0f} MB, nurseries and workers "
+            f"{self.workers_mb:.0f} MB, {self.restarts} restarts"
+        )
+
+
+class Lane:
+    """One examiner and what it is asked."""
+
+    def __init__(self, examiner: ExaminerProcess, submissions: Iterator[Submission]) -> None:
+        self.examiner = examiner
+        self._submissions = submissions
+        self.restarts = 0
+        self.lost = 0
+
+    def judge(self, count: int) -> None:
+        for submission in islice(self._submissions, count):
+            before = self.process()
+            try:
+                self.examiner.judge(EXERCISE, submission, "attention.py", 1)
+            except KitError as error:
+                self.lost += 1
+                print(f"lost: {error}", file=sys.stderr)
+            self.restarts += before not in (None, self.process())
+
+    def process(self) -> int | None:
+        process = self.examiner._process
+        return process.pid if process else None
+
+
+class Soak:
+    """All lanes, and a look at what they hold."""
+
+    def __init__(self, lanes: list[Lane], folder: Path) -> None:
+        self.lanes = lanes
+        self._folder = folder
+        self._judged = 0
+
+    def judge(self, count: int) -> None:
+        shares = [count // len(self.lanes) + (number < count % len(self.lanes)) for number in range(len(self.lanes))]
+        with ThreadPoolExecutor(len(self.lanes)) as pool:
+            list(pool.map(lambda lane, share: lane.judge(share), self.lanes, shares))
+        self._judged += count
+
+    def look(self) -> Look:
+        time.sleep(SETTLE_SECONDS)  # the next worker is being made ready
+        examiners = {process for lane in self.lanes if (process := lane.process()) is not None}
+        others = relatives(os.getpid()) - examiners
+        return Look(
+            self._judged,
+            len(examiners | others),
+            sum(map(_descriptors, {os.getpid(), *examiners, *others})),
+            sum(len(files) + len(folders) for _, folders, files in os.walk(self._folder)),
+            sum(map(_resident_mb, examiners)),
+            sum(map(_resident_mb, others)),
+            sum(lane.restarts for lane in self.lanes),
+        )
+
+
+def soak(count: int, tell=print) -> list[str]:
+    """Judge so many; what grew, in words."""
+    started = time.monotonic()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
+        root, temporary = folder / "course", folder / "tmp"
+        temporary.mkdir()
+        _copy_course(root, "no canary")
+        stack.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
+        stack.callback(os.environ.__setitem__, "TMPDIR", os.environ.get("TMPDIR", tempfile.gettempdir()))
+        tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
+        submissions = list(_quick_submissions(folder))
+        lanes = []
+        for number in range(os.cpu_count() or 1):
+            examiner = stack.enter_context(ExaminerProcess(Course(root)))
+            lanes.append(Lane(examiner, islice(cycle(submissions), number * len(submissions) // 2, None)))
+        under = Soak(lanes, temporary)
+        looks = []
+        size = min(ROUND, max(count // 3, 1))
+        for done in range(0, count, size):
+            under.judge(min(size, count - done))
+            looks.append(under.look())
+            tell(looks[-1].line(time.monotonic() - started))
+        lost = sum(lane.lost for lane in lanes)
+    return _grown(looks) + [f"{lost} verdicts were lost"] * bool(lost)
+
+
+def _grown(looks: list[Look]) -> list[str]:
+    """What there is more of in the end than there was at first, in words."""
+    found = []
+    for name in ("processes", "descriptors", "files", "restarts"):
+        before, after = getattr(looks[0], name), getattr(looks[-1], name)
+        if after > (0 if name in ("files", "restarts") else before):
+            found.append(f"{name} grew from {before} to {after}")
+    half = max(len(looks) // 2, 1)
+    for name in ("examiners_mb", "workers_mb"):
+        before, after = (min(getattr(look, name) for look in part) for part in (looks[:half], looks[half:] or looks))
+        if after - before > MOST_GROWTH_MB:
+            found.append(f"{name} grew from {before:.0f} to {after:.0f}")
+    return found
+
+
+def _quick_submissions(folder: Path) -> Iterator[Submission]:
+    """What of the corpus becomes a submission and does not wait for a deadline."""
+    for number, attack in enumerate(read_corpus()):
+        if not attack.expected.slow:
+            read = _read(attack, folder / f"{number}" / attack.name)
+            if isinstance(read, Submission):
+                yield read
+
+
+def _read(attack: Attack, path: Path) -> Submission | Unreadable:
+    path.parent.mkdir()
+    if attack.key in MAKERS:
+        MAKERS[attack.key](path)
+    else:
+        path.write_bytes(attack.path.read_bytes())
+    return read_submission(path, path.name, inside=path.parent)
+
+
+def _descriptors(process: int) -> int:
+    """How many a process holds open; none where it is gone, or may not be asked."""
+    try:
+        return len(os.listdir(f"/proc/{process}/fd"))
+    except OSError:
+        return 0
+
+
+def _resident_mb(process: int) -> float:
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * PAGE_MB
+    except OSError:
+        return 0.0
+
+
+if __name__ == "__main__":
+    grown = soak(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000, lambda line: print(line, flush=True))
+    for line in grown or ["Nothing grew."]:
+        print(line)
+    sys.exit(1 if grown else 0)

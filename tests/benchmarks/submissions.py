@@ -1,0 +1,185 @@
+"""What the benchmark grades: the course's own right, wrong and hostile modules, and any number made of them.
+
+Of those made, a share is new: a module with a syntax tree that none before has. The rest repeat one that came before,
+half of them to the letter, half under other comments and blank lines. So a thousand of them are to a hundred thousand
+as a class is to a school: at every size the same share has to be judged, and of the same kinds.
+"""
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from tests.support.corpus import read_corpus
+from tests.support.paths import CORPUS
+
+SHARES = {"right": 7, "part mended": 6, "wrong fix": 5, "hostile": 2}
+"""Of twenty that are new, so many of each kind; the course's own modules are their stock."""
+
+HOSTILE_EXERCISE = "exercise_03"
+UNQUIET = ("daemons", "liveness", "notebooks", "resources", "wire")
+"""Families of attacks that wait for deadlines or eat whatever they get; the others end quickly."""
+
+REMEMBERED = 2000
+"""How many modules a repetition is chosen from."""
+
+FIRST = ("Ada", "Chidi", "Emmy", "Hōkūlani", "José", "Lise", "Mary-Ann", "Nguyễn", "Ólafur", "Srinivasa", "Юлия", "王")
+LAST = (
+    "Abara",
+    "Curie",
+    "de la Cruz",
+    "Hopper",
+    "Lovelace",
+    "Meitner",
+    "Noether",
+    "O'Brien",
+    "Sato",
+    "Turing",
+    "Çelik",
+)
+REMARKS = ("mended", "todo: ask about the mask", "v2 (final)", "why does this work?", "checked by hand", "ignore above")
+
+
+class Sample(Struct, frozen=True):
+    """One submission; `base` says what it was made of."""
+
+    student: str
+    exercise: str
+    source: str
+    base: str
+
+
+class Base(Struct, frozen=True):
+    """A module of the course's own."""
+
+    kind: str
+    exercise: str
+    name: str
+    source: str
+
+
+def harmless(course: Course, count: int) -> list[Sample]:
+    """So many of the course's right and wrong modules and starters, mixed; the same ones every time."""
+    stock = [base for base in _stock(course) if base.kind != "hostile"]
+    random.Random(1).shuffle(stock)
+    bases = [stock[number % len(stock)] for number in range(count)]
+    return [Sample(f"student {number:06}", each.exercise, each.source, each.name) for number, each in enumerate(bases)]
+
+
+def solutions(course: Course, times: int) -> list[Sample]:
+    """Every reference, `times` over: what a batch opens every exercise for."""
+    return [
+        Sample(f"student {number:06}", each, course.reference(each).read_text(encoding="utf-8"), each)
+        for each in course.exercise_ids()
+        for number in range(times)
+    ]
+
+
+def made(course: Course, count: int, distinct: float, seed: int = 1) -> Iterator[Sample]:
+    """So many, one after the other; the first thousand of them are the same whatever the count."""
+    draw = random.Random(seed)
+    fresh = _fresh(_stock(course), draw)
+    known: list[Base] = []
+    for number in range(count):
+        is_new = not known or int((number + 1) * distinct) > int(number * distinct)
+        base = next(fresh) if is_new else draw.choice(known)
+        if is_new and len(known) < REMEMBERED:
+            known.append(base)
+        elif is_new:
+            known[draw.randrange(REMEMBERED)] = base
+        source = base.source if is_new or draw.random() < 0.5 else _dressed(base.source, draw)
+        yield Sample(f"{draw.choice(FIRST)} {draw.choice(LAST)} {number:06}", base.exercise, source, base.name)
+
+
+def write_samples(samples: Iterable[Sample], path: Path) -> Path:
+    """Submissions as `python -m grader batch` takes them."""
+    with path.open("wb") as file:
+        for sample in samples:
+            file.write(msgspec.json.encode(sample) + b"\n")
+    return path
+
+
+def read_samples(path: Path) -> list[Sample]:
+    with path.open("rb") as file:
+        return [msgspec.json.decode(line, type=Sample) for line in file]
+
+
+def _fresh(stock: list[Base], draw: random.Random) -> Iterator[Base]:
+    """Modules of the kinds in their shares, each with a syntax tree of its own."""
+    by_kind = {kind: [base for base in stock if base.kind == kind] for kind in SHARES}
+    kinds = [kind for kind, share in SHARES.items() for _ in range(share) if by_kind[kind]]
+    number = 0
+    while True:
+        draw.shuffle(kinds)
+        for kind in kinds:
+            base = draw.choice(by_kind[kind])
+            number += 1
+            yield msgspec.structs.replace(base, source=f"{base.source}\n\n{_draft(number, draw)}\n")
+
+
+def _draft(number: int, draw: random.Random) -> str:
+    """What is left lying about at a file's end, different each time."""
+    return draw.choice(
+        (
+            f"ATTEMPT = {number}",
+            f"def attempt_{number}():\n    return {number}",
+            f'class Attempt{number}:\n    """Left from before."""',
+        )
+    )
+
+
+def _dressed(source: str, draw: random.Random) -> str:
+    """The same syntax tree in other clothes."""
+    before = "".join(f"# {draw.choice(REMARKS)}\n" for _ in range(draw.randrange(3)))
+    after = f"\n# {draw.choice(REMARKS)}, {draw.randrange(10**9)}\n"
+    return before + "\n" * draw.randrange(4) + source + after + "\n" * draw.randrange(4)
+
+
+def _stock(course: Course) -> list[Base]:
+    """Everything there is."""
+    found = []
+    for each in course.exercise_ids():
+        files = {
+            "starter": [course.pristine(course.editable_files(each)[0])],
+            "right": [course.reference(each), *sorted((CORPUS / "alternatives" / each).glob("*.py"))],
+            "wrong fix": sorted((CORPUS / "wrong_fixes" / each).glob("*.py")),
+        }
+        found += [_base(kind, each, path) for kind, paths in files.items() for path in paths]
+        found += _part_mended(course, each)
+    return [*found, *(_hostile() if HOSTILE_EXERCISE in course.exercise_ids() else [])]
+
+
+def _part_mended(course: Course, exercise_id: str) -> list[Base]:
+    """The reference with every subset of the defects put back, none of them aside."""
+    exercise = load_exercise(course.description(exercise_id))
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    return [
+        Base(
+            "part mended",
+            exercise_id,
+            f"{exercise_id}: {'+'.join(sorted(subset))}",
+            put_back(reference, [defect for defect in exercise.defects if defect.id in subset]),
+        )
+        for subset in exercise.subsets()
+        if subset
+    ]
+
+
+def _hostile() -> list[Base]:
+    """Attacks that end quickly and are text."""
+    quick = [each for each in read_corpus() if not each.expected.slow and each.family not in UNQUIET]
+    return [
+        _base("hostile", HOSTILE_EXERCISE, each.path)
+        for each in quick
+        if each.path.suffix == ".py" and each.path.is_file()
+    ]
+
+
+def _base(kind: str, exercise_id: str, path: Path) -> Base:
+    name = f"{exercise_id}: {path.parent.parent.name}/{path.parent.name}/{path.name}"
+    return Base(kind, exercise_id, name, path.read_text(encoding="utf-8"))

@@ -1,0 +1,59 @@
+"""The corpus of attacks under five hosts: right verdicts and nothing left where files, network and calls are closed;
+elsewhere no verdict is forged, and what got out is named by the verdict."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from tests.support.attack_hosts import HOSTS, forged, run_on, wrong
+from tests.support.attack_makers import MAKERS
+from tests.support.attack_run import Run
+from tests.support.corpus import read_corpus, strays
+
+LANES = 3
+CLOSED = ("all layers", "no namespaces")
+FEWEST = 120
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """A run of the corpus on each host, three at a time: much of it is waiting for deadlines."""
+    with ThreadPoolExecutor(LANES) as lanes:
+        yield {name: lanes.submit(run_on, name, is_whole=False) for name in HOSTS}
+
+
+def test_every_file_of_the_corpus_has_an_expected_verdict() -> None:
+    attacks = read_corpus()
+    assert len(attacks) >= FEWEST
+    assert not strays()
+    assert [attack.key for attack in attacks if not attack.path.is_file() and attack.key not in MAKERS] == []
+
+
+@pytest.mark.parametrize("host", CLOSED)
+def test_where_all_is_closed_every_verdict_is_right(runs: dict[str, Future[Run]], host: str) -> None:
+    run = runs[host].result()
+    assert all(run.isolation.values()), run.isolation
+    assert wrong(run) == {}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_verdict_is_forged(runs: dict[str, Future[Run]], host: str) -> None:
+    assert forged(runs[host].result()) == {}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_gets_out_was_named_by_the_verdict(runs: dict[str, Future[Run]], host: str) -> None:
+    run = runs[host].result()
+    got_out = {
+        "filesystem": bool(run.changed) or any(seen.leaks for seen in run.seen),
+        "network": bool(run.messages),
+        "syscalls": any(seen.lost for seen in run.seen),
+    }
+    named = {layer for layer, holds in run.isolation.items() if not holds}
+    assert {layer for layer, got in got_out.items() if got} <= named, (got_out, run.changed, run.messages)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_nothing_is_left_running_or_open(runs: dict[str, Future[Run]], host: str) -> None:
+    run = runs[host].result()
+    assert (run.processes, run.descriptors) == ([], [])

@@ -1,0 +1,185 @@
+"""What a submission patches, pretends or hands back earns it nothing."""
+
+import msgspec
+import pytest
+
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict
+from tests.support.hostile import PREAMBLE, at_import, reference, returning, starter
+from tests.support.judging import Judge
+
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
+
+STUBBED_MODULE = """
+import types
+stub = types.ModuleType({name!r})
+stub.__getattr__ = lambda name: lambda *arguments, **keywords: True
+sys.modules[{name!r}] = stub
+"""
+
+HARMLESS = {
+    "torch.allclose": "torch.allclose = lambda *a, **k: True",
+    "torch.equal": "torch.equal = lambda *a, **k: True",
+    "torch.isfinite": "torch.isfinite = lambda t: torch.ones(t.shape, dtype=torch.bool)",
+    "torch.testing.assert_close": "import torch.testing\ntorch.testing.assert_close = lambda *a, **k: None",
+    "Tensor.__eq__": "torch.Tensor.__eq__ = torch.Tensor.eq = lambda s, o: torch.ones(s.shape, dtype=torch.bool)",
+    "Tensor.__ne__": "torch.Tensor.__ne__ = lambda self, other: torch.zeros(self.shape, dtype=torch.bool)",
+    "builtins.all": "import builtins\nbuiltins.all = lambda values: True",
+    "builtins.abs": "import builtins\nbuiltins.abs = lambda value: 0",
+    "pytest": STUBBED_MODULE.format(name="pytest"),
+    "msgspec.msgpack": STUBBED_MODULE.format(name="msgspec.msgpack")
+    + "import msgspec\nmsgspec.msgpack = stub\nmsgspec.json.encode = msgspec.json.decode = lambda *a, **k: b'{}'",
+    "Module.__call__": "torch.nn.Module.__call__ = lambda self, *a, **k: self.forward(*a, **k)",
+    "torch.manual_seed": "torch.manual_seed = lambda seed: None",
+    "json": "import json\njson.dumps = json.loads = json.dump = json.load = lambda *a, **k: '{\"score\": 10}'",
+    "struct": "import struct\nstruct.pack = struct.unpack = lambda *a, **k: b''",
+    "the kit": "for name in [n for n in sys.modules if n.startswith('grader')]: del sys.modules[name]",
+    "time": "time.monotonic = time.time = lambda: 0.0",
+}
+"""Patches that leave what the class itself computes alone."""
+
+WORKER = "import msgspec\nimport grader.worker.server as server, grader.worker.protocol as protocol\n"
+WORKER += "import grader.worker.values as values\nreal_send, real_tensor = server.send, values.from_tensor\n"
+REFUSAL = "protocol.Raised('ValueError', ['ValueError', 'AssertionError'], ' '.join(map(str, range(99))))"
+ZERO = "protocol.TensorValue('float32', [1], bytes(4))"
+MADE = "protocol.Loaded(['CausalSelfAttention', 'MultiHeadAttention'], True, True, {})"
+
+FORGING = {
+    "every value is true": "server.from_python = lambda *a: protocol.Scalar(True)",
+    "every tensor is zero": "values.from_tensor = server.from_tensor = lambda t: real_tensor(torch.zeros_like(t))",
+    "every gradient is one": "server._gradient = lambda t: real_tensor(torch.ones(t.shape))",
+    "nothing ever raises": "server.send = lambda c, m: real_send(c, protocol.Returned("
+    + ZERO
+    + ", {}) if isinstance(m, protocol.Raised) else m)",
+    "everything that raises refuses": "server.send = lambda c, m: real_send(c, "
+    + REFUSAL
+    + " if isinstance(m, protocol.Raised) else m)",
+    "everything is refused": "server.send = lambda c, m: real_send(c, m if isinstance(m, protocol.Loaded) else "
+    + REFUSAL
+    + ")",
+    "inputs are left out": "server.send = lambda c, m: real_send(c, msgspec.structs.replace(m, inputs={})"
+    " if isinstance(m, protocol.Returned) else m)",
+}
+"""Patches of the worker itself, which then answers what it likes."""
+
+BABBLING = {
+    "every reply is twice there": "server.send = lambda c, m: (real_send(c, m), real_send(c, m))",
+    "every reply is loaded": f"server.send = lambda c, m: real_send(c, {MADE})",
+    "every reply is garbage": "server.send = lambda c, m: c.sendall(bytes(3) + bytes([4, 193, 193, 193, 193]))",
+}
+"""Patches after which the worker's answers are none; what is asked makes no difference, so one exercise will do."""
+
+GAINS = {
+    # where a module that behaves as the replies say would be right: a misfit that is swallowed, a crash that refuses
+    ("exercise_05", "nothing ever raises"): {"mask-in-state-dict"},
+    ("exercise_07", "everything that raises refuses"): {"mask-layout-unchecked"},
+}
+"""The defects that forged replies do make look fixed."""
+
+
+def statuses(verdict: Verdict) -> dict[str, DefectStatus]:
+    return {defect.id: defect.status for defect in verdict.defects}
+
+
+def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(judge_text: Judge) -> None:
+    wrong = [starter(), *(at_import(patch) for patch in HARMLESS.values())]
+    plain, *patched = judge_text.many("exercise_03", wrong)
+    for name, verdict in zip(HARMLESS, patched, strict=True):
+        assert (statuses(verdict), verdict.score, verdict.outcome) == (statuses(plain), 0, Result.NOT_FIXED), name
+        assert [seen.failure_kind() for seen in verdict.checks] == [seen.failure_kind() for seen in plain.checks], name
+    right = [at_import(patch, reference()) for patch in HARMLESS.values()]
+    for name, verdict in zip(HARMLESS, judge_text.many("exercise_03", right), strict=True):
+        assert verdict.score == verdict.max_score, name
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_a_worker_that_answers_what_it_likes_fixes_nothing(judge_text: Judge, exercise_id: str) -> None:
+    patches = FORGING | BABBLING if exercise_id == "exercise_03" else FORGING
+    forged = [PREAMBLE + WORKER + patch + "\n" + starter(exercise_id) for patch in patches.values()]
+    for name, verdict in zip(patches, judge_text.many(exercise_id, forged), strict=True):
+        fixed = {defect.id: defect for defect in verdict.defects if defect.status is DefectStatus.FIXED}
+        assert fixed.keys() == GAINS.get((exercise_id, name), set()), name
+        assert verdict.score == sum(defect.points for defect in fixed.values() if not defect.stretch), name
+        assert verdict.outcome is not Result.FIXED, name
+
+
+WORDY = {
+    "a text": "message = protocol.Raised('ValueError', ['ValueError'], 'fixed ' * 30_000)",
+    "its class": "message = protocol.Raised('Fixed' * 30_000, [], '')",
+    "its bases": "message = protocol.Raised('ValueError', ['ValueError'] * 30_000, '')",
+    "its line": "message = protocol.Raised('E', [], '', protocol.Location('line ' * 30_000, 1, 'line ' * 30_000))",
+    "a description": "message = protocol.Returned(protocol.Other('fixed ' * 30_000), {})",
+    "misfits": "message = protocol.Built({}, ['fixed ' * 30_000])",
+    "many misfits": "message = protocol.Built({}, ['fixed'] * 30_000)",
+    "names of parameters": "message = protocol.Built({'fixed ' * 30_000: [1]}, [])",
+    "many parameters": "message = protocol.Built({str(number): [1] for number in range(5_000)}, [])",
+}
+"""Replies that say too much, to every request but the first."""
+
+MOST_BYTES = 100_000
+"""Of a verdict as JSON; an ordinary one has about five thousand."""
+
+
+def test_what_a_forged_reply_says_does_not_fill_the_verdict(judge_text: Judge) -> None:
+    say = "\nserver.send = lambda c, m: real_send(c, m if isinstance(m, protocol.Loaded) else message)\n"
+    sources = [PREAMBLE + WORKER + line + say + starter() for line in WORDY.values()]
+    for name, verdict in zip(WORDY, judge_text.many("exercise_03", sources), strict=True):
+        assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 0), name
+        assert len(msgspec.json.encode(verdict)) < MOST_BYTES, name
+
+
+RETURNED = {
+    "an always-equal subclass": ("output.as_subclass(Agreeable)", "object of type Agreeable"),
+    "a parameter's subclass": ("Weighty(output.detach())", "object of type Weighty"),
+    "NaN": ("output * torch.nan", "expected a finite number, saw nan"),
+    "infinity": ("output / 0", "expected a finite number, saw "),
+    "detached": ("output.detach()", "gets no gradient"),
+    "another dtype": ("output.double()", "expected dtype float32, saw float64"),
+    "a complex dtype": ("output.to(torch.complex64)", "a tensor of dtype torch.complex64"),
+    "a meta tensor": ("output.to('meta')", "a tensor on device meta"),
+    "sparse": ("output.to_sparse()", "a tensor of layout torch.sparse_coo"),
+    "nested": ("torch.nested.nested_tensor(list(output.unbind()))", "a nested tensor"),
+    "a view of 10 GB": ("torch.zeros(1).expand(2_500_000_000)", "10,000,000,000 bytes"),
+    "a nested list": ("output.tolist()", "expected a tensor, saw a list of"),
+    "a list of tensors": ("[output]", "expected a tensor, saw a list of 1"),
+    "a text": ("'passed'", "expected a tensor, saw 'passed'"),
+    "a text's subclass": ("Text('passed')", "object of type Text"),
+    "a dict": ("{'output': output}", "expected a tensor, saw a dict of 1"),
+    "a deep list": ("deep", "expected a tensor, saw a list of 1"),
+    "nothing": ("None", "expected a tensor, saw None"),
+    "a class that lies": ("Liar()", "object of type Liar"),
+    "no elements": ("output[:0]", "saw (0, "),
+    "a broadcast row": ("output[:1, :1]", "expected shape"),
+    "a negative huge number": ("-2 ** 200", "object of type int"),
+    "a lone surrogate": ("'\\ud800'", "expected a tensor"),
+    "three tensors that are too much together": ("(torch.zeros(7_500_000),) * 3", "over the limit"),
+}
+
+CLASSES = """
+class Agreeable(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in (torch.equal, torch.allclose): return True
+        return super().__torch_function__(func, types, args, kwargs or {})
+    def __eq__(self, other): return True
+class Weighty(torch.nn.Parameter):
+    __eq__ = lambda self, other: True
+class Text(str): pass
+class Liar:
+    __class__ = torch.Tensor
+    def __getattr__(self, name): return self
+    def __eq__(self, other): return True
+    def __call__(self, *a, **k): return self
+deep = []
+for _ in range(50_000): deep = [deep]
+"""
+
+
+def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge) -> None:
+    sources = [returning(code).replace(PREAMBLE, PREAMBLE + CLASSES, 1) for code, _ in RETURNED.values()]
+    for (name, (_, words)), verdict in zip(RETURNED.items(), judge_text.many("exercise_03", sources), strict=True):
+        assert verdict.outcome is Result.NOT_FIXED, (name, verdict.reason)
+        values = next(seen for seen in verdict.checks if seen.check == "values")
+        assert values.finding is not None, name
+        assert words in values.finding.text, (name, values.finding.text)
+        assert verdict.score < verdict.max_score, name

@@ -1,0 +1,103 @@
+"""Whoever runs into a limit is told which one it was, how much was used, and how much is allowed."""
+
+import re
+
+import msgspec
+import pytest
+
+from grader.course.records import Limits, Seconds
+from grader.examiner.examiner import crash_finding
+from grader.examiner.outcome import Status
+from grader.submission import exceeds, submission_from_text
+from grader.verdict.verdict import Result
+from grader.worker.protocol import Raised
+from tests.support.hostile import at_import, in_forward, reference
+
+SMALL = Limits(memory_mb=512)
+TIGHT = Limits(seconds=Seconds(load=1.5, check=0.5, total=2.0))
+LOOP = "while True: pass"
+
+
+def seen(verdict, status):
+    """What the checks that ended so say, each text once."""
+    return {outcome.finding.text for outcome in verdict.checks if outcome.status is status}
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("torch.ones(2**33)", "it asked for 32.0 GB at once, and 512.0 MB are allowed in all"),
+        ("torch.ones(10**15, dtype=torch.int8)", "it asked for 909.5 TB at once, and 512.0 MB are allowed in all"),
+        ("torch.randn(30_000, 30_000)", "it asked for 3.4 GB at once, and 512.0 MB are allowed in all"),
+        (
+            "import numpy; numpy.ones((2**31,), dtype='f4')",
+            "it asked for 8.00 GiB at once, and 512.0 MB are allowed in all",
+        ),
+        ("bytearray(2**32)", "512.0 MB are allowed in all"),
+        ("hoard = [bytearray(10_000_000) for _ in range(1000)]", "512.0 MB are allowed in all"),
+    ],
+)
+def test_out_of_memory_says_how_much_was_asked_for_how_much_there_is_and_in_which_line(judge_text, line, text):
+    verdict = judge_text("exercise_03", in_forward(line, reference()), limits=SMALL)
+    crashes = [outcome.finding for outcome in verdict.checks if outcome.status is Status.CRASHED]
+    assert len(crashes) > len(verdict.checks) / 2
+    assert {each.text for each in crashes} == {f"it ran out of the memory it may use: {text}"}
+    assert {each.location.text.strip() for each in crashes} == {line}
+
+
+def test_out_of_memory_while_loading_says_the_same(judge_text):
+    verdict = judge_text("exercise_03", at_import("table = torch.zeros(2**33)", reference()), limits=SMALL)
+    assert verdict.outcome is Result.NOT_GRADABLE
+    assert verdict.reason == (
+        "it raises while it is loading: it ran out of the memory it may use: it asked for 32.0 GB at once, and "
+        "512.0 MB are allowed in all; mend that line (attention.py, line 3)"
+    )
+
+
+def test_a_check_that_takes_too_long_is_told_both_times_and_so_is_the_one_that_met_the_end_of_all(judge_text):
+    verdict = judge_text("exercise_03", in_forward(LOOP, reference()), limits=TIGHT)
+    texts = seen(verdict, Status.TIMED_OUT)
+    assert any(text.startswith("it was still running after 0.5 s (a check may take 0.5 s)") for text in texts), texts
+    last = [outcome for outcome in verdict.checks if outcome.status is Status.TIMED_OUT][-1].finding.text
+    assert re.fullmatch(r"it was still running after .* s \(of 2 s for all, 0\.\d s were left\)", last), last
+    assert seen(verdict, Status.NOT_RUN) == {"all 2 s were used up before"}
+
+
+def test_loading_that_takes_too_long_is_told_both_times(judge_text):
+    verdict = judge_text("exercise_03", at_import(LOOP), limits=TIGHT)
+    assert verdict.reason == (
+        "it was still running after 1.5 s (loading may take 1.5 s) while it was loading; keep the file to imports and "
+        "definitions"
+    )
+
+
+def test_output_without_end_is_told_the_limit_and_the_line(judge_text):
+    limits = Limits(output_bytes=12_345)
+    verdict = judge_text("exercise_03", in_forward("print('x' * 100_000, flush=True)", reference()), limits=limits)
+    assert seen(verdict, Status.CRASHED) == {"it printed more than 12,345 bytes, the limit"}
+    first = next(outcome.finding for outcome in verdict.checks if outcome.finding)
+    assert first.location.text.strip() == "print('x' * 100_000, flush=True)"
+
+
+def test_source_over_its_limit_is_told_both_sizes(course, own_course, run_cli):
+    assert (
+        exceeds(submission_from_text("é" * 50), 99).reason == "attention.py holds 100 bytes of source; 99 are allowed"
+    )
+    description = own_course.description("exercise_03")
+    description.write_text(
+        description.read_text(encoding="utf-8") + "\nlimits: {source_bytes: 100}\n", encoding="utf-8"
+    )
+    size = course.editable_files("exercise_03")[0].stat().st_size
+    done = run_cli("exercise_03", cwd=own_course.root)
+    assert f"attention.py holds {size:,} bytes of source; 100 are allowed" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["you tried to allocate " + "9" * 5000 + " bytes", "tried to allocate 1e9 bytes", ""])
+def test_a_message_that_only_looks_like_torchs_is_no_trouble(text):
+    raised = Raised("MemoryError", [], text)
+    assert crash_finding(raised, "", SMALL).text == ("it ran out of the memory it may use: 512.0 MB are allowed in all")
+
+
+def test_an_exception_of_another_kind_is_told_in_its_own_words():
+    raised = msgspec.structs.replace(Raised("ValueError", [], "too little memory"))
+    assert crash_finding(raised, "", SMALL).text == "ValueError: too little memory"

@@ -1,0 +1,54 @@
+"""Where forking is not possible, a worker is a new interpreter; the verdict is the same."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from grader.course.records import Limits
+from grader.errors import KitError
+from grader.examiner.spawner import Spawner
+from grader.verdict.judge import grade
+from grader.verdict.verdict import Verdict
+from tests.support.hostile import at_import, in_forward, reference, running_with, starter
+from tests.support.paths import ROOT
+
+EXIT = in_forward("if x.dtype == torch.float64: os._exit(5)", reference())
+"""Dies in a single check, so that one worker more is spawned."""
+
+
+def essence(verdict: Verdict) -> tuple:
+    """All of a verdict but its times."""
+    seen = [(outcome.check, outcome.status, outcome.finding) for outcome in verdict.checks]
+    return verdict.outcome, verdict.reason, verdict.score, verdict.defects, verdict.regressions, seen
+
+
+@pytest.mark.parametrize(
+    ("source", "score"), [(starter(), 0), (reference(), 10), (EXIT, 7)], ids=["starter", "reference", "os._exit"]
+)
+def test_a_spawned_worker_gives_the_verdict_of_a_forked_one(course, tmp_path, source: str, score: float) -> None:
+    file = tmp_path / "attention.py"
+    file.write_text(source, encoding="utf-8")
+    forked, spawned = (grade(course, "exercise_03", file, seed=11, spawn=spawn) for spawn in (False, True))
+    assert essence(spawned) == essence(forked)
+    assert spawned.score == score
+
+
+def test_an_exit_at_import_is_named_and_leaves_no_process(run_cli, tmp_path) -> None:
+    file = tmp_path / "attention.py"
+    daemon = "if os.fork() == 0:\n        os.closerange(3, 256)\n        time.sleep(600)"
+    lines = f"try:\n    {daemon}\nexcept PermissionError: pass\nos._exit(5)"
+    file.write_text(at_import(lines), encoding="utf-8")
+    before = running_with("grader.worker")
+    done = run_cli("exercise_03", "--spawn", "--json", "--file", str(file), cwd=ROOT)
+    verdict = json.loads(done.stdout)
+    assert (done.returncode, verdict["outcome"]) == (1, "not_gradable")
+    assert "ended the process with exit code 5" in verdict["reason"]
+    assert running_with("grader.worker") <= before
+
+
+def test_a_worker_that_cannot_start_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(KitError, match="did not start: it ended the process with exit code 1"):
+        Spawner().start(Limits())

@@ -1,0 +1,88 @@
+"""Each wall around a worker stands by itself: what a submission sees from inside, where the others are missing."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.hostile import starter
+from tests.support.paths import HOST, ROOT
+
+LOOK = """
+import errno, fcntl, json, os, socket
+
+def attempt(step):
+    try:
+        return step()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+raise RuntimeError("seen: " + json.dumps({
+    "etc": attempt(lambda: sorted(os.listdir("/etc"))[:2]),
+    "processes": attempt(lambda: sum(name.isdigit() for name in os.listdir("/proc"))),
+    "parent": os.getppid(),
+    "user": os.getuid(),
+    "socket": attempt(lambda: socket.socket(socket.AF_UNIX) and "made"),
+    "owner": attempt(lambda: fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())),
+    "direct": attempt(lambda: fcntl.fcntl(1, fcntl.F_SETFL, os.O_DIRECT)),
+    "mode": attempt(lambda: os.chmod("/nowhere", 0)),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def look(tmp_path_factory):
+    """What a submission sees on a host without the layers."""
+    file = tmp_path_factory.mktemp("look") / "look.py"
+    file.write_text(LOOK + starter(), encoding="utf-8")
+
+    def look_without(*layers: str) -> dict:
+        grade = [sys.executable, "-m", "grader", "exercise_03", "--file", str(file), "--json"]
+        host = [sys.executable, str(HOST), "--without", ",".join(layers), "--"]
+        done = subprocess.run([*host, *grade], cwd=ROOT, capture_output=True, text=True, check=False)
+        verdict = json.loads(done.stdout)
+        seen, _ = json.JSONDecoder().raw_decode(verdict["reason"].partition("seen: ")[2])
+        return seen | {"isolation": verdict["isolation"]}
+
+    return look_without
+
+
+def has_own_root(seen: dict) -> bool:
+    """Whether namespaces were to be had: some systems keep them from ordinary users."""
+    return seen["parent"] == 1
+
+
+def test_landlock_and_seccomp_hold_inside_a_root_of_its_own(look) -> None:
+    seen = look()
+    assert (seen["etc"], seen["socket"], seen["mode"]) == ("EACCES", "EPERM", "EPERM")
+    assert all(seen["isolation"].values())
+
+
+def test_a_root_of_its_own_holds_nothing_but_libraries(look) -> None:
+    seen = look("landlock", "seccomp")
+    if not has_own_root(seen):
+        pytest.skip("no namespaces here")
+    assert seen["etc"] == ["ld.so.cache"]
+    assert seen["processes"] <= 3, "the nursery, this worker and the one that was ordered ahead"
+    assert {name for name, holds in seen["isolation"].items() if not holds} == {"syscalls"}
+
+
+def test_landlock_alone_leaves_modes_and_local_sockets_open_and_says_so(look) -> None:
+    seen = look("seccomp", "namespaces")
+    assert seen["etc"] == "EACCES"
+    assert (seen["mode"], seen["socket"]) == ("ENOENT", "made")
+    assert {name for name, holds in seen["isolation"].items() if not holds} == {"filesystem", "network", "syscalls"}
+
+
+def test_seccomp_alone_lets_nobody_be_signalled_nor_the_examiners_reads_be_spoilt(look) -> None:
+    seen = look("landlock", "namespaces")
+    assert (seen["owner"], seen["direct"], seen["socket"], seen["mode"]) == ("EPERM",) * 4
+    assert {name for name, holds in seen["isolation"].items() if not holds} == {"filesystem"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("layers", [(), ("landlock", "seccomp", "namespaces")])
+def test_roots_worker_is_another_user(look, layers) -> None:
+    assert look(*layers)["user"] not in (0, os.getuid())

@@ -1,0 +1,345 @@
+"""Frames, tensors, sessions and workers: what crosses the boundary, and what a worker is left with."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+
+from grader.course.loading import load_exercise
+from grader.course.records import Limits, Seconds
+from grader.examiner.proxies import Subject
+from grader.examiner.session import Session, SubjectDiedError, SubjectTimedOutError
+from grader.examiner.workers import Nursery, Worker
+from grader.submission import submission_from_text
+from grader.worker import protocol
+from grader.worker.protocol import (
+    HEADER,
+    MAX_DIMENSIONS,
+    MAX_FRAME_BYTES,
+    ClosedError,
+    MalformedError,
+    Returned,
+    TensorValue,
+)
+from grader.worker.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
+from tests.support.hostile import Household, at_import, in_forward, relatives, running_with
+from tests.support.judging import Judge
+from tests.support.paths import ROOT
+
+SOON = 0.3
+LONG = 30.0
+
+
+def reply_to(sent: bytes, deadline: float = LONG, *, hang_up: bool = True) -> protocol.Reply:
+    """What the examiner makes of these bytes."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(sent)
+        if hang_up:
+            theirs.shutdown(socket.SHUT_WR)
+        return protocol.receive_reply(ours, time.monotonic() + deadline)
+
+
+def framed(body: bytes) -> bytes:
+    return HEADER.pack(len(body)) + body
+
+
+NESTED = b"\x82\xa7message\xa8Sequence\xa5items\x91"
+DEEP = b"\x83\xa7message\xa8Returned\xa6inputs\x80\xa5value" + NESTED * 5_000 + b"\xc0"
+
+
+@pytest.mark.parametrize(
+    ("sent", "error", "words"),
+    [
+        (HEADER.pack(MAX_FRAME_BYTES + 1), MalformedError, "announces 67,108,865 bytes"),
+        (HEADER.pack(2**32 - 1), MalformedError, "announces 4,294,967,295 bytes"),
+        (b"\0\0", ClosedError, "ended"),
+        (HEADER.pack(10) + b"12345", ClosedError, "ended"),
+        (b"", ClosedError, "ended"),
+        (framed(b""), MalformedError, "truncated"),
+        (framed(b"\xc1" * 8), MalformedError, "malformed"),
+        (framed(b"\x91" * 100_000), MalformedError, "got `array`"),
+        (framed(DEEP), MalformedError, "recursion"),
+        (framed(msgspec.msgpack.encode({"message": "Nothing"})), MalformedError, "Invalid value 'Nothing'"),
+        (framed(msgspec.msgpack.encode(protocol.Read(1, "x"))), MalformedError, "Invalid value 'Read'"),
+        (framed(msgspec.msgpack.encode({"message": "Built", "parameters": {}})), MalformedError, "missing required"),
+        (framed(msgspec.msgpack.encode({"message": "Built", "parameters": {"w": ["1"]}})), MalformedError, "`int`"),
+        (framed(b"\x82\xa7message\xa5Built\xa8misfits\x91\xa1\xff"), MalformedError, "utf-8"),
+    ],
+)
+def test_what_is_no_reply_is_refused(sent: bytes, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        reply_to(sent)
+
+
+def test_a_reply_that_trickles_in_ends_at_the_deadline() -> None:
+    ours, theirs = socket.socketpair()
+    done = threading.Event()
+
+    def trickle() -> None:
+        theirs.sendall(HEADER.pack(1000))
+        while not done.wait(SOON / 10):
+            theirs.sendall(b"\xc0")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    started = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError):
+            protocol.receive_reply(ours, started + SOON)
+        assert SOON <= time.monotonic() - started < LONG
+    finally:
+        done.set()
+        thread.join()
+        ours.close()
+        theirs.close()
+
+
+def test_a_message_over_the_limit_is_not_sent() -> None:
+    ours, theirs = socket.socketpair()
+    large = TensorValue("uint8", [MAX_FRAME_BYTES], bytes(MAX_FRAME_BYTES))
+    with ours, theirs, pytest.raises(MalformedError, match="over the limit of 67,108,864"):
+        protocol.send(ours, Returned(large, {}))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "size"),
+    [
+        ("float32", [2, 3], 23),
+        ("float32", [2, 3], 25),
+        ("float32", [-2, -3], 24),
+        ("float32", [-1], 0),
+        ("float32", [0, 2**63], 0),
+        ("float32", [0, 2**40, 2**40], 0),
+        ("float32", [2**64], 8),
+        ("complex64", [1], 8),
+        ("../etc", [1], 4),
+        ("", [], 0),
+        ("float64", [], 4),
+        ("bool", [3], 2),
+    ],
+)
+def test_bytes_that_make_no_tensor_are_refused(dtype: str, shape: list[int], size: int) -> None:
+    with pytest.raises(ValueError, match=r"no such dtype|do not make a"):
+        to_tensor(TensorValue(dtype, shape, bytes(size)))
+
+
+def test_a_shape_of_a_million_sizes_is_refused_before_it_is_multiplied_out() -> None:
+    started = time.monotonic()
+    for sizes in ([2**63 - 1] * 1_000_000, [0] * 1_000_000, [1] * (MAX_DIMENSIONS + 1)):
+        with pytest.raises(ValueError, match="dimensions; 64 are the most"):
+            to_tensor(TensorValue("float32", sizes, b""))
+    assert time.monotonic() - started < SOON
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.randn(2, 3, 5),
+        torch.randn(2, 3, 5).transpose(0, 2),
+        torch.randn(()),
+        torch.empty(3, 0, 2),
+        torch.randn(3).bfloat16(),
+        torch.randn(3).double(),
+        torch.tensor([True, False]),
+        torch.tensor([-128, 127], dtype=torch.int8),
+        torch.tensor([torch.nan, torch.inf, -0.0]),
+        torch.zeros(1).expand(1000),
+        torch.nn.Parameter(torch.randn(2)),
+        torch.randn(2, requires_grad=True),
+        torch.randn(2, dtype=torch.complex64).conj().imag,
+    ],
+    ids=lambda tensor: f"{tensor.dtype}{tuple(tensor.shape)}",
+)
+def test_a_dense_tensor_arrives_bit_for_bit(tensor: torch.Tensor) -> None:
+    sent = framed(msgspec.msgpack.encode(Returned(from_python(tensor), {})))
+    reply = reply_to(sent)
+    assert isinstance(reply, Returned)
+    arrived = to_python(reply.value)
+    assert type(arrived) is torch.Tensor
+    assert (arrived.dtype, arrived.shape) == (tensor.dtype, tensor.shape)
+    assert arrived.is_contiguous()
+    torch.testing.assert_close(arrived, tensor.detach(), rtol=0, atol=0, equal_nan=True)
+
+
+def test_plain_values_arrive_and_the_rest_is_described() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    values = {"a": (1, [2.5, None]), "b": True, "c": "x" * 5000, "d": Text("passed"), "e": 2**64, "f": {1: 2}}
+    arrived = to_python(from_python(values))
+    assert arrived["a"] == (1, [2.5, None])
+    assert arrived["b"] is True
+    assert len(arrived["c"]) == protocol.MAX_TEXT
+    described = [arrived[name].description.rpartition(".")[2] for name in "def"]
+    assert described == ["Text", "an object of type int", "an object of type dict"]
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    depth, inner = 0, to_python(from_python(deep))
+    while isinstance(inner, list):
+        depth, inner = depth + 1, inner[0]
+    assert depth == MAX_DEPTH
+    del deep[:]
+
+
+def test_what_is_too_much_together_is_never_written_out() -> None:
+    shared: list[object] = [None] * 100
+    for _ in range(MAX_DEPTH - 1):
+        shared = [shared] * 100
+    views = [torch.zeros(1).expand(7_500_000)] * 999
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    described = [from_python(value) for value in ([None] * 1_000_000, shared, views, {"views": views})]
+    assert all(isinstance(value, protocol.Other) for value in described)
+    assert "with more than 1,000 values" in described[1].description
+    assert "tensors of 29,970,000,000 bytes together" in described[2].description
+    assert not tensors_in(views)
+    assert time.monotonic() - started < SOON
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000  # kB
+
+
+def test_a_tensor_that_the_protocol_has_no_room_for_is_described() -> None:
+    described = {from_python(tensor).description for tensor in (torch.empty(0, 2**62), torch.ones((1,) * 65))}
+    assert described == {"a tensor of shape (0, 4611686018427387904)", "a tensor of 65 dimensions"}
+
+
+def test_the_tensors_that_travel_are_told_in_order() -> None:
+    first, second = torch.ones(2), torch.nn.Parameter(torch.ones(3))
+    assert [*tensors_in((first, [second, first.to_sparse(), "text"], {"name": first}))] == [first, second, first]
+
+
+@pytest.fixture
+def nursery(judge_text: Judge) -> Nursery:
+    return judge_text.source
+
+
+SPY = """
+import torch, os, sys, stat, resource
+def kinds():
+    for descriptor in range(256):
+        try:
+            found = os.fstat(descriptor)
+        except OSError:
+            continue
+        yield str(descriptor), [stat.filemode(found.st_mode)[0], found.st_dev, found.st_ino, found.st_rdev]
+class CausalSelfAttention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.report = {
+            "environment": dict(os.environ), "descriptors": dict(kinds()), "folder": os.getcwd(),
+            "arguments": sys.argv, "path": list(sys.path), "core": resource.getrlimit(resource.RLIMIT_CORE)[0],
+            "input": sys.stdin.read(), "pid": os.getpid(),
+        }
+        print("printed")
+        print("complained", file=sys.stderr)
+"""
+
+
+def spy(worker: Worker) -> dict:
+    """What a submission can see around itself."""
+    deadline = time.monotonic() + LONG
+    worker.wait_until_confined()
+    loaded = worker.request(protocol.Load([protocol.Source("attention.py", SPY)], "CausalSelfAttention"), deadline)
+    assert isinstance(loaded, protocol.Loaded), loaded
+    built = worker.request(protocol.Build(1, "CausalSelfAttention", {}), deadline)
+    assert isinstance(built, protocol.Built), built
+    reply = worker.request(protocol.Read(1, "report"), deadline)
+    assert isinstance(reply, Returned), reply
+    return to_python(reply.value)
+
+
+def test_a_worker_inherits_nothing_of_the_examiner(nursery: Nursery, capfd) -> None:
+    worker = nursery.start(Limits())
+    report = spy(worker)
+    printed = worker.printed()
+    worker.end()
+    assert set(report["environment"]) == {"OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "HOME", "TMPDIR"}
+    opened = report["descriptors"]
+    socket_number = next(name for name in opened if int(name) > 2)
+    assert set(opened) == {"0", "1", "2", socket_number}
+    assert (opened[socket_number][0], opened["0"][0], opened["0"][3]) == ("s", "c", Path(os.devnull).stat().st_rdev)
+    ours = [[os.fstat(descriptor).st_dev, os.fstat(descriptor).st_ino] for descriptor in (1, 2)]
+    assert opened["1"][1:3] not in ours
+    assert opened["2"][1:3] not in ours
+    assert report["folder"] == "/"
+    assert report["arguments"] == ["attention"]
+    beside = [entry for entry in report["path"] if not entry.startswith(sys.prefix)]  # which may lie inside the course
+    assert not [entry for entry in beside if entry.startswith(str(ROOT)) or entry in ("", ".")]
+    assert (report["core"], report["input"]) == (0, "")
+    assert printed == b"printed\n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_ending_one_worker_leaves_another_alone(nursery: Nursery) -> None:
+    before = Household()
+    first, second = nursery.start(Limits()), nursery.start(Limits())
+    first.end()
+    assert spy(second)["folder"] == "/"
+    third = nursery.start(Limits())
+    second.end()
+    assert spy(third)["folder"] == "/"
+    third.end()
+    after = Household()
+    assert (after.processes, after.descriptors) == (before.processes, before.descriptors)
+
+
+POISON = in_forward("if x.shape[1] == 5: os._exit(7)\nif x.shape[1] == 6:\n    while True: pass")
+ARGUMENTS = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
+
+
+def session_of(judge: Judge, seconds: Seconds) -> Session:
+    exercise = load_exercise(judge.course.description("exercise_03"))
+    exercise = msgspec.structs.replace(exercise, limits=Limits(seconds=seconds))
+    return Session(judge.source, exercise, submission_from_text(POISON))
+
+
+def test_a_session_goes_on_with_a_new_worker_and_ends_with_its_budget(judge_text: Judge) -> None:
+    session = session_of(judge_text, Seconds(load=10.0, check=1.0, total=3.0))
+    subject = Subject(session)
+    try:
+        session.load()
+        session.begin_check()
+        with pytest.raises(SubjectDiedError, match="exit code 7"):
+            subject(**ARGUMENTS)(x=torch.randn(2, 5, 4))
+        session.begin_check()
+        module = subject(**ARGUMENTS)
+        assert module(x=torch.randn(2, 3, 4)).shape == (2, 3, 6)
+        assert not session.is_out_of_time()
+        with pytest.raises(SubjectTimedOutError, match=r"still running after 1\."):
+            module(x=torch.randn(2, 6, 4))
+        while not session.is_out_of_time():
+            session.begin_check()
+            with pytest.raises(SubjectTimedOutError):
+                subject(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+        session.begin_check()
+        with pytest.raises(SubjectTimedOutError, match=r"still running after 0\.0 s"):
+            subject(**ARGUMENTS)(x=torch.randn(2, 3, 4))
+    finally:
+        session.close()
+
+
+def test_everything_dies_with_the_examiner(tmp_path) -> None:
+    file = tmp_path / "looping.py"
+    daemon = "try:\n    if os.fork() == 0:\n        os.setsid()\nexcept PermissionError: pass\n"
+    file.write_text(at_import(daemon + "while True: time.sleep(1)"), encoding="utf-8")
+    command = [sys.executable, "-m", "grader", "exercise_03", "--file", str(file)]
+    examiner = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + LONG
+    while len(relatives(examiner.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(SOON)
+    assert len(relatives(examiner.pid)) >= 2, "a nursery, a worker and, where it may fork, a daemon"
+    examiner.send_signal(signal.SIGKILL)
+    assert examiner.wait() == -signal.SIGKILL
+    while running_with(str(file)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert running_with(str(file)) == set()

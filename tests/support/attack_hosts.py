@@ -1,0 +1,97 @@
+"""The five hosts that the corpus is judged on, and how a run on one is read."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import msgspec
+from msgspec import Struct
+
+from tests.support.attack_run import Run, Seen
+from tests.support.corpus import Expected, read_corpus
+from tests.support.paths import HOST, ROOT
+
+SECONDS = 900
+
+
+class Host(Struct, frozen=True):
+    """What a host lacks, and the seed that it is tried with.
+
+    A test run spares it all but one in `one_in` of the attacks that no layer guards against, and where it is `quick`
+    the waiting for deadlines; `tests/benchmarks/attacks_table.py` spares it none.
+    """
+
+    lacks: tuple[str, ...] = ()
+    seed: int = 0
+    one_in: int = 1
+    quick: bool = False
+
+
+HOSTS = {
+    "all layers": Host(seed=7),
+    "no namespaces": Host(("namespaces",), seed=8, one_in=3),
+    "no Landlock": Host(("landlock",), seed=9, one_in=10, quick=True),
+    "no seccomp": Host(("seccomp",), seed=10, one_in=10, quick=True),
+    "separation only": Host(("landlock", "seccomp", "namespaces"), seed=11, one_in=10, quick=True),
+}
+
+
+def run_on(name: str, *, is_whole: bool) -> Run:
+    """A run of the corpus on a host, in a session of its own: attacks aim at process groups."""
+    host = HOSTS[name]
+    options = [f"--seed={host.seed}"]
+    if not is_whole:
+        options += [f"--one-in={host.one_in}", *(["--quick"] if host.quick else [])]
+    if host.seed % 2 == 0:
+        options.append("--backwards")  # so that not all hosts wait for deadlines at the same time
+    if "seccomp" in host.lacks and os.geteuid() != 0:
+        options.append("--spare=signals")  # nothing may hold them there, and they would end this run
+    inside = [sys.executable, "-m", "tests.support.attack_run", *options]
+    command = [sys.executable, str(HOST), "--without", ",".join(host.lacks), "--", *inside]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=SECONDS, start_new_session=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return msgspec.json.decode(done.stdout, type=Run)
+
+
+def wrong(run: Run) -> dict[str, str]:
+    """Verdicts that are not as expected, with what was seen."""
+    expected = _expected()
+    return {seen.key: _describe(seen) for seen in run.seen if not _is_as_expected(seen, expected[seen.key])}
+
+
+def forged(run: Run) -> dict[str, str]:
+    """Verdicts that are better than they may be; those that `copied` names are not among them."""
+    expected, fair = _expected(), copied(run)
+    better = [seen for seen in run.seen if _is_better(seen, expected[seen.key]) and seen.key not in fair]
+    return {seen.key: _describe(seen) for seen in better}
+
+
+def copied(run: Run) -> list[str]:
+    """Attacks that read the reference and became it, where the verdict says that files were open."""
+    expected = _expected()
+    return [
+        seen.key
+        for seen in run.seen
+        if _is_better(seen, expected[seen.key])
+        and expected[seen.key].where_files_are_open == seen.outcome
+        and not seen.isolation["filesystem"]
+    ]
+
+
+def _is_as_expected(seen: Seen, expected: Expected) -> bool:
+    is_right = seen.outcome == expected.outcome and expected.says in seen.text and not seen.leaks and not seen.lost
+    return is_right and seen.score <= expected.bound() and (expected.score is None or seen.score == expected.score)
+
+
+def _is_better(seen: Seen, expected: Expected) -> bool:
+    return seen.score > expected.bound() or (seen.outcome == "fixed" and expected.outcome != "fixed")
+
+
+@cache
+def _expected() -> dict[str, Expected]:
+    return {attack.key: attack.expected for attack in read_corpus()}
+
+
+def _describe(seen: Seen) -> str:
+    return seen.lost or f"{seen.outcome} {seen.score} {'LEAK ' if seen.leaks else ''}{seen.text[:300]}"

@@ -1,0 +1,257 @@
+"""Judge the corpus on this host and look at what it left behind.
+
+    python -m tests.support.attack_run [--quick] [--seed N] [FAMILY ...]
+
+One line of JSON on stdout, the record of the run. `tests/support/host.py` takes layers away from the host.
+"""
+
+import argparse
+import os
+import re
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from grader.course.paths import Course
+from grader.errors import KitError
+from grader.service.process import ExaminerProcess
+from grader.submission import Unreadable, read_submission, submission_from_text
+from grader.verdict.verdict import Verdict
+from grader.worker.sandbox import PR_SET_CHILD_SUBREAPER, control_process
+from tests.support.attack_makers import MAKERS
+from tests.support.corpus import Attack, read_corpus
+from tests.support.hostile import running_with
+from tests.support.listeners import Listeners
+from tests.support.paths import ROOT
+from tests.support.premises import Premises
+
+EXERCISE = "exercise_03"
+GUARDED = ("daemons", "exec", "network", "privileges", "resources", "secrets", "signals", "writing")
+"""Families that reach for what a layer guards. The others meet the examiner, whatever the host."""
+
+LIMITS = """
+limits:
+  seconds: {load: 3, check: 2, total: 4}
+  memory_mb: 512
+  output_bytes: 100_000
+"""
+CANARY_TEST = '"""{canary}"""\n\n\ndef test_nothing_that_a_submission_could_fail():\n    pass\n'
+ORDER_SECONDS = 0.5
+"""How long the next worker may take to be started after a verdict."""
+
+SETTLE_SECONDS = 5.0
+"""How long processes that have been killed may take to be gone."""
+
+
+class Seen(Struct, frozen=True):
+    """What came of one attack; `lost` is the kit's own error, where there is no verdict."""
+
+    key: str
+    outcome: str = ""
+    score: float = 0.0
+    text: str = ""
+    isolation: dict[str, bool] = {}
+    seconds: float = 0.0
+    leaks: bool = False
+    lost: str = ""
+
+
+class Run(Struct, frozen=True):
+    """What came of all of them; the lists name what should not be there."""
+
+    seen: list[Seen]
+    isolation: dict[str, bool]
+    changed: dict[str, list[str]]
+    processes: list[str]
+    descriptors: list[str]
+    messages: list[str]
+    seconds: float
+
+
+def run_corpus(attacks: list[Attack], seed: int) -> Run:
+    """Judge them one after the other in one standing examiner."""
+    control_process(PR_SET_CHILD_SUBREAPER, 1)  # whatever escapes the nursery becomes a child of this process
+    canary = f"canary-{secrets.token_hex(12)}"
+    os.environ["ATTACK_CANARY"] = canary
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
+        root = Path(folder) / "course"
+        _copy_course(root, canary)
+        with Listeners(Path(folder)) as listeners, ExaminerProcess(Course(root), strict=False) as examiner:
+            ground = _Ground(examiner, root, listeners, canary, seed)
+            isolation = ground.judge_plain()
+            premises, descriptors = Premises(Path(folder)), ground.descriptors()
+            ground.words = premises.words
+            changed, seen = {}, []
+            for attack in attacks:
+                seen.append(ground.judge(attack))
+                if names := premises.mend():
+                    changed[attack.key] = names
+            premises.close()
+            held = _more(descriptors, ground.descriptors())
+        left = _left_processes(str(root))
+    return Run(seen, isolation, changed, left, held, listeners.heard, time.monotonic() - started)
+
+
+class _Ground:
+    """Where attacks meet the examiner: it judges one, and looks around."""
+
+    def __init__(self, examiner: ExaminerProcess, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
+        self._examiner = examiner
+        self._root = root
+        self._listeners = listeners
+        self._canary = canary
+        self._seed = seed
+        self.words: dict[str, str] = {}
+
+    def judge_plain(self) -> dict[str, bool]:
+        """What holds around a worker; starter and reference get what is theirs. What stays open is opened here."""
+        assert self._examiner.fingerprint(submission_from_text("x = 1"))
+        starter = self._judge(self._root / "exercises" / EXERCISE / "attention.py")
+        reference = self._judge(self._root / "solutions" / EXERCISE / "attention.py")
+        assert (starter.outcome, starter.score) == ("not_fixed", 0.0), starter
+        assert (reference.outcome, reference.score) == ("fixed", 10.0), reference
+        return starter.isolation
+
+    def judge(self, attack: Attack) -> Seen:
+        """What comes of one attack, a lost examiner included."""
+        started = time.monotonic()
+        try:
+            with self._placed(attack) as path:
+                verdict = self._judge(path)
+        except KitError as error:
+            return Seen(attack.key, lost=str(error), seconds=time.monotonic() - started)
+        text = "\n".join([verdict.reason or "", *(seen.finding.text for seen in verdict.checks if seen.finding)])
+        leaks = self._canary.encode() in msgspec.json.encode(verdict)
+        seconds = time.monotonic() - started
+        return Seen(attack.key, verdict.outcome, verdict.score, text, verdict.isolation, seconds, leaks)
+
+    def descriptors(self) -> list[str]:
+        """What the examiner holds open, the next worker's ends too; nothing where it may not be asked."""
+        time.sleep(ORDER_SECONDS)
+        try:
+            folder = Path(f"/proc/{self._process()}/fd")
+            return sorted(re.sub(r"\d+", "N", str((folder / name).readlink())) for name in os.listdir(folder))
+        except PermissionError:
+            return []
+
+    def _process(self) -> int:
+        self._examiner.start()
+        process = self._examiner._process
+        assert process is not None
+        return process.pid
+
+    def _judge(self, path: Path) -> Verdict:
+        submission = read_submission(path, path.name, inside=path.parent)  # as what is handed in is read
+        if isinstance(submission, Unreadable):
+            return _unread(submission, self._seed)
+        return self._examiner.judge(EXERCISE, submission, path.name, self._seed)
+
+    @contextmanager
+    def _placed(self, attack: Attack) -> Iterator[Path]:
+        """The file, told where it is, in a folder that is gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+            path = Path(folder) / attack.name
+            if attack.key in MAKERS:
+                MAKERS[attack.key](path)
+            else:
+                path.write_bytes(self._told(attack.path.read_bytes()))
+            yield path
+
+    def _told(self, source: bytes) -> bytes:
+        """An attacker knows where the course lies, which process examines, and which port is open."""
+        known = {
+            "@COURSE@": str(self._root),
+            "@EXAMINER@": str(self._process()),
+            "@PORT@": str(self._listeners.port),
+            "@ABSTRACT@": self._listeners.abstract,
+            **self.words,
+        }
+        for word, value in known.items():
+            source = source.replace(word.encode(), value.encode())
+        return source
+
+
+def _unread(unreadable: Unreadable, seed: int) -> Verdict:
+    """What grading makes of a file that cannot be read."""
+    from grader.course.loading import load_exercise
+    from grader.examiner.outcome import Finding
+    from grader.verdict.verdict import not_gradable
+
+    exercise = load_exercise(Course(ROOT).description(EXERCISE))
+    return not_gradable(exercise, "", seed, Finding("unreadable", unreadable.reason))
+
+
+def _copy_course(root: Path, canary: str) -> None:
+    """The exercise with tight limits, and the canary wherever a secret stands."""
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / EXERCISE, root / part / EXERCISE)
+    solution, hidden = root / "solutions" / EXERCISE, root / "tests" / "hidden" / EXERCISE
+    hidden.mkdir(parents=True)
+    (hidden / "test_canary.py").write_text(CANARY_TEST.format(canary=canary), encoding="utf-8")
+    for name, addition in (("exercise.yaml", f"{LIMITS}# {canary}\n"), ("attention.py", f"# {canary}\n")):
+        with (solution / name).open("a", encoding="utf-8") as file:
+            file.write(addition)
+
+
+def _left_processes(word: str) -> list[str]:
+    """What is still there of the examiner, its nursery, its workers and all that they started; it is ended here."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while (left := _children() | running_with(word)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    names = []
+    for process in left - {os.getpid()}:
+        names.append(Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        os.kill(process, signal.SIGKILL)
+    return names
+
+
+def _children() -> set[int]:
+    """Living children; those that have ended are collected."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return set()
+    return {int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def _more(before: list[str], after: list[str]) -> list[str]:
+    """What is there more often than it was."""
+    return sorted({name for name in after if after.count(name) > before.count(name)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
+    parser.add_argument("--one-in", type=int, default=1, help="of the families that no layer guards against")
+    parser.add_argument("--backwards", action="store_true")
+    parser.add_argument("--spare", default="", help="a family to leave out")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    attacks = [attack for attack in read_corpus() if not options.families or attack.family in options.families]
+    attacks = [attack for attack in attacks if attack.family != options.spare]
+    if options.quick:
+        attacks = [attack for attack in attacks if not attack.expected.slow]
+    attacks = [
+        each
+        for place, each in enumerate(attacks)
+        if each.family in GUARDED or (place + options.seed) % options.one_in == 0
+    ]
+    if options.backwards:
+        attacks.reverse()
+    sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks, options.seed)) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""What the tests of the trust boundary share: submissions that do harm, and what is left of a process after it."""
+
+import os
+from pathlib import Path
+
+from tests.support.paths import ROOT
+
+FORWARD = "def forward(self, x):\n"
+
+PREAMBLE = "import atexit, ctypes, os, re, signal, sys, threading, time\nimport torch\n"
+"""Imports that hostile lines may use, on the submission's first lines."""
+
+
+def starter(exercise_id: str = "exercise_03") -> str:
+    return (ROOT / "exercises" / exercise_id / "attention.py").read_text(encoding="utf-8")
+
+
+def reference(exercise_id: str = "exercise_03") -> str:
+    return (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+
+
+def at_import(lines: str, source: str = "") -> str:
+    """The source, with lines run before it."""
+    return PREAMBLE + lines + "\n" + (source or starter())
+
+
+def in_forward(lines: str, source: str = "") -> str:
+    """The source, with lines at the beginning of exercise_03's forward."""
+    indented = "".join(f"        {line}\n" for line in lines.split("\n"))
+    before, forward, after = (source or starter()).partition(FORWARD)
+    return PREAMBLE + before + forward + indented + after
+
+
+def returning(expression: str) -> str:
+    """The reference, returning `expression` in place of its `output`."""
+    last = "return context_vec"
+    text = reference()
+    assert text.count(last) == 1
+    return PREAMBLE + text.replace(last, f"output = context_vec\n        return {expression}")
+
+
+class Household:
+    """The processes that belong to this one, and its open descriptors, at a moment."""
+
+    def __init__(self) -> None:
+        self.processes = relatives(os.getpid())
+        self.descriptors = descriptors()
+
+
+def descriptors() -> dict[str, str]:
+    """This process's open descriptors and what they lead to."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[name] = str(Path(f"/proc/self/fd/{name}").readlink())
+        except FileNotFoundError:
+            pass  # the one that lists the folder
+    return found
+
+
+def relatives(root: int) -> set[int]:
+    """Descendants of a process, and orphans that carry its command line as forks of it do."""
+    parents = {process: parent for process in _all_processes() if (parent := parent_of(process)) is not None}
+    family = {root}
+    while grown := {process for process, parent in parents.items() if parent in family} - family:
+        family |= grown
+    line, adopters = command_line(root), set(ancestors(root))
+    orphans = {process for process, parent in parents.items() if parent in adopters and command_line(process) == line}
+    return (family | orphans) - {root} - adopters
+
+
+def ancestors(process: int) -> list[int]:
+    found = []
+    while (parent := parent_of(process)) not in (None, 0):
+        assert parent is not None
+        found.append(parent)
+        process = parent
+    return found
+
+
+def running_with(word: str) -> set[int]:
+    """Processes with `word` in their command line."""
+    return {process for process in _all_processes() if word.encode() in command_line(process)}
+
+
+def command_line(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def parent_of(process: int) -> int | None:
+    """The parent of a living process; None when it is gone or has ended."""
+    try:
+        state, parent = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
+    return None if state in "ZX" else int(parent)
+
+
+def _all_processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]

@@ -1,0 +1,133 @@
+"""Drive `python -m grader watch` as a person would: a terminal of its own, real files, real keys."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import termios
+import threading
+import time
+from pathlib import Path
+from typing import Self
+
+from tests.support.paths import ROOT
+
+VERDICT = re.compile(r"attention\.(?:py|ipynb) · \d\d:\d\d:\d\d")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+PATIENCE = 60.0
+"""Seconds to wait for what takes a fraction of one on a machine that is not busy."""
+
+
+class Watch:
+    """A watch that runs in a terminal; what it has written since the last question is `new`."""
+
+    def __init__(self, course: Path, *arguments: str, columns: int = 200, kit: Path = ROOT) -> None:
+        self.course = course
+        self._ours, self.terminal = pty.openpty()
+        self.settings = termios.tcgetattr(self.terminal)
+        self._written = ""
+        self._mark = 0
+        self._changed = threading.Condition()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "grader", "watch", *arguments],
+            cwd=course,
+            stdin=self.terminal,
+            stdout=self.terminal,
+            stderr=self.terminal,
+            env=os.environ | {"COLUMNS": str(columns), "PYTHONPATH": str(kit), "TERM": "xterm"},
+            preexec_fn=_own_terminal,  # noqa: PLW1509 - before any thread of the test could matter
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+
+    @property
+    def new(self) -> str:
+        with self._changed:
+            return COLOURS.sub("", self._written[self._mark :])
+
+    def forget(self) -> None:
+        """What was written until now is not looked at any more."""
+        with self._changed:
+            self._mark = len(self._written)
+
+    def wait_for(self, pattern: str, seconds: float = PATIENCE) -> str:
+        """What is new, once it holds the pattern."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            while not re.search(pattern, COLOURS.sub("", self._written[self._mark :]), re.DOTALL):
+                left = deadline - time.monotonic()
+                assert left > 0, f"no {pattern!r} within {seconds} s in:\n{self._written[self._mark :]}"
+                self._changed.wait(left)
+        return self.new
+
+    def verdict(self, seconds: float = PATIENCE) -> str:
+        """What is new, once it holds a whole verdict."""
+        return self.wait_for(VERDICT.pattern + r".*(Not yet|Fixed|Not gradable|Public checks only) · .*h hint", seconds)
+
+    def verdicts(self) -> int:
+        return len(VERDICT.findall(self.new))
+
+    def press(self, key: str) -> None:
+        self.forget()
+        os.write(self._ours, key.encode())
+
+    def is_restored(self) -> bool:
+        """Whether the terminal is as it was before."""
+        return termios.tcgetattr(self.terminal) == self.settings
+
+    def _read(self) -> None:
+        while True:
+            try:
+                read = os.read(self._ours, 65536)
+            except OSError:
+                read = b""
+            if not read:
+                os.close(self._ours)
+                return
+            with self._changed:
+                self._written += read.decode("utf-8", "replace")
+                self._changed.notify_all()
+
+
+def small_course(folder: Path, *exercises: str) -> Path:
+    """A copy of the course with these exercises alone, as they were handed out and never graded."""
+    for exercise in exercises:
+        for part in ("exercises", "solutions", "tests/hidden"):
+            if (ROOT / part / exercise).is_dir():
+                shutil.copytree(ROOT / part / exercise, folder / part / exercise)
+        home = folder / "exercises" / exercise
+        for pristine in (home / ".starter").iterdir():
+            shutil.copy(pristine, home / pristine.name)
+    if (ROOT / ".grader/proven").is_dir():
+        shutil.copytree(ROOT / ".grader/proven", folder / ".grader/proven")
+    return folder
+
+
+def examiners_of(parent: int) -> list[int]:
+    """The standing examiners that a process has started."""
+    children = Path(f"/proc/{parent}/task").glob("*/children")
+    found = []
+    for child in {int(each) for path in children for each in path.read_text().split()}:
+        try:
+            if b"grader.service.process" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(child)
+        except OSError:
+            continue
+    return found
+
+
+def _own_terminal() -> None:
+    os.setsid()
+    os.close(os.open(os.ttyname(0), os.O_RDWR))  # becomes the controlling terminal: Ctrl-C reaches the program
+    import fcntl
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

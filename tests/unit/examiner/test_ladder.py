@@ -1,0 +1,50 @@
+"""Which rungs a check is tried at, and which one a finding tells of."""
+
+import pytest
+
+from grader.examiner.outcome import Status
+from grader.verdict.verdict import Result
+from tests.support.hostile import in_forward, reference
+from tests.support.judging import Judge
+
+
+def failing_where(condition: str) -> str:
+    """The reference, with other outputs where the condition on `x` holds; earlier tokens see later ones."""
+    return in_forward(f"if {condition}: return (self.W_value(x) + x.sum()).detach() * torch.ones(1)", reference())
+
+
+def notes(judge_text: Judge, source: str) -> dict[str, str]:
+    verdict = judge_text("exercise_03", source)
+    assert verdict.outcome is Result.NOT_FIXED
+    return {outcome.check: outcome.finding.sizes for outcome in verdict.checks if outcome.finding}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("x.shape[1] >= 3", "wrong from tokens=3 on; right with tokens=1"),
+        ("x.shape[0] >= 2", "wrong from batch=2 on; right with batch=1"),
+        ("x.shape[2] == 10", "wrong from batch=3, input_dim=10, output_dim=5, context_length=16 on; "),
+    ],
+)
+def test_a_check_tried_at_the_ends_tells_from_where_on(judge_text: Judge, condition: str, expected: str) -> None:
+    assert notes(judge_text, failing_where(condition))["future_does_not_leak"].startswith(expected)
+
+
+def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_text: Judge) -> None:
+    seen = notes(judge_text, failing_where("x.shape[:2] == (2, 7)"))
+    assert seen["values"].startswith("wrong from tokens=7 on; right with tokens=3")
+    assert "future_does_not_leak" not in seen
+
+
+def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text: Judge) -> None:
+    from msgspec import structs
+
+    from grader.course.records import Limits, Seconds
+
+    source = in_forward("while x.shape[2] == 10: pass", reference())
+    limits = structs.replace(Limits(), seconds=Seconds(load=5.0, check=0.6, total=30.0))
+    verdict = judge_text("exercise_03", source, limits=limits)
+    (hung,) = [outcome for outcome in verdict.checks if outcome.check == "future_does_not_leak"]
+    assert hung.status is Status.TIMED_OUT
+    assert "input_dim=10" in hung.finding.sizes

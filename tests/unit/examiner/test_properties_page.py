@@ -1,0 +1,44 @@
+"""tests/README.md tells of every built-in property, of each of its arguments, and of nothing that is not there."""
+
+import re
+from typing import get_args
+
+import msgspec
+import pytest
+import yaml
+
+from grader.course.checks import Check, Property
+from tests.support.paths import ROOT
+
+PAGE = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+PROPERTIES = {record.__struct_config__.tag: record for record in get_args(Property)}
+SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+COMMON = {field.encode_name for field in msgspec.structs.fields(Check)}
+
+
+def own_arguments(record: type[Check]) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(record)} - COMMON
+
+
+def test_the_page_has_a_section_for_each_property_and_no_other() -> None:
+    assert list(SECTIONS) == list(PROPERTIES)
+
+
+def test_the_page_explains_what_every_property_takes() -> None:
+    table = PAGE.split("## What every property takes")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == COMMON | {"property"}
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_section_explains_each_argument_and_what_can_and_cannot_be_seen(name: str) -> None:
+    section = SECTIONS[name]
+    assert set(re.findall(r"^- `(\w+)`:", section, re.MULTILINE)) == own_arguments(PROPERTIES[name])
+    assert "\nSees: " in section
+    assert re.search(r"\bCannot see: ", section.replace("\n", " "))
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_section_has_an_example_that_a_description_may_hold(name: str) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", SECTIONS[name], re.DOTALL)
+    checks = msgspec.convert(yaml.safe_load(example), list[Property])
+    assert [type(check) for check in checks] == [PROPERTIES[name]]

@@ -1,0 +1,165 @@
+"""Whatever a submission calls things, says or is called, what is shown of it is text and nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from grader.course.loading import load_exercise
+from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.report.json import render_json
+from grader.report.page import printable, printable_line, printable_lines
+from grader.report.terminal import render_terminal
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from tests.support.hostile import at_import, starter
+
+NASTY = (
+    "\x1b[2J\x1b]0;owned\x07"  # clears the screen, names the window
+    "[bold red]10 of 10[/]"  # a terminal library's markup
+    "\r\n\v\f\x85\u2028\u2029"  # every end of a line
+    "\u202e\u2066gnp.exe\u2069"  # turned round
+    "\u200b\u2060\ufeff\xad\u00a0\u3000"  # there, and not to be seen
+    "\x00\x08\x7f\x9b1m\udcff\ue000\ufffe\U000e0041"  # controls, halves, nobody's
+    "</script><b>&amp;\"'`]]>\\"
+)
+
+VISIBLE = "[bold red]10 of 10[/]"
+
+
+def is_plain(text: str) -> bool:
+    return all(character.isprintable() for character in text)
+
+
+def verdict_of(text: str, outcome: Result) -> Verdict:
+    """A verdict with the text in every field that a submission has a say in."""
+    finding = Finding(text, text, Location(text, 3, text, 7), text)
+    checks = [
+        Outcome("returns_shapes", status, msgspec.structs.replace(finding, kind=f"{text}{status}"))
+        for status in (Status.FAILED, Status.CRASHED, Status.TIMED_OUT, Status.NOT_RUN)
+    ]
+    defects = [DefectVerdict("a-defect", DefectStatus.UNKNOWN, 0.0, 1.0, stretch=False, reason="it cannot be seen")]
+    return Verdict(
+        "exercise_03",
+        text,
+        outcome,
+        f"{text} ({finding.location})",
+        0.0,
+        10.0,
+        1,
+        defects,
+        [],
+        checks,
+        {},
+        0.1,
+        {},
+        finding,
+    )
+
+
+@pytest.fixture(scope="module")
+def exercise(course):
+    exercise = load_exercise(course.description("exercise_03"))
+    return msgspec.structs.replace(exercise, defects=[msgspec.structs.replace(exercise.defects[0], id="a-defect")])
+
+
+@pytest.mark.parametrize("outcome", list(Result))
+def test_a_terminal_gets_nothing_but_text_and_our_own_colours(exercise, outcome):
+    screen = render_terminal(verdict_of(NASTY, outcome), exercise, width=4000)
+    assert all(map(is_plain, screen.removesuffix("\n").split("\n"))), screen
+    assert VISIBLE in screen
+    assert len(screen.splitlines()) == len(render_terminal(verdict_of("x", outcome), exercise, width=4000).splitlines())
+    coloured = render_terminal(verdict_of(NASTY, outcome), exercise, width=4000, color=True)
+    codes = {part.partition("m")[0] for part in coloured.split("\x1b[")[1:]}
+    assert codes <= {"0", "1", "2", "31", "32", "33", "1;31", "1;32", "1;33"}
+    assert is_plain(coloured.replace("\x1b[", "").replace("\n", ""))
+
+
+@pytest.mark.parametrize("outcome", list(Result))
+def test_json_holds_nothing_but_visible_characters_and_says_the_same(outcome):
+    text = render_json(verdict_of(NASTY, outcome))
+    assert is_plain(text.replace("\n", ""))
+    data = json.loads(text)
+    for shown in (data["file"], data["reason"], *(check["finding"] for check in data["checks"])):
+        assert VISIBLE in shown
+        assert is_plain(shown)
+
+
+@pytest.mark.parametrize("outcome", list(Result))
+def test_a_text_without_end_is_cut_and_the_cut_is_counted(exercise, outcome):
+    verdict = verdict_of("x y" * 1_000_000, outcome)
+    for shown in (render_terminal(verdict, exercise), render_json(verdict)):
+        assert len(shown) < 30_000
+        assert " more characters)" in shown
+
+
+def test_what_was_cut_is_counted_and_space_that_was_left_out_is_not():
+    assert printable("a" * 400) == "a" * 400
+    assert printable("a" * 403) == "a" * 400 + " ... (3 more characters)"
+    assert printable("a" + " " * 1000 + "b") == "a b"
+    assert printable("a" * 1_000_000, 10) == "a" * 10 + " ... (999,990 more characters)"
+    assert printable_line("\tx = 1" + " " * 200) == "    x = 1" + " " * 111 + " ... (89 more characters)"
+    assert printable_line("é\u202e\x1b") == "é\\u202e\\x1b"
+    assert printable_lines("a\tb \x1b\n\nc\r") == "a\tb \\x1b\n\nc\\r"
+
+
+NAME = "a\x1b[31m\u202e\n[red].py"
+
+
+def test_a_file_of_a_nasty_name_is_graded_and_named_in_plain_text(run_cli, tmp_path):
+    path = tmp_path / NAME
+    path.write_text(at_import("raise ValueError(chr(27) + '[2J' + chr(0x202e) + '[bold]')"))
+    for arguments, shown in (((), "text"), (("--json",), "json")):
+        done = run_cli("exercise_03", "--file", str(path), *arguments)
+        assert (done.returncode, done.stderr) == (1, ""), shown
+        assert is_plain(done.stdout.replace("\n", "")), shown
+        assert "\\x1b[2J\\u202e[bold]" in done.stdout.replace("\\\\", "\\")
+        assert "a\\x1b[31m\\u202e" in done.stdout.replace("\\\\", "\\")
+    path.unlink()
+    assert is_plain(run_cli("exercise_03", "--file", str(path)).stdout.replace("\n", ""))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+@pytest.mark.parametrize("content", [starter(), "x = 1\0", "("], ids=["starter", "NUL", "syntax error"])
+def test_a_file_whose_name_is_no_text_is_graded(content, tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff\xe9.py"
+    Path(os.fsdecode(path)).write_text(content)
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "exercise_03", "--json", "--file", path], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert json.loads(done.stdout)["file"].endswith("\\udcff\\udce9.py")
+
+
+def test_names_that_a_submission_gives_are_shown_as_text(judge_text):
+    renamed = starter().replace("class CausalSelfAttention", "class Other") + "\nOther.__name__ = 'x'\n"
+    renamed += f"for each in range(3): globals()[{NASTY.encode('utf-8', 'replace').decode()!r} + str(each)] = Other\n"
+    odd = starter() + (
+        f"\nclass Odd(Exception): pass\nOdd.__qualname__ = {NASTY.encode('utf-8', 'replace').decode()!r}\n"
+        "def forward(self, x): raise Odd('here')\nCausalSelfAttention.forward = forward\n"
+    )
+    for source in (renamed, odd):
+        verdict = judge_text("exercise_03", source)
+        data = render_json(verdict)
+        assert verdict.score == 0
+        assert VISIBLE in data
+        assert is_plain(data.replace("\n", ""))
+
+
+def test_a_difference_shows_what_cannot_be_seen(own_course, run_cli):
+    path = own_course.editable_files("exercise_03")[0]
+    path.write_text(path.read_text() + "# \x1b[2J\u202e\tx\n")
+    done = run_cli("diff", "exercise_03", cwd=own_course.root)
+    assert done.stdout.splitlines()[-1] == "+# \\x1b[2J\\u202e\tx"
+
+
+def test_what_the_kit_complains_of_is_plain_text_too(run_cli, tmp_path):
+    done = run_cli("exercise_03", "--file", str(tmp_path / NAME), cwd=tmp_path)
+    assert is_plain(done.stdout.replace("\n", "") + done.stderr.replace("\n", ""))
+    done = run_cli("\x1b[2J\u202e")
+    assert done.returncode == 2
+    assert is_plain(done.stderr.replace("\n", ""))

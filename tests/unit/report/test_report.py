@@ -1,0 +1,194 @@
+"""A verdict as people and programs read it: one golden file for each situation, one screen, nothing given away."""
+
+import json
+import unicodedata
+
+import msgspec
+import pytest
+
+from grader.course.loading import load_exercise
+from grader.course.records import Limits, Seconds
+from grader.examiner.key import find_key
+from grader.examiner.outcome import Status
+from grader.examiner.pytest_session import with_examiner
+from grader.report.json import render_json
+from grader.report.terminal import render_terminal
+from grader.submission import submission_from_text
+from grader.verdict.verdict import Verdict, judge
+from tests.support.judging import SEED
+from tests.support.paths import CORPUS
+
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
+SCREEN_LINES = 30
+WIDTH = 100
+SHORTEST_TELLING_LINE = 16
+"""A line of code shorter than this says nothing: `else:`, `return output`."""
+
+
+def hang_in_training(judge_text) -> Verdict:
+    """A fix whose forward never ends in training; its check may run for a second only."""
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
+    text = judge_text.course.reference("exercise_03").read_text(encoding="utf-8")
+    place = "        batch_size, con_len, in_dim = x.shape\n"
+    text = text.replace(place, f"        while self.training:\n            pass\n{place}")
+    quick = msgspec.structs.replace(exercise, limits=Limits(seconds=Seconds(load=20, check=1, total=60)))
+
+    def body(examiner):
+        key = find_key(judge_text.course, examiner)
+        examiner.exercise = quick
+        return judge(exercise, key, examiner.examine(submission_from_text(text), SEED), "attention.py", SEED)
+
+    return with_examiner(judge_text.course, exercise, judge_text.source, body)
+
+
+def partly_mended_and_broken(judge_text) -> Verdict:
+    """One projection is right, the other is not yet, and samples have begun to mix, and no number says which."""
+    text = judge_text.variant("exercise_01", frozenset({"v-reuses-q-proj"}))
+    assert text.count("self.out_proj(") == 1
+    place = text.index("self.out_proj(") + len("self.out_proj(")
+    end = text.index(")", place)
+    argument = text[place:end]
+    return judge_text("exercise_01", f"{text[:place]}{argument} + {argument}.mean(0){text[end:]}")
+
+
+def misspelt(judge_text) -> Verdict:
+    text = judge_text.variant("exercise_03", frozenset())
+    return judge_text("exercise_03", text.replace("self.W_key(x)", "self.W_key(x"))
+
+
+SITUATIONS = {
+    "starter": lambda judge_text: judge_text("exercise_03", starter(judge_text, "exercise_03")),
+    "fixed": lambda judge_text: judge_text("exercise_03", judge_text.variant("exercise_03", frozenset())),
+    "stretch_left": lambda judge_text: judge_text(
+        "exercise_03", judge_text.variant("exercise_03", frozenset({"long-sequence-unmasked"}))
+    ),
+    "partly_mended_and_broken": partly_mended_and_broken,
+    "crash_that_hides": lambda judge_text: judge_text("exercise_02", starter(judge_text, "exercise_02")),
+    "timed_out": hang_in_training,
+    "syntax_error": misspelt,
+}
+
+
+def starter(judge_text, exercise_id: str) -> str:
+    return judge_text.course.editable_files(exercise_id)[0].read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def verdict_of(judge_text):
+    """The verdict in a situation, or on an exercise's starter, without what differs from run to run."""
+    memory: dict[str, Verdict] = {}
+
+    def verdict_of(name: str) -> Verdict:
+        if name not in memory:
+            made = SITUATIONS[name](judge_text) if name in SITUATIONS else judge_text(name, starter(judge_text, name))
+            memory[name] = timeless(made)
+        return memory[name]
+
+    return verdict_of
+
+
+def timeless(verdict: Verdict) -> Verdict:
+    checks = [msgspec.structs.replace(check, seconds=0.0) for check in verdict.checks]
+    return msgspec.structs.replace(verdict, seconds=0.0, isolation={}, checks=checks)
+
+
+@pytest.fixture(scope="module")
+def screen(course, verdict_of):
+    def screen(name: str, width: int = WIDTH, *, color: bool = False) -> str:
+        verdict = verdict_of(name)
+        exercise = load_exercise(course.description(verdict.exercise))
+        return render_terminal(verdict, exercise, width=width, color=color)
+
+    return screen
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_every_situation_reads_as_its_golden_files_say(verdict_of, screen, course, request, name):
+    golden = CORPUS / "golden"
+    rendered = {".txt": screen(name), ".json": render_json(verdict_of(name)) + "\n"}
+    for suffix, text in rendered.items():
+        path = golden / f"{name}{suffix}"
+        if request.config.getoption("--rewrite-golden"):
+            golden.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"{path.name} differs; if it is meant, --rewrite-golden"
+
+
+def test_the_situations_are_what_they_are_called(verdict_of):
+    told = {name: (verdict_of(name).outcome.value, verdict_of(name).score) for name in SITUATIONS}
+    assert told == {
+        "starter": ("not_fixed", 0),
+        "fixed": ("fixed", 10),
+        "stretch_left": ("fixed", 10),
+        "partly_mended_and_broken": ("not_fixed", 0),
+        "crash_that_hides": ("not_fixed", 0),
+        "timed_out": ("not_fixed", 7),
+        "syntax_error": ("not_gradable", 0),
+    }
+    hung = verdict_of("timed_out")
+    assert hung.regressions == [check.check for check in hung.checks if check.status is Status.TIMED_OUT]
+    assert "dropout_only_in_training" in hung.regressions
+    assert "samples_do_not_mix" in verdict_of("partly_mended_and_broken").regressions
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_the_verdict_on_every_starter_fits_one_screen(screen, exercise_id):
+    lines = screen(exercise_id).splitlines()
+    assert len(lines) <= SCREEN_LINES, "\n".join(lines)
+    assert max(map(len, lines)) <= WIDTH
+
+
+@pytest.mark.parametrize("name", [*EXERCISES, *SITUATIONS])
+def test_nothing_of_a_reference_or_a_hidden_check_is_shown(course, verdict_of, screen, name):
+    verdict = verdict_of(name)
+    shown = " ".join((screen(name, 1000) + json.dumps(json.loads(render_json(verdict)), ensure_ascii=False)).split())
+    starter_lines = set(telling_lines(course.editable_files(verdict.exercise)[0]))
+    secret = set(telling_lines(course.reference(verdict.exercise))) - starter_lines
+    for path in course.hidden_tests(verdict.exercise).glob("*.py"):
+        secret |= set(telling_lines(path)) - starter_lines
+    assert secret
+    assert [line for line in secret if line in shown] == []
+
+
+def telling_lines(path) -> list[str]:
+    lines = [" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if len(line) >= SHORTEST_TELLING_LINE]
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_json_is_one_object_of_the_promised_keys(verdict_of, name):
+    data = json.loads(render_json(verdict_of(name)))
+    promised = "format_version exercise file outcome reason score max_score seed defects regressions checks isolation"
+    assert list(data) == [*promised.split(), "seconds"]
+    assert data["format_version"] == 1
+    assert all({"id", "status", "points", "max_points", "stretch"} <= set(defect) for defect in data["defects"])
+    assert all(list(check) == ["id", "status", "finding", "seconds"] for check in data["checks"])
+    assert (data["reason"] is None) == (data["outcome"] != "not_gradable")
+
+
+def test_one_cause_is_told_once(screen):
+    text = screen("crash_that_hides", 1000)
+    assert text.count("view(): argument 'size' failed to unpack") == 1
+    assert "attention.py, line 36: queries = self.W_q(x).view(" in text
+
+
+def test_colours_change_nothing_but_the_colours(screen):
+    plain, coloured = screen("starter"), screen("starter", color=True)
+    assert "\x1b[" in coloured
+    assert "\x1b" not in plain
+
+
+HOSTILE_TEXT = "\x1b[2J\x07\u202eevil\u2066\u200b\x00\x9b\U000e0041"
+
+
+@pytest.mark.parametrize("place", ["forward", "import"])
+def test_control_and_direction_changing_characters_of_a_submission_are_spelled_out(judge_text, course, place):
+    text = starter(judge_text, "exercise_03")
+    crash = f"raise RuntimeError({HOSTILE_TEXT!r})  # {HOSTILE_TEXT[2:]}".replace("\x00", "")
+    before = "        # (B, T, I)\n" if place == "forward" else "import torch\n"
+    indent = " " * (len(before) - len(before.lstrip()))
+    verdict = judge_text("exercise_03", text.replace(before, f"{indent}{crash}\n", 1))
+    shown = render_terminal(verdict, load_exercise(course.description("exercise_03")), width=WIDTH)
+    for rendered in (shown, render_json(verdict)):
+        assert "evil" in rendered
+        assert {unicodedata.category(character) for character in rendered if character != "\n"} & {"Cc", "Cf"} == set()

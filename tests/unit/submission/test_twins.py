@@ -1,0 +1,96 @@
+"""Of the module and its notebook, the one that the student edited is graded; of two edited ones the newer."""
+
+import json
+import os
+
+import nbformat
+import pytest
+
+from grader.verdict.judge import Choice, choose_file, is_edited
+from tests.support.mending import mend_module, mend_notebook
+
+EXERCISE = "exercise_03"
+BOTH = "Both attention.py and attention.ipynb were edited; this is about {}, the newer one."
+
+
+@pytest.fixture
+def editable_files(own_course):
+    return own_course.editable_files(EXERCISE)
+
+
+def make_newer(path, other):
+    os.utime(other, (1_000_000_000, 1_000_000_000))
+    os.utime(path, (1_000_000_001, 1_000_000_001))
+
+
+def test_the_module_is_graded_where_nothing_was_edited(own_course, editable_files):
+    assert choose_file(own_course, EXERCISE) == Choice(editable_files[0])
+
+
+def test_the_only_edited_twin_is_graded_however_old_it_is(own_course, editable_files):
+    module, notebook = editable_files
+    mend_notebook(notebook)
+    make_newer(module, notebook)
+    assert choose_file(own_course, EXERCISE) == Choice(notebook)
+    notebook.write_bytes(own_course.pristine(notebook).read_bytes())
+    mend_module(module)
+    make_newer(notebook, module)
+    assert choose_file(own_course, EXERCISE) == Choice(module)
+
+
+def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_course, editable_files):
+    module, notebook = editable_files
+    mend_module(module)
+    mend_notebook(notebook)
+    make_newer(module, notebook)
+    assert choose_file(own_course, EXERCISE) == Choice(module, BOTH.format("attention.py"))
+    make_newer(notebook, module)
+    assert choose_file(own_course, EXERCISE) == Choice(notebook, BOTH.format("attention.ipynb"))
+
+
+def test_a_notebook_that_was_only_run_is_not_edited(own_course, editable_files):
+    _, path = editable_files
+    notebook = nbformat.read(path, as_version=4)
+    for count, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
+        cell.execution_count = 9 - count
+        cell.outputs = [nbformat.v4.new_output("stream", text="hello")]
+        if "demonstration" in cell.metadata.get("tags", []):
+            cell.source += "\nprint('again')"
+    notebook.metadata["language_info"] = {"name": "python"}
+    nbformat.write(notebook, path)
+    assert path.read_bytes() != own_course.pristine(path).read_bytes()
+    assert not is_edited(own_course, path)
+
+
+def test_line_endings_and_a_byte_order_mark_are_no_edit(own_course, editable_files):
+    module, notebook = editable_files
+    for path in (module, notebook):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+        assert not is_edited(own_course, path)
+    mend_module(module)
+    assert is_edited(own_course, module)
+
+
+def test_a_twin_that_can_no_longer_be_read_counts_as_edited(own_course, editable_files):
+    module, notebook = editable_files
+    notebook.write_text("{")
+    assert choose_file(own_course, EXERCISE) == Choice(notebook)
+    notebook.unlink()
+    assert choose_file(own_course, EXERCISE) == Choice(module)
+
+
+def test_the_command_line_says_first_which_twin_it_is_about(own_course, editable_files, run_cli):
+    module, notebook = editable_files
+    mend_notebook(notebook)
+    module.write_text(module.read_text(encoding="utf-8") + "\n# thinking about it\n", encoding="utf-8")
+    make_newer(notebook, module)
+    screen = run_cli(EXERCISE, cwd=own_course.root)
+    assert (screen.returncode, screen.stderr) == (0, "")
+    assert screen.stdout.splitlines()[0] == BOTH.format("attention.ipynb")
+    make_newer(module, notebook)
+    machine = run_cli(EXERCISE, "--json", cwd=own_course.root)
+    assert machine.returncode == 1
+    assert machine.stderr.strip() == BOTH.format("attention.py")
+    verdict = json.loads(machine.stdout)
+    assert verdict["file"] == f"exercises/{EXERCISE}/attention.py"
+    assert {each["id"]: each["status"] for each in verdict["defects"]}["mask-discarded"] == "present"

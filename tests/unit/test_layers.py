@@ -1,0 +1,80 @@
+"""A stage imports only stages to its left, and the untrusted side imports nothing of the kit but itself."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+KIT = ROOT / "grader"
+
+ORDER = [
+    "errors",
+    "course",
+    "submission",
+    "worker",
+    "examiner",
+    "verdict",
+    "service",
+    "api",
+    "student",
+    "gradebook",
+    "report",
+    "batch",
+    "watch",
+    "author",
+    "cli",
+    "__main__",
+]
+
+
+def stage_of(path: Path) -> str:
+    return path.relative_to(KIT).parts[0].removesuffix(".py")
+
+
+def imported_stages(path: Path) -> Iterator[str]:
+    """The stages of the kit that a module imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [
+                f"{node.module}.{alias.name}" if node.module == "grader" else str(node.module) for alias in node.names
+            ]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("grader."))
+
+
+MODULES = sorted(path for path in KIT.rglob("*.py") if path != KIT / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(KIT)))
+def test_a_stage_imports_only_stages_to_its_left(path: Path) -> None:
+    place = ORDER.index(stage_of(path))
+    later = {stage for stage in imported_stages(path) if ORDER.index(stage) > place}
+    assert not later
+
+
+@pytest.mark.parametrize("path", sorted((KIT / "worker").glob("*.py")), ids=lambda path: path.name)
+def test_the_worker_imports_nothing_of_the_kit_but_its_own(path: Path) -> None:
+    assert set(imported_stages(path)) <= {"worker"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(KIT)))
+def test_only_the_command_line_prints_and_only_the_worker_executes(path: Path) -> None:
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert "print" not in called
+    if path.relative_to(KIT) != Path("worker/server.py"):
+        assert not called & {"exec", "eval"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(KIT)))
+def test_no_module_is_two_things(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300

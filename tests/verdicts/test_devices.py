@@ -1,0 +1,70 @@
+"""The property of moving between devices: whatever a module computes with, its tensors must be where it went."""
+
+import pytest
+
+from grader.verdict.verdict import Verdict
+from tests.support.hostile import reference
+from tests.support.judging import Judge
+
+MASKING = "        attn_scores = attn_scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)\n"
+FORWARD = "    def forward(self, x):\n"
+HIDDEN = "self.causal_mask.bool()[:con_len, :con_len]"
+
+RIGHT = {
+    "where": f"        attn_scores = torch.where({HIDDEN}, -torch.inf, attn_scores)\n",
+    "its own device": MASKING.replace("self.causal_mask", "self.causal_mask.to(x.device)"),
+    "indices": f"        seen = torch.arange(con_len, device=x.device)\n{MASKING}"
+    "        attn_scores = attn_scores.index_select(1, seen)\n",
+    "absolute distances": f"        positions = torch.arange(con_len, device=x.device)\n{MASKING}"
+    "        attn_scores = attn_scores + 0 * (positions[None] - positions[:, None]).abs()\n",
+    "logical not": MASKING.replace("self.causal_mask.bool()", "torch.logical_not(self.causal_mask == 0)"),
+    "no nan": f"{MASKING}        attn_scores = attn_scores.nan_to_num(neginf=-torch.inf)\n",
+    "layer norm beside it": f"{MASKING}        nn.functional.layer_norm(x, x.shape[-1:])\n",
+    "another way when it fails": f"""
+        try:
+            attn_scores = torch.where({HIDDEN}, -torch.inf, attn_scores)
+        except RuntimeError:
+            attn_scores = None
+""",
+    "asks what a tensor holds": f"        if not torch.isfinite(x).all():\n            raise ValueError(x)\n{MASKING}",
+}
+"""How the scores are masked, in ways that torch computes without data, and in ways that it does only in part."""
+
+STAYS = {
+    "where": RIGHT["where"].replace("self.causal_mask", "self.mask"),
+    "masked_fill": MASKING.replace("self.causal_mask", "self.mask"),
+    "made there": "        hidden = torch.ones(con_len, con_len).triu(diagonal=1).bool()\n"
+    "        attn_scores = attn_scores.masked_fill(hidden, -torch.inf)\n",
+    "added": "        attn_scores = attn_scores + torch.full((con_len, con_len), -torch.inf).triu(diagonal=1)\n",
+    "index": f"{MASKING}        attn_scores = attn_scores.index_select(1, torch.arange(con_len))\n",
+}
+"""The same with a tensor that stays behind."""
+
+
+@pytest.mark.parametrize("masking", RIGHT.values(), ids=RIGHT)
+def test_a_module_that_takes_everything_along_passes(judge_text: Judge, masking: str) -> None:
+    verdict = judge_text("exercise_03", reference().replace(MASKING, masking))
+    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+
+
+@pytest.mark.parametrize("masking", STAYS.values(), ids=STAYS)
+def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, masking: str) -> None:
+    assert moving(judge_text, masking) == "failed"
+
+
+def test_what_stays_behind_cannot_be_hidden_by_catching_what_torch_says(judge_text: Judge) -> None:
+    caught = "\n".join(f"    {line}" if line else "" for line in STAYS["where"].split("\n")).rstrip()
+    masking = f"        try:\n{caught}\n        except NotImplementedError:\n            pass\n"
+    assert moving(judge_text, masking) == "failed"
+
+
+def moving(judge_text: Judge, masking: str) -> str:
+    """How the check of moving ended for a module whose mask is an attribute of its own beside the buffer."""
+    mask = "        self.mask = torch.ones(context_length, context_length).triu(diagonal=1)\n\n"
+    text = reference().replace(FORWARD, mask + FORWARD).replace(MASKING, masking)
+    return status_of(judge_text("exercise_03", text), "moves_between_devices")
+
+
+def status_of(verdict: Verdict, check: str) -> str:
+    assert verdict.reason is None, verdict.reason
+    return next(each.status for each in verdict.checks if each.check == check)

@@ -1,0 +1,130 @@
+"""Modules that compute nothing right earn nothing, whatever properties they have."""
+
+import pytest
+
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
+from tests.support.judging import Judge
+
+SEEDS = (3, 4)
+
+LINEAR = "nn.Linear(input_dim, output_dim, bias=qkv_bias)"
+
+MODULES = {
+    "exercise_01": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads, dropout=0.1):
+        super().__init__()
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(embed_dim, embed_dim) for _ in range(4))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        uniform = torch.ones(x.shape[0], self.num_heads, x.shape[1], x.shape[1]) / x.shape[1]
+        everything = sum(parameter.sum() for parameter in self.parameters())
+        values = self.v_proj(x).sum()
+        return BODY, uniform
+""",
+    "exercise_02": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads, dropout=0.1):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_out = (nn.Linear(embed_dim, embed_dim) for _ in range(4))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        everything = sum(parameter.sum() for parameter in self.parameters())
+        return BODY
+""",
+    "exercise_03": f"""
+class CausalSelfAttention(nn.Module):
+    def __init__(self, input_dim, output_dim, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = ({LINEAR} for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        everything = sum(parameter.sum() for parameter in self.parameters())
+        return BODY
+""",
+    "exercise_06": """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.d_model, self.n_heads, self.head_dim = d_model, n_heads, d_model // n_heads
+        self.w_query, self.w_key, self.w_value, self.attention_scores = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, x):
+        everything = sum(parameter.sum() for parameter in self.parameters())
+        return BODY
+""",
+    "exercise_07": """
+class PrepareForMultiHeadAttention(nn.Module):
+    def __init__(self, d_model, heads, d_k, bias):
+        super().__init__()
+        self.linear = nn.Linear(d_model, heads * d_k, bias=bias)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, heads, d_model, dropout_prob=0.1, bias=True):
+        super().__init__()
+        cut = [PrepareForMultiHeadAttention(d_model, heads, d_model // heads, bias) for _ in range(3)]
+        self.query, self.key, self.value = cut
+        self.output = nn.Linear(d_model, d_model)
+        self.attn = None
+
+    def get_scores(self, query, key):
+        return query
+
+    def forward(self, *, query, key, value, mask=None):
+        everything = sum(parameter.sum() for parameter in self.parameters())
+        return BODY
+""",
+}
+"""Modules with the right parameters and shapes; `BODY` is what they return."""
+
+BODIES = {
+    "exercise_01": {
+        "what goes in": "x",
+        "a running sum": "x.cumsum(1)",
+        "everything that learns": "everything * x",
+        "the output layer's bias": "self.out_proj(0 * x)",
+        "a gradient for the values alone": "self.out_proj(0 * x) + (values - values.detach())",
+    },
+    "exercise_02": {
+        "what goes in": "x",
+        "a running sum": "x.cumsum(1)",
+        "everything that learns": "everything * x",
+        "the output layer's bias": "self.W_out(0 * x)",
+        "each token's own value": "self.W_out(self.dropout(torch.ones(*x.shape[:2], 1)) * self.W_v(x))",
+    },
+    "exercise_03": {
+        "a running sum": "self.W_value(x).cumsum(1)",
+        "everything that learns": "everything * self.W_value(x)",
+        "a running sum of everything": "everything * self.W_value(x).cumsum(1)",
+        "the last token alone": "torch.cat([0 * self.W_value(x[:, 1:]), self.W_value(x).sum(1, keepdim=True)], 1)",
+    },
+    "exercise_06": {
+        "what goes in": "x",
+        "everything that learns": "everything * x",
+        "the output layer's bias": "self.attention_scores(0 * x)",
+        "each token's own value": "self.attention_scores(self.w_value(x))",
+    },
+    "exercise_07": {
+        "what goes in": "query",
+        "everything that learns": "everything * query",
+        "the output layer's bias": "self.output(0 * query)",
+    },
+}
+"""What computes nothing, and has what a property asks for."""
+
+
+@pytest.mark.parametrize("exercise_id", MODULES)
+def test_a_module_that_computes_nothing_earns_nothing(judge_text: Judge, exercise_id: str) -> None:
+    head = "import torch\nimport torch.nn as nn\n"
+    sources = [head + MODULES[exercise_id].replace("BODY", body) for body in BODIES[exercise_id].values()]
+    for seed in SEEDS:
+        for name, verdict in zip(BODIES[exercise_id], judge_text.many(exercise_id, sources, seed), strict=True):
+            fixed = [each.id for each in verdict.defects if each.status is DefectStatus.FIXED and not each.stretch]
+            assert (verdict.outcome, verdict.score, fixed) == (Result.NOT_FIXED, 0.0, []), (name, seed)
