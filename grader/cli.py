@@ -4,16 +4,14 @@ import contextlib
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from grader.course.paths import EXERCISE_ID, Course, find_course
 from grader.errors import KitError, SpecError, UsageError
 from grader.report.console import (
-    Show,
     ended_by_signals,
-    getting_ready,
     has_color,
     has_screen,
     keep_traceback,
@@ -22,6 +20,9 @@ from grader.report.console import (
     width,
 )
 from grader.report.page import printable_lines
+
+if TYPE_CHECKING:
+    from grader.verdict.verdict import Verdict
 
 UNEXPECTED = 3
 INTERRUPTED = 130
@@ -114,33 +115,33 @@ def grade(
     choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    with getting_ready(partial(_printer, course, exercise_id, as_json=as_json)) as show:
-        verdict = grading.grade(
-            course,
-            exercise_id,
-            choice.path,
-            seed=seed,
-            spawn=spawn or not grading.CAN_FORK,
-            strict=strict,
-            tell=show,
-        )
+    verdict = grading.grade(
+        course,
+        exercise_id,
+        choice.path,
+        seed=seed,
+        spawn=spawn or not grading.CAN_FORK,
+        strict=strict,
+        tell=partial(_print_verdict, course, exercise_id, as_json=as_json),
+    )
     if path is None:
         remember_verdict(course, verdict)
     ctx.exit(verdict.exit_code())
 
 
-def _printer(course: Course, exercise_id: str, *, as_json: bool) -> Show:
-    """What prints a verdict."""
+def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_json: bool) -> None:
+    """Print a verdict; what draws it is imported only now, for getting ready beside the judging is no faster."""
     if as_json:
         from grader.report.json import render_json
 
-        return lambda verdict: click.echo(render_json(verdict))
+        click.echo(render_json(verdict))
+        return
 
     from grader.course.loading import load_exercise
     from grader.report.terminal import render_terminal
 
     exercise = load_exercise(course.description(exercise_id))
-    return lambda verdict: print_report(render_terminal(verdict, exercise, width=width(), color=has_color()))
+    print_report(render_terminal(verdict, exercise, width=width(), color=has_color()))
 
 
 @command_line.command()

@@ -2,24 +2,17 @@
 
 import contextlib
 import os
-import pickle
 import shutil
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from grader.course.paths import Course, find_course
 from grader.errors import KitError
-
-if TYPE_CHECKING:
-    from grader.verdict.verdict import Verdict
-
-Show = Callable[["Verdict"], None]
 
 SIGNAL_EXIT = 128
 """A program ended by a signal exits, as shells count, with this and the signal's number."""
@@ -43,62 +36,6 @@ def has_screen() -> bool:
 
 def width() -> int:
     return min(shutil.get_terminal_size((100, 24)).columns, MOST_COLUMNS)
-
-
-@contextlib.contextmanager
-def getting_ready(prepare: Callable[[], Show]) -> Iterator[Show]:
-    """Gives a function that shows one verdict the way `prepare` returns, which is done by the time that it is called.
-
-    A process forked from this one gets ready and shows, while this one judges and then clears away. Where it fails, the
-    verdict is shown here. Nothing that may not be forked, torch above all, may have been imported.
-    """
-    from grader.verdict.judge import CAN_FORK
-
-    if not CAN_FORK:
-        yield prepare()
-        return
-    reading, writing = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    process = os.fork()
-    if process == 0:
-        os.close(writing)
-        _show_what_comes(prepare, reading)
-    os.close(reading)
-    shown: list[Verdict] = []
-    try:
-        with open(writing, "wb") as pipe:
-
-            def show(verdict: "Verdict") -> None:
-                shown.append(verdict)
-                with contextlib.suppress(BrokenPipeError), pipe:
-                    pickle.dump(verdict, pipe)  # a file's name may be no text, and msgpack takes nothing else
-
-            yield show
-    finally:
-        _, status = os.waitpid(process, 0)
-    if shown and status != 0:
-        prepare()(shown[0])
-
-
-def _show_what_comes(prepare: Callable[[], Show], reading: int) -> NoReturn:
-    """In the forked process: what happens to it is told by its exit code alone."""
-    status = 1
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that judges, and ends this one's pipe
-        import grader.verdict.verdict  # noqa: F401 - so that it is there by the time a verdict comes
-        from grader.examiner.workers import hide_memory
-
-        hide_memory()
-        show = prepare()
-        with open(reading, "rb") as pipe:
-            message = pipe.read()
-        if message:
-            show(pickle.loads(message))  # noqa: S301 - from the process that this one was forked from
-            sys.stdout.flush()
-        status = 0
-    finally:
-        os._exit(status)
 
 
 @contextlib.contextmanager
