@@ -8,6 +8,7 @@ import click
 import pytest
 
 from grader.cli import command_line
+from grader.commands.arguments import exercise_called
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -81,7 +82,7 @@ def test_the_same_seed_gives_the_same_findings(run_cli):
 def test_wrong_usage_exits_with_2_and_says_what_there_is(run_cli):
     for arguments in (
         ["exercise_99"],
-        ["exercise_3"],
+        ["exercise_8"],
         ["hint"],
         ["exercise_03", "--seed", "minus one"],
         ["exercise_03", "--what"],
@@ -100,3 +101,56 @@ def test_the_list_needs_no_torch_and_little_time(run_cli):
     assert done.returncode == 0
     assert all(f"exercise_{number:02}" in done.stdout for number in range(1, 8))
     assert seconds < 3  # a tenth of this on an idle machine; the benchmark measures
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["3", "03", "exercise_3", "Exercise 3", "exercises/exercise_03", "exercises/exercise_03/README.md"],
+)
+def test_an_exercise_may_be_called_by_its_number_or_by_a_path_into_its_folder(course, name, monkeypatch):
+    monkeypatch.chdir(course.root)
+    assert exercise_called(course, name) == "exercise_03"
+
+
+def test_a_path_elsewhere_and_a_number_that_is_not_there_mean_no_exercise(course, tmp_path):
+    (tmp_path / "exercise_03").mkdir()
+    for name in ("8", "exercise_08", str(tmp_path / "exercise_03"), "solutions", ""):
+        assert exercise_called(course, name) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["wach"], "watch"), (["exercise_o3"], "exercise_03"), (["hint", "exercize_03"], "exercise_03")],
+)
+def test_a_mistyped_name_gets_the_nearest_one(run_cli, arguments, meant):
+    done = run_cli(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"did you mean {meant}?" in done.stderr
+
+
+def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):
+    done = run_cli(cwd=tmp_path)
+    assert (
+        done.stderr
+        == f"There is no course in {tmp_path}; this is about the one in {ROOT} (--course DIR names another).\n"
+    )
+    for arguments in (["--course", str(ROOT), "diff", "3"], ["diff", "3", "--course", str(ROOT)]):
+        done = run_cli(*arguments, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+    done = run_cli("diff", "3", "--course", str(tmp_path))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"grader: there is no exercises/ in {tmp_path}; name the folder that holds it\n",
+    )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_get_completions_and_first_words_may_be_exercises(run_cli, shell, monkeypatch):
+    assert "_GRADER_COMPLETE" in run_cli("completion", shell).stdout
+    for name, value in {
+        "_GRADER_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": "grader exercise_0",
+        "COMP_CWORD": "1" if shell != "fish" else "exercise_0",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert "exercise_03" in run_cli().stdout

@@ -25,6 +25,7 @@ ORDER = [
     "batch",
     "watch",
     "author",
+    "commands",
     "cli",
     "__main__",
 ]
@@ -46,6 +47,14 @@ def imported_stages(path: Path) -> Iterator[str]:
         else:
             continue
         yield from (name.split(".")[1] for name in names if name.startswith("grader."))
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The packages that a module imports when it is imported or run."""
+    trees = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in trees if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in trees if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names}
 
 
 MODULES = sorted(path for path in KIT.rglob("*.py") if path != KIT / "__init__.py")
@@ -71,6 +80,8 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(path: Path) -
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert "print" not in called
+    if stage_of(path) not in {"cli", "commands", "__main__"} and path.relative_to(KIT) != Path("report/console.py"):
+        assert "click" not in imported_packages(path)
     if path.relative_to(KIT) != Path("worker/server.py"):
         assert not called & {"exec", "eval"}
 

@@ -1,0 +1,109 @@
+"""What commands share: which course, which exercise, however it is called."""
+
+import difflib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from grader.course.paths import EXERCISE_ID, Course, find_course
+from grader.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+BY_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
+
+
+def current_course() -> Course:
+    """The course named by `--course`, or the one around the current folder; another one is never used in silence."""
+    context = click.get_current_context().find_root()
+    if context.obj is None:
+        here = Path.cwd()
+        context.obj = find_course(here)
+        if not here.is_relative_to(context.obj.root):
+            found = f"this is about the one in {context.obj.root} (--course DIR names another)"
+            click.echo(f"There is no course in {here}; {found}.", err=True)
+    course: Course = context.obj
+    return course
+
+
+def _choose_course(ctx: click.Context, _parameter: click.Parameter, folder: Path | None) -> None:
+    if folder is None:
+        return
+    if not (folder / "exercises").is_dir():
+        raise UsageError(f"there is no exercises/ in {folder}; name the folder that holds it")
+    ctx.find_root().obj = Course(folder.absolute())
+
+
+course_option = click.option(
+    "--course",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    expose_value=False,
+    is_eager=True,
+    callback=_choose_course,
+    help="The course's folder, where it is not the current one.",
+)
+
+
+def exercise_called(course: Course, name: str) -> str | None:
+    """The exercise meant by its id, its number, or the path of its folder or of a file in it; None where none is."""
+    ids = course.exercise_ids()
+    if name in ids:
+        return name
+    numbered = BY_NUMBER.fullmatch(name)
+    if numbered:
+        return next((each for each in ids if int(each.removeprefix("exercise_")) == int(numbered[1])), None)
+    path = Path(name)
+    if path.exists():
+        return next((part for part in path.resolve().parts if part in ids and part in _parts(course, path)), None)
+    return None
+
+
+def _parts(course: Course, path: Path) -> tuple[str, ...]:
+    """What leads from the course's exercises to the path; nothing where it lies elsewhere."""
+    home = (course.root / "exercises").resolve()
+    return path.resolve().relative_to(home).parts if path.resolve().is_relative_to(home) else ()
+
+
+def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) -> str:
+    """The exercise that is meant; `UsageError` with the nearest name, of commands too, where there is none."""
+    found = exercise_called(course, name)
+    if found is not None:
+        return found
+    ids = course.exercise_ids()
+    nearest = difflib.get_close_matches(name, [*ids, *commands], 1)
+    what = "exercise or command" if commands else "exercise"
+    meant = f"did you mean {nearest[0]}? " if nearest else ""
+    raise UsageError(f"there is no {what} {name!r} here; {meant}the exercises are {', '.join(ids)}")
+
+
+def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(require_exercise(current_course(), each) for each in value)
+    return None if value is None else require_exercise(current_course(), value)
+
+
+def complete_exercise(_ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
+    """The ids that begin so, for shells."""
+    return [name for name in find_course(Path.cwd()).exercise_ids() if name.startswith(incomplete)]
+
+
+def exercise_argument(*, required: bool = True, many: bool = False) -> Callable[[Command], Command]:
+    """The exercise, or the exercises, that a command is about."""
+    metavar = "EXERCISE" if required else "[EXERCISE]"
+    return click.argument(
+        "exercise_ids" if many else "exercise_id",
+        metavar=metavar + ("..." if many else ""),
+        required=required,
+        nargs=-1 if many else 1,
+        callback=_exercise,
+        shell_complete=complete_exercise,
+    )
+
+
+def looks_like_an_exercise(name: str) -> bool:
+    """Whether a first word that is no command means an exercise: an id, a number or a path."""
+    return bool(EXERCISE_ID.fullmatch(name) or BY_NUMBER.fullmatch(name) or Path(name).exists())

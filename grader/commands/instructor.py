@@ -1,0 +1,57 @@
+"""What an instructor asks for: a new exercise, its proof, the schema of its description, the student edition."""
+
+from pathlib import Path
+
+import click
+
+from grader.commands.arguments import course_option, current_course, exercise_argument
+from grader.report.console import has_color, print_report, progress_bar, width
+
+PROOF_WIDTH = 120
+"""Columns that the table of a proof takes."""
+
+
+@click.command()
+@click.argument("exercise_id", metavar="EXERCISE")
+@course_option
+@click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="The file with a fault in it.")
+def new(exercise_id: str, source: Path) -> None:
+    """Lay out a new exercise around a faulty .py or .ipynb file, its description filled in as far as can be."""
+    from grader.author.new import create_exercise
+
+    click.echo(create_exercise(current_course(), exercise_id, source))
+
+
+@click.command()
+@exercise_argument(required=False, many=True)
+@course_option
+@click.pass_context
+def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
+    """Prove exercises sound: sources agree, every subset of defects is named, no mutant survives the checks."""
+    from grader.author.proof_table import render_proofs
+    from grader.author.prove import prove as prove_all
+
+    course = current_course()
+    with progress_bar("proving") as advance:
+        proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance)
+    print_report(render_proofs(proofs, width=max(width(), PROOF_WIDTH), color=has_color()))
+    ctx.exit(0 if all(proof.holds() for proof in proofs) else 1)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
+    from grader.course.schema import render_schema
+
+    click.echo(render_schema(), nl=False)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@course_option
+@click.option("--with-hints", is_flag=True, help="Let students ask for hints.")
+def release(folder: Path, with_hints: bool) -> None:
+    """Write the student edition: everything students may have, and nothing that spoils a hunt."""
+    from grader.author.release import release as write_edition
+
+    click.echo(write_edition(current_course(), folder, with_hints=with_hints))
