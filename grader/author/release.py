@@ -10,34 +10,20 @@ import yaml
 from msgspec import Struct
 
 from grader.author.spoilers import find_spoilers
-from grader.course import checks as c
-from grader.course.checks import Check
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
+from grader.examiner.property import Property
 from grader.submission import Unreadable, read_submission
-
-NEEDS_NO_REFERENCE = (
-    c.ReturnsShapes,
-    c.FutureDoesNotLeak,
-    c.MaskHides,
-    c.SamplesDoNotMix,
-    c.RowsSumToOne,
-    c.LeavesInputsAlone,
-    c.Prints,
-    c.PrintsNothing,
-    c.Raises,
-    c.AttributeEquals,
-)
 
 INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
 
 
-def public_checks(exercise: Exercise) -> list[Check]:
+def public_checks(exercise: Exercise) -> list[Property]:
     """The checks that a student edition can run, without the names of the defects that they are for."""
-    found = [check for check in exercise.checks if check.public and isinstance(check, NEEDS_NO_REFERENCE)]
+    found = [check for check in exercise.checks if check.public and not check.needs_reference]
     return [msgspec.structs.replace(check, for_=()) for check in found]
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 
 from grader.author.proof import Fate, Step
-from grader.course.checks import MatchesReference
+from grader.course.checks import Check
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -129,7 +129,7 @@ class _Trials:
     def _undetermined(self) -> Iterator[str]:
         """Where the reference, in eval mode, gives two answers to one input."""
         reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface.class_name)
-        check = MatchesReference(id="determinism")
+        check = Check(id="determinism")
         for sizes in self._exercise.ladder:
             seed_draws(f"{check.id}/{sizes}")
             case = make_case(self._exercise, check, sizes)

@@ -36,7 +36,8 @@ def _memory(path: Path) -> Path | None:
         digest = hashlib.sha256(path.read_bytes())
     except OSError:
         return None
-    for reader in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).parent
+    for reader in sorted([*here.glob("*.py"), *(here.parent / "examiner" / "properties").glob("*.py")]):
         status = reader.stat()
         digest.update(f"{reader.name}/{status.st_size}/{status.st_mtime_ns};".encode())
     course = path.absolute().parent.parent.parent

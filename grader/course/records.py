@@ -18,11 +18,11 @@ from grader.course.checks import (
     Link,
     Name,
     Points,
-    Property,
     Shape,
     Size,
     Text,
 )
+from grader.course.properties import Property
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from grader.course import checks, records
+from grader.course.properties import PROPERTIES
 from grader.course.records import EDITION_KEYS, Exercise
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -38,8 +39,7 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
     """Descriptions on one line, one for each key, and a closed set of one value said as the constant it is."""
     del part["title"]
     part["description"] = part["description"].split("\n\n")[0]
-    record = getattr(records, name, None) or getattr(checks, name)
-    told = _descriptions(record)
+    told = _descriptions(_record(name))
     for key, schema in part.get("properties", {}).items():
         if len(schema.get("enum", ())) == 1:
             (schema["const"],) = schema.pop("enum")
@@ -51,6 +51,13 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
             del schema["default"]
         if key == "checks":
             del schema["items"]["discriminator"]  # OpenAPI's, of no meaning to an editor
+
+
+def _record(name: str) -> type:
+    """The record that a part of the schema describes."""
+    properties = {each.__name__: each for each in PROPERTIES.values()}
+    record: type = properties.get(name) or getattr(records, name, None) or getattr(checks, name)
+    return record
 
 
 def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
@@ -72,10 +79,11 @@ def _descriptions(record: type) -> dict[str, str]:
     """The docstring below each field of a record and of those it inherits from, by the field's key."""
     told: dict[str, str] = {}
     for owner in reversed(record.__mro__):
-        if owner.__module__ not in (records.__name__, checks.__name__) or not issubclass(owner, msgspec.Struct):
+        if not issubclass(owner, msgspec.Struct) or owner is msgspec.Struct:
             continue
         keys = {field.name: field.encode_name for field in msgspec.structs.fields(owner)}
-        told |= {keys[name]: text for name, text in _docstrings(inspect.getmodule(owner), owner.__name__)}
+        documented = _docstrings(inspect.getmodule(owner), owner.__name__)
+        told |= {keys[name]: text for name, text in documented if name in keys}
     return told
 
 

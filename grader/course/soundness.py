@@ -6,6 +6,7 @@ from typing import Any
 from grader.course import checks as c
 from grader.course.arguments import argument_problems, ladder_problems, missing_on_ladder, size_names, unknown_sizes
 from grader.course.problem import Path, Problem, nearest, quoted
+from grader.course.properties import Property
 from grader.course.records import Defect, Exercise
 
 
@@ -115,7 +116,7 @@ def axis_problem(axis: int, rank: int, path: Path) -> Problem:
     return Problem(path, f"an axis from {-rank} to {rank - 1}", str(axis), f"write {rank - 1} for the last one")
 
 
-def _check_problems(exercise: Exercise, check: c.Check, path: Path) -> Iterator[Problem]:
+def _check_problems(exercise: Exercise, check: Property, path: Path) -> Iterator[Problem]:
     ladder = check.ladder or exercise.ladder
     yield from ladder_problems(check.ladder, (*path, "ladder"))
     if not ladder:

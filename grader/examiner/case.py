@@ -1,13 +1,17 @@
 """One rung of a ladder: sizes, constructor arguments and inputs made for them."""
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from msgspec import Struct, structs
 
-from grader.course.checks import Check, MaskInput, MaskKind, MatchesReference, Shape
-from grader.course.records import Exercise
+from grader.course.checks import Check, MaskInput, MaskKind, Shape
+
+if TYPE_CHECKING:
+    import torch
+
+    from grader.course.records import Exercise
+    from grader.examiner.property import Property
 
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
@@ -24,8 +28,10 @@ class Case(Struct, frozen=True):
         """The same case with another constructor argument."""
         return structs.replace(self, arguments={**self.arguments, name: value})
 
-    def tensors(self) -> dict[str, torch.Tensor]:
+    def tensors(self) -> "dict[str, torch.Tensor]":
         """The floating-point inputs."""
+        import torch
+
         return {
             name: value
             for name, value in self.inputs.items()
@@ -33,16 +39,15 @@ class Case(Struct, frozen=True):
         }
 
 
-def is_tried_at_the_ends(check: Check) -> bool:
+def is_tried_at_the_ends(check: "Property") -> bool:
     """Whether the smallest and the largest sizes hold all there is to see, so that only these are tried.
 
     The comparison with the reference walks the whole ladder; a check that brings a ladder of its own walks all of that.
     """
-    is_the_comparison = isinstance(check, MatchesReference) and not (check.constructor or check.inputs or check.method)
-    return not check.ladder and not is_the_comparison
+    return not check.ladder and not (check.walks_all_rungs and check.is_plain())
 
 
-def make_case(exercise: Exercise, check: Check, sizes: dict[str, int]) -> Case:
+def make_case(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> Case:
     """The case for one set of sizes."""
     constructor = {**exercise.interface.constructor, **check.constructor}
     arguments = {
@@ -61,6 +66,8 @@ def size_of(value: str | int, sizes: dict[str, int]) -> int:
 
 
 def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
+    import torch
+
     if isinstance(spec, list):
         return torch.randn(_shape(spec, sizes))
     if isinstance(spec, MaskInput):
@@ -68,8 +75,10 @@ def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
     return spec
 
 
-def make_mask(spec: MaskInput, sizes: dict[str, int]) -> torch.Tensor:
+def make_mask(spec: MaskInput, sizes: dict[str, int]) -> "torch.Tensor":
     """A mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
+    import torch
+
     shape = _shape(spec.shape, sizes)
     mask = torch.ones(shape, dtype=torch.bool)
     pairs = mask.movedim(spec.axes, (-2, -1))
@@ -98,4 +107,6 @@ def _shape(spec: Shape, sizes: dict[str, int]) -> list[int]:
 
 def seed_draws(name: str) -> None:
     """Make what this process draws from here on, inputs and reference weights, depend on `name` alone."""
+    import torch
+
     torch.default_generator.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))

@@ -1,11 +1,11 @@
 """Tensors against tensors: type, shape and dtype first, then finite values, then values."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from msgspec import Struct
 
-from grader.worker.protocol import Other
+if TYPE_CHECKING:
+    import torch
 
 
 class Failure(AssertionError):  # noqa: N818 - a failure is what it is: AssertionError is its kind of error
@@ -46,6 +46,8 @@ NEGLIGIBLE_GRADIENT = 1e-5
 
 def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32) -> None:
     """Raise `Failure` unless `seen` has the form and the values of `expected`."""
+    import torch
+
     if isinstance(expected, tuple | list):
         _require_sequence(seen, len(expected), what)
         for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
@@ -63,8 +65,10 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
         raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
 
 
-def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, what: str) -> None:
+def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None", what: str) -> None:
     """Raise `Failure` unless a gradient is there where it should be, with the right values."""
+    import torch
+
     if expected is not None and seen is not None and seen.dtype == expected.dtype and torch.equal(seen, expected):
         return
     if expected is None or float(expected.abs().max()) < NEGLIGIBLE_GRADIENT:
@@ -82,7 +86,7 @@ def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, w
     require_close(seen, expected, f"the gradient of {what}", FLOAT32_GRADIENT, kind="gradient")
 
 
-def require_gradient(seen: torch.Tensor | None, what: str) -> None:
+def require_gradient(seen: "torch.Tensor | None", what: str) -> None:
     """Raise `Failure` where nothing flows back."""
     if seen is None or not bool((seen != 0).any()):
         raise Failure(
@@ -92,21 +96,25 @@ def require_gradient(seen: torch.Tensor | None, what: str) -> None:
 
 
 def require_tensor(seen: Any, what: str) -> None:
+    import torch
+
     if not isinstance(seen, torch.Tensor):
         raise Failure("type", f"{what}: expected a tensor, saw {describe(seen)}")
 
 
-def require_shape(seen: torch.Tensor, shape: list[int], what: str) -> None:
+def require_shape(seen: "torch.Tensor", shape: list[int], what: str) -> None:
     if list(seen.shape) != shape:
         raise Failure("shape", f"{what}: expected shape {tuple(shape)}, saw {tuple(seen.shape)}")
 
 
-def require_dtype(seen: torch.Tensor, dtype: torch.dtype, what: str) -> None:
+def require_dtype(seen: "torch.Tensor", dtype: "torch.dtype", what: str) -> None:
     if seen.dtype != dtype:
         raise Failure("dtype", f"{what}: expected dtype {_name(dtype)}, saw {_name(seen.dtype)}")
 
 
-def require_finite(seen: torch.Tensor, what: str) -> None:
+def require_finite(seen: "torch.Tensor", what: str) -> None:
+    import torch
+
     bad = ~torch.isfinite(seen)
     if bool(bad.any()):
         first = bad.nonzero()[0].tolist()
@@ -116,9 +124,11 @@ def require_finite(seen: torch.Tensor, what: str) -> None:
 
 
 def require_close(
-    seen: torch.Tensor, expected: torch.Tensor, what: str, tolerance: Tolerance, kind: str = "values"
+    seen: "torch.Tensor", expected: "torch.Tensor", what: str, tolerance: Tolerance, kind: str = "values"
 ) -> None:
     """Raise `Failure` at the element that is furthest off."""
+    import torch
+
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
         return
     difference = (seen.double() - expected.double()).abs()
@@ -129,7 +139,7 @@ def require_close(
     raise Failure(kind, f"{what} at {place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}")
 
 
-def place_of_largest(values: torch.Tensor) -> list[int]:
+def place_of_largest(values: "torch.Tensor") -> list[int]:
     """The index of the largest element (`torch.unravel_index` would import sympy, a fifth of a second)."""
     place: list[int] = (values == values.max()).nonzero()[0].tolist()
     return place
@@ -137,6 +147,10 @@ def place_of_largest(values: torch.Tensor) -> list[int]:
 
 def describe(value: Any) -> str:
     """What was returned, in a few words."""
+    import torch
+
+    from grader.worker.protocol import Other
+
     if isinstance(value, Other):
         return value.description
     if isinstance(value, torch.Tensor):
@@ -153,5 +167,5 @@ def _require_sequence(seen: Any, length: int, what: str) -> None:
         raise Failure("type", f"{what}: expected {length} values, saw {describe(seen)}")
 
 
-def _name(dtype: torch.dtype) -> str:
+def _name(dtype: "torch.dtype") -> str:
     return str(dtype).removeprefix("torch.")

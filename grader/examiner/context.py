@@ -1,47 +1,42 @@
 """What every property works with: subject and reference side by side, and the tensors that come back."""
 
-from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from grader.course import checks as c
-from grader.course.records import Exercise
-from grader.examiner.case import Case
 from grader.examiner.compare import UNCHANGED, Failure, describe, number, require_finite, require_shape, require_tensor
-from grader.examiner.proxies import ModuleFactory, ModuleProxy
-from grader.examiner.reference_cache import ReferenceCache
+
+if TYPE_CHECKING:
+    import torch
+
+    from grader.course.checks import Check
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.proxies import ModuleFactory, ModuleProxy
+    from grader.examiner.reference_cache import ReferenceCache
 
 
 class Context:
     """What a property works with: the two makers and the exercise."""
 
-    def __init__(self, subject: ModuleFactory, reference: ReferenceCache, exercise: Exercise) -> None:
+    def __init__(self, subject: "ModuleFactory", reference: "ReferenceCache", exercise: "Exercise") -> None:
         self.subject = subject
         self.reference = reference
         self.exercise = exercise
 
-    def pair(self, check: c.Check, case: Case, dtype: str = "") -> tuple[ModuleProxy, ModuleProxy]:
+    def pair(self, check: "Check", case: "Case", dtype: str = "") -> "tuple[ModuleProxy, ModuleProxy]":
         """Subject and reference with the same weights."""
         theirs = self.reference.build(case.arguments, dtype=dtype)
         ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, at_once=False)
         ours.training = theirs.training = check.training
         return ours, theirs
 
-    def ours(self, check: c.Check, case: Case) -> ModuleProxy:
+    def ours(self, check: "Check", case: "Case") -> "ModuleProxy":
         """The subject alone, with weights of its own making."""
         module = self.subject.build(case.arguments, at_once=False)
         module.training = check.training
         return module
 
 
-@singledispatch
-def try_rung(check: Any, context: Context, case: Case) -> None:
-    """Raise `Failure` where the property does not hold at this rung."""
-    raise NotImplementedError(type(check).__name__)
-
-
-def nth_output(value: Any, index: int) -> torch.Tensor:
+def nth_output(value: Any, index: int) -> "torch.Tensor":
     """One of the returned tensors."""
     values = value if isinstance(value, tuple | list) else [value]
     if index >= len(values):
@@ -52,8 +47,10 @@ def nth_output(value: Any, index: int) -> torch.Tensor:
     return tensor
 
 
-def with_change(case: Case, name: str, axis: int, index: int) -> dict[str, Any]:
+def with_change(case: "Case", name: str, axis: int, index: int) -> dict[str, Any]:
     """The inputs with one token or sample of one input drawn anew."""
+    import torch
+
     changed = case.inputs[name].clone()
     part = changed.select(axis, index)
     part.copy_(torch.randn(part.shape))
@@ -61,7 +58,7 @@ def with_change(case: Case, name: str, axis: int, index: int) -> dict[str, Any]:
 
 
 def require_unchanged(
-    before: torch.Tensor, after: torch.Tensor, axis: int, kept: list[int], what: str, kind: str, unit: str = "token"
+    before: "torch.Tensor", after: "torch.Tensor", axis: int, kept: list[int], what: str, kind: str, unit: str = "token"
 ) -> None:
     """Raise `Failure` at the kept token or sample that moved most."""
     require_shape(after, list(before.shape), "output")
@@ -80,14 +77,16 @@ def require_unchanged(
         )
 
 
-def require_changed(before: torch.Tensor, after: torch.Tensor, axis: int, token: int, what: str) -> None:
+def require_changed(before: "torch.Tensor", after: "torch.Tensor", axis: int, token: int, what: str) -> None:
     """Raise `Failure` where an output that sees the change does not answer to it: what never moves cannot leak."""
     if float((after - before).select(axis, token).abs().max()) <= UNCHANGED.absolute:
         raise Failure("dead", f"{what} left the output at token {token} as it was; expected it to change")
 
 
-def require_inputs_kept(module: ModuleProxy, case: Case) -> None:
+def require_inputs_kept(module: "ModuleProxy", case: "Case") -> None:
     """Raise `Failure` where the last call left other values in what it was handed."""
+    import torch
+
     left = module.inputs_after()
     for name, before in case.inputs.items():
         if isinstance(before, torch.Tensor) and (name not in left or not torch.equal(left[name], before)):

@@ -13,8 +13,8 @@ from grader.course.paths import Course
 from grader.course.records import Exercise, Limits
 from grader.errors import KitError
 from grader.examiner.compare import Failure
+from grader.examiner.context import Context
 from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status
-from grader.examiner.properties import Context
 from grader.examiner.proxies import MisfitError, Subject
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from functools import partial
 
-from grader.course.checks import Check
 from grader.examiner.case import Case, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
-from grader.examiner.properties import Context, try_rung
+from grader.examiner.context import Context
+from grader.examiner.property import Property
 from grader.examiner.session import SubjectRaisedError
 
 
-def walk(check: Check, context: Context, seed: int) -> None:
+def walk(check: Property, context: Context, seed: int) -> None:
     """Try the check's rungs; what the first that fails raises has a note that compares it with the last that passed.
 
     Where only the ends of the ladder are tried and the upper one fails, the rungs in between tell from where on.
@@ -31,7 +31,9 @@ def walk(check: Check, context: Context, seed: int) -> None:
     raise error
 
 
-def _try(check: Check, context: Context, seed: int, rungs: Iterable[int], passed: dict[str, int] | None = None) -> None:
+def _try(
+    check: Property, context: Context, seed: int, rungs: Iterable[int], passed: dict[str, int] | None = None
+) -> None:
     """Raise at the first of the rungs that fails; `passed` are the sizes that are known to pass."""
     for rung in rungs:
         error = _error_of(check, context, seed, rung)
@@ -42,18 +44,18 @@ def _try(check: Check, context: Context, seed: int, rungs: Iterable[int], passed
         passed = sizes
 
 
-def _error_of(check: Check, context: Context, seed: int, rung: int) -> Exception | None:
+def _error_of(check: Property, context: Context, seed: int, rung: int) -> Exception | None:
     """What the check raises at a rung."""
     sizes = (check.ladder or context.exercise.ladder)[rung]
     name = f"{seed}/{check.id}/{rung}"
     try:
-        try_rung(check, context, context.reference.draw(name, partial(_draw_case, context, check, sizes, name)))
+        check.try_case(context, context.reference.draw(name, partial(_draw_case, context, check, sizes, name)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
         return error
     return None
 
 
-def _draw_case(context: Context, check: Check, sizes: dict[str, int], name: str) -> Case:
+def _draw_case(context: Context, check: Property, sizes: dict[str, int], name: str) -> Case:
     seed_draws(name)
     return make_case(context.exercise, check, sizes)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from grader.course.loading import load_exercise
 from grader.course.paths import find_course
 from grader.errors import UsageError
+from grader.examiner.context import Context
 from grader.examiner.plugin import Contexts
-from grader.examiner.properties import Context
 from grader.examiner.proxies import Subject
 from grader.examiner.reference import Reference
 from grader.examiner.reference_cache import ReferenceCache

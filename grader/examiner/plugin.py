@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.course.checks import Check
 from grader.course.loading import load_exercise
 from grader.course.paths import EXERCISE_ID, find_course
 from grader.course.records import Exercise
+from grader.examiner.property import Property
 
 if TYPE_CHECKING:
-    from grader.examiner.properties import Context
+    from grader.examiner.context import Context
 
 
 class Contexts:
@@ -49,7 +49,7 @@ class ExerciseFile(pytest.File):
 class PropertyItem(pytest.Item):
     """One line of `checks:`, tried at every rung of its ladder."""
 
-    def __init__(self, *, check: Check, exercise: Exercise, **arguments: Any) -> None:
+    def __init__(self, *, check: Property, exercise: Exercise, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.check = check
         self.exercise = exercise

@@ -9,8 +9,8 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError
 from grader.examiner import plugin
+from grader.examiner.context import Context
 from grader.examiner.examiner import Examiner
-from grader.examiner.properties import Context
 from grader.examiner.workers import Reader, WorkerSource
 
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.course.checks import WITHOUT_VALUES, Check
 from grader.course.records import Exercise
 from grader.examiner.outcome import Examination, Key, Status
+from grader.examiner.property import Property
 
 
 class DefectStatus(StrEnum):
@@ -119,10 +119,10 @@ class _Matches:
         return DefectStatus.UNKNOWN, "it cannot be seen behind the crash"
 
 
-def _tells(check: Check) -> bool:
+def _tells(check: Property) -> bool:
     """Whether passing the check shows that something is computed: not by a property alone, nor at sizes of one."""
     is_tiny = bool(check.ladder) and all(1 in sizes.values() for sizes in check.ladder)
-    return not isinstance(check, WITHOUT_VALUES) and not is_tiny
+    return check.shows_values and not is_tiny
 
 
 def _has(variant: str, defect: str) -> bool:

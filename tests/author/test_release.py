@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from grader.author.release import public_checks, release
-from grader.course import checks as c
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import SpecError, UsageError
+from grader.examiner.properties.leaks import FutureDoesNotLeak
+from grader.examiner.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
 from grader.report.json import render_json
 from grader.verdict.judge import grade
 
@@ -361,8 +362,8 @@ def test_a_check_that_needs_the_reference_is_never_public(course):
     ]
     opened = type(exercise)(**(vars_of(exercise) | {"checks": everything}))
     kept = {type(check) for check in opened.checks} - {type(check) for check in public_checks(opened)}
-    assert {c.MatchesReference, c.EveryParameterLearns, c.KeepsDtype} <= kept
-    assert c.FutureDoesNotLeak not in kept
+    assert {MatchesReference, EveryParameterLearns, KeepsDtype} <= kept
+    assert FutureDoesNotLeak not in kept
 
 
 def vars_of(record) -> dict[str, object]:

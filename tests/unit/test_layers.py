@@ -31,6 +31,11 @@ ORDER = [
 ]
 
 
+PLUGIN_POINT = "course/properties.py"
+"""A description is read into the properties themselves, which bring their functions along: here alone a stage imports
+from its right, and of the examiner only what needs no torch."""
+
+
 def stage_of(path: Path) -> str:
     return path.relative_to(KIT).parts[0].removesuffix(".py")
 
@@ -64,7 +69,7 @@ MODULES = sorted(path for path in KIT.rglob("*.py") if path != KIT / "__init__.p
 def test_a_stage_imports_only_stages_to_its_left(path: Path) -> None:
     place = ORDER.index(stage_of(path))
     later = {stage for stage in imported_stages(path) if ORDER.index(stage) > place}
-    assert not later
+    assert later == ({"examiner"} if str(path.relative_to(KIT)) == PLUGIN_POINT else set())
 
 
 @pytest.mark.parametrize("path", sorted((KIT / "worker").glob("*.py")), ids=lambda path: path.name)

@@ -1,10 +1,13 @@
 """The property of moving: a module that went to another device finds there everything that it computes with."""
 
-from grader.course import checks as c
-from grader.examiner.case import Case
+from typing import TYPE_CHECKING, ClassVar
+
 from grader.examiner.compare import Failure
-from grader.examiner.context import Context, try_rung
-from grader.examiner.session import SubjectRaisedError
+from grader.examiner.property import Property
+
+if TYPE_CHECKING:
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
 
 ELSEWHERE = """
 MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"}}
@@ -63,19 +66,26 @@ MOVED = "module and inputs moved to another device"
 STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on the same device", "out of meta tensor")
 
 
-@try_rung.register
-def _(check: c.MovesBetweenDevices, context: Context, case: Case) -> None:
-    probe = ELSEWHERE.format(entry=context.exercise.interface.class_name)
-    module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
-    module.training = check.training
-    module(**case.inputs)
-    try:
-        devices = module.call("elsewhere", **case.inputs)
-    except SubjectRaisedError:
-        return  # torch cannot do there what the module does
-    if devices == ["meta"] * len(context.exercise.interface.outputs):
-        return
-    if not isinstance(devices, str):
-        raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
-    if any(failure_kind in devices for failure_kind in STAYED_BEHIND):
-        raise Failure("device", f"{MOVED}: expected everything it computes with to be there, saw {devices[:160]}")
+class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
+    """Moved to another device, the module works there: nothing that it computes with stays behind."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        from grader.examiner.session import SubjectRaisedError
+
+        probe = ELSEWHERE.format(entry=context.exercise.interface.class_name)
+        module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+        module.training = self.training
+        module(**case.inputs)
+        try:
+            devices = module.call("elsewhere", **case.inputs)
+        except SubjectRaisedError:
+            return  # torch cannot do there what the module does
+        if devices == ["meta"] * len(context.exercise.interface.outputs):
+            return
+        if not isinstance(devices, str):
+            raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
+        if any(failure_kind in devices for failure_kind in STAYED_BEHIND):
+            raise Failure("device", f"{MOVED}: expected everything it computes with to be there, saw {devices[:160]}")

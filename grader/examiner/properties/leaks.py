@@ -1,70 +1,168 @@
 """Properties of what may influence what: later tokens, masked tokens, other samples."""
 
-import torch
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.course import checks as c
-from grader.examiner.case import Case, dead_row
+from grader.course.arguments import output_problems, unknown_name
+from grader.course.checks import Index, MaskInput, MaskKind, Name
+from grader.course.problem import Path, Problem
+from grader.examiner.case import dead_row
 from grader.examiner.compare import UNCHANGED, require_close, require_finite, require_shape
-from grader.examiner.context import Context, nth_output, require_changed, require_unchanged, try_rung, with_change
-from grader.examiner.proxies import flatten
+from grader.examiner.context import nth_output, require_changed, require_unchanged, with_change
+from grader.examiner.property import Property
+
+if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
 
 
-@try_rung.register
-def _(check: c.FutureDoesNotLeak, context: Context, case: Case) -> None:
-    tokens = case.inputs[check.input].size(check.axis)
-    if tokens == 1:
+class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
+    """Changing a later token leaves the outputs of earlier ones alone, and moves the last one's."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    input: Name = "x"
+    """The input that is changed."""
+    axis: int = 1
+    """The axis of the tokens."""
+    output: Index = 0
+    """Which output is looked at."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
+        yield from output_problems(exercise, self, self.output, path)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        tokens = case.inputs[self.input].size(self.axis)
+        if tokens == 1:
+            return
+        module = context.ours(self, case)
+        before = nth_output(module(**case.inputs), self.output)
+        for token in sorted({1, tokens - 1}):
+            after = nth_output(module(**with_change(case, self.input, self.axis, token)), self.output)
+            require_unchanged(before, after, self.axis, list(range(token)), f"changing token {token}", "leak")
+            require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
+
+
+class MaskHides(Property, frozen=True, tag="mask_hides"):
+    """Changing a token that the mask hides from everybody leaves the other tokens' outputs alone."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    input: Name = "x"
+    """The input that is changed."""
+    mask: Name = "mask"
+    """The input that is the mask."""
+    axis: int = 1
+    """The axis of the tokens."""
+    output: Index = 0
+    """Which output is looked at."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
+        yield from _mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
+        yield from output_problems(exercise, self, self.output, path)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        spec = self.inputs[self.mask]
+        assert isinstance(spec, MaskInput)
+        pairs = case.inputs[self.mask].movedim(spec.axes, (-2, -1))
+        hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
+        if not hidden:
+            return
+        module = context.ours(self, case)
+        before = nth_output(module(**case.inputs), self.output)
+        after = nth_output(module(**with_change(case, self.input, self.axis, hidden[0])), self.output)
+        is_self_attention = len(case.tensors()) == 1
+        others = [token for token in range(before.size(self.axis)) if not (is_self_attention and token == hidden[0])]
+        what = f"changing token {hidden[0]}, which the mask hides,"
+        require_unchanged(before, after, self.axis, others, what, "leak")
+
+
+class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite"):
+    """A query that may look at no key gets zero weights, and no NaN spreads from it."""
+
+    shows_values: ClassVar[bool] = False
+
+    mask: Name = "mask"
+    """The input that is the mask."""
+    axis: int = 1
+    """The axis of the tokens."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        import torch
+
+        from grader.examiner.proxies import flatten
+
+        ours, theirs = context.pair(self, case)
+        expected, *rest = flatten(theirs.call(self.method, **case.inputs))
+        row = dead_row(expected.size(self.axis))
+        cotangent = torch.randn(expected.shape)
+        cotangent.select(self.axis, row).zero_()
+        skipped = [torch.zeros_like(each) for each in rest if each.is_floating_point()]
+        passed = ours.differentiate([cotangent, *skipped], self.method, **case.inputs)
+        what = f"query {row} may look at no key; output"
+        seen = nth_output(passed.value, 0)
+        require_shape(seen, list(expected.shape), what)
+        require_finite(seen, what)
+        ours_there, theirs_there = (each.select(self.axis, row) for each in (seen, expected))
+        require_close(ours_there, theirs_there, f"{what} at that query", UNCHANGED)
+        for name, gradient in {**passed.parameters, **passed.inputs}.items():
+            if gradient is not None:
+                require_finite(
+                    gradient, f"query {row} may look at no key and the loss skips it; the gradient of {name}"
+                )
+
+
+class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
+    """Changing one sample leaves the outputs of the others alone."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    input: Name = "x"
+    """The input that is changed."""
+    axis: int = 0
+    """The axis of the samples."""
+    output: Index = 0
+    """Which output is looked at."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
+        yield from output_problems(exercise, self, self.output, path)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        samples = case.inputs[self.input].size(self.axis)
+        if samples == 1:
+            return
+        module = context.ours(self, case)
+        before = nth_output(module(**case.inputs), self.output)
+        after = nth_output(module(**with_change(case, self.input, self.axis, samples - 1)), self.output)
+        others = list(range(samples - 1))
+        require_unchanged(before, after, self.axis, others, f"changing sample {samples - 1}", "mixing", "sample")
+
+
+def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
+    tensors = {each: spec for each, spec in inputs.items() if isinstance(spec, list)}
+    yield from unknown_name("an input", name, tensors, (*path, "input"))
+    if name in tensors and not -len(tensors[name]) <= axis < len(tensors[name]):
+        rank = len(tensors[name])
+        yield Problem((*path, "axis"), f"an axis of {name}, from 0 to {rank - 1}", str(axis), f"write axis: {rank - 1}")
+
+
+def _mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
+    masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MaskInput)}
+    if not masks:
+        remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"
+        yield Problem((*path, "mask"), "a mask among the check's inputs", "none", remedy)
         return
-    module = context.ours(check, case)
-    before = nth_output(module(**case.inputs), check.output)
-    for token in sorted({1, tokens - 1}):
-        after = nth_output(module(**with_change(case, check.input, check.axis, token)), check.output)
-        require_unchanged(before, after, check.axis, list(range(token)), f"changing token {token}", "leak")
-        require_changed(before, after, check.axis, tokens - 1, f"changing token {token}")
-
-
-@try_rung.register
-def _(check: c.MaskHides, context: Context, case: Case) -> None:
-    spec = check.inputs[check.mask]
-    assert isinstance(spec, c.MaskInput)
-    pairs = case.inputs[check.mask].movedim(spec.axes, (-2, -1))
-    hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
-    if not hidden:
-        return
-    module = context.ours(check, case)
-    before = nth_output(module(**case.inputs), check.output)
-    after = nth_output(module(**with_change(case, check.input, check.axis, hidden[0])), check.output)
-    is_self_attention = len(case.tensors()) == 1
-    others = [token for token in range(before.size(check.axis)) if not (is_self_attention and token == hidden[0])]
-    require_unchanged(before, after, check.axis, others, f"changing token {hidden[0]}, which the mask hides,", "leak")
-
-
-@try_rung.register
-def _(check: c.MaskedRowsStayFinite, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
-    expected, *rest = flatten(theirs.call(check.method, **case.inputs))
-    row = dead_row(expected.size(check.axis))
-    cotangent = torch.randn(expected.shape)
-    cotangent.select(check.axis, row).zero_()
-    skipped = [torch.zeros_like(each) for each in rest if each.is_floating_point()]
-    passed = ours.differentiate([cotangent, *skipped], check.method, **case.inputs)
-    what = f"query {row} may look at no key; output"
-    seen = nth_output(passed.value, 0)
-    require_shape(seen, list(expected.shape), what)
-    require_finite(seen, what)
-    ours_there, theirs_there = (each.select(check.axis, row) for each in (seen, expected))
-    require_close(ours_there, theirs_there, f"{what} at that query", UNCHANGED)
-    for name, gradient in {**passed.parameters, **passed.inputs}.items():
-        if gradient is not None:
-            require_finite(gradient, f"query {row} may look at no key and the loss skips it; the gradient of {name}")
-
-
-@try_rung.register
-def _(check: c.SamplesDoNotMix, context: Context, case: Case) -> None:
-    samples = case.inputs[check.input].size(check.axis)
-    if samples == 1:
-        return
-    module = context.ours(check, case)
-    before = nth_output(module(**case.inputs), check.output)
-    after = nth_output(module(**with_change(case, check.input, check.axis, samples - 1)), check.output)
-    others = list(range(samples - 1))
-    require_unchanged(before, after, check.axis, others, f"changing sample {samples - 1}", "mixing", "sample")
+    yield from unknown_name("a mask", name, masks, (*path, "mask"))
+    if name in masks and masks[name].mask is not kind:
+        at = (*path, "inputs", name, "mask")
+        yield Problem(at, f"{kind}, which this property looks at", str(masks[name].mask), f"write mask: {kind}")

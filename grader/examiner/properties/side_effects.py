@@ -1,79 +1,157 @@
 """Properties of how a module behaves among others: refusals, prints, inputs, attributes."""
 
-from grader.course import checks as c
-from grader.examiner.case import Case, make_case, size_of
+import builtins
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from grader.course.arguments import unknown_sizes
+from grader.course.checks import Check, Literal, Name
+from grader.course.problem import Path, Problem, nearest, quoted
+from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import Failure, describe
-from grader.examiner.context import Context, require_inputs_kept, try_rung
-from grader.examiner.session import SubjectRaisedError
+from grader.examiner.context import require_inputs_kept
+from grader.examiner.property import Property
+
+if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
+
+EXCEPTIONS = [
+    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
+]
 
 
-@try_rung.register
-def _(check: c.Raises, context: Context, case: Case) -> None:
-    named = [name for name in check.mentions if isinstance(name, str)] or list(case.sizes)
-    sizes = ", ".join(f"{name}={case.sizes[name]}" for name in named)
-    try:
-        module = context.subject.build(case.arguments, at_once=check.at != "call")
-        if check.at == "call":
-            module.call(check.method, **case.inputs)
-    except SubjectRaisedError as error:
-        raised = error.raised
-    else:
-        raise Failure("not-refused", f"with {sizes}: expected {' or '.join(check.errors)}, saw no exception")
-    if not set(check.errors) & set(raised.bases):
-        saw = f"{raised.type}: {raised.text[:120]}" if raised.text else raised.type
-        raise Failure(f"refused-by-{raised.type}", f"with {sizes}: expected {' or '.join(check.errors)}, saw {saw}")
-    missing = [str(size_of(name, case.sizes)) for name in check.mentions]
-    missing = [digits for digits in missing if digits not in raised.text]
-    if missing:
-        raise Failure(
-            "unclear-refusal",
-            f"with {sizes}: expected a message that says {' and '.join(missing)}, saw {raised.text[:120]!r}",
-        )
-    if case.sizes == (check.ladder or context.exercise.ladder)[-1]:
-        _require_accepted(check, context)
+class Raises(Property, frozen=True, tag="raises"):
+    """What cannot work is refused, with a message that names the numbers."""
+
+    needs_reference: ClassVar[bool] = False
+
+    at: typing.Literal["call", "constructor"] = "call"
+    """When it is refused."""
+    errors: tuple[Name, ...] = ("ValueError",)
+    """The exceptions that will do, and those derived from them."""
+    mentions: tuple[Name | int, ...] = ()
+    """The sizes and numbers that the message has to say."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
+        yield from _exception_problems(self.errors, path)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        from grader.examiner.session import SubjectRaisedError
+
+        named = [name for name in self.mentions if isinstance(name, str)] or list(case.sizes)
+        sizes = ", ".join(f"{name}={case.sizes[name]}" for name in named)
+        try:
+            module = context.subject.build(case.arguments, at_once=self.at != "call")
+            if self.at == "call":
+                module.call(self.method, **case.inputs)
+        except SubjectRaisedError as error:
+            raised = error.raised
+        else:
+            raise Failure("not-refused", f"with {sizes}: expected {' or '.join(self.errors)}, saw no exception")
+        if not set(self.errors) & set(raised.bases):
+            saw = f"{raised.type}: {raised.text[:120]}" if raised.text else raised.type
+            raise Failure(f"refused-by-{raised.type}", f"with {sizes}: expected {' or '.join(self.errors)}, saw {saw}")
+        missing = [str(size_of(name, case.sizes)) for name in self.mentions]
+        missing = [digits for digits in missing if digits not in raised.text]
+        if missing:
+            raise Failure(
+                "unclear-refusal",
+                f"with {sizes}: expected a message that says {' and '.join(missing)}, saw {raised.text[:120]!r}",
+            )
+        if case.sizes == (self.ladder or context.exercise.ladder)[-1]:
+            _require_accepted(self, context)
 
 
-@try_rung.register
-def _(check: c.LeavesInputsAlone, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
-    module.call(check.method, **case.inputs)
-    require_inputs_kept(module, case)
+class LeavesInputsAlone(Property, frozen=True, tag="leaves_inputs_alone"):
+    """The tensors handed in are the same after the call."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        module = context.ours(self, case)
+        module.call(self.method, **case.inputs)
+        require_inputs_kept(module, case)
 
 
-@try_rung.register
-def _(check: c.PrintsNothing, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
-    _require_silence(module.printed() if check.building else "", "building it")
-    module.printed()
-    module.call(check.method, **case.inputs)
-    _require_silence(module.printed(), "a call")
+class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
+    """A call writes nothing to stdout."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    building: bool = False
+    """Whether building the module must be silent too."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        module = context.ours(self, case)
+        _require_silence(module.printed() if self.building else "", "building it")
+        module.printed()
+        module.call(self.method, **case.inputs)
+        _require_silence(module.printed(), "a call")
 
 
-@try_rung.register
-def _(check: c.Prints, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
-    module.printed()
-    module.call(check.method, **case.inputs)
-    if not module.printed().strip():
-        asked = ", ".join(
-            f"{name}={value}"
-            for name, value in {**check.constructor, **check.inputs}.items()
-            if isinstance(value, bool)
-        )
-        raise Failure("silent", f"a call with {asked}: expected it to print, saw nothing on stdout")
+class Prints(Property, frozen=True, tag="prints"):
+    """A call writes something to stdout."""
+
+    needs_reference: ClassVar[bool] = False
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        module = context.ours(self, case)
+        module.printed()
+        module.call(self.method, **case.inputs)
+        if not module.printed().strip():
+            asked = ", ".join(
+                f"{name}={value}"
+                for name, value in {**self.constructor, **self.inputs}.items()
+                if isinstance(value, bool)
+            )
+            raise Failure("silent", f"a call with {asked}: expected it to print, saw nothing on stdout")
 
 
-@try_rung.register
-def _(check: c.AttributeEquals, context: Context, case: Case) -> None:
-    expected = case.sizes.get(check.equals, check.equals) if isinstance(check.equals, str) else check.equals
-    try:
-        seen = context.ours(check, case).attribute(check.name)
-    except SubjectRaisedError as error:
-        if error.raised.type != "AttributeError":
-            raise
-        raise Failure("attribute", f"the attribute {check.name}: expected {expected}, saw that there is none") from None
-    if type(seen) is not type(expected) or seen != expected:
-        raise Failure("attribute", f"the attribute {check.name}: expected {expected}, saw {describe(seen)}")
+class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
+    """An attribute that the interface names has its value."""
+
+    needs_reference: ClassVar[bool] = False
+
+    name: Name
+    """The attribute."""
+    equals: Literal
+    """Its value; the name of a size stands for that size."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        value = self.equals
+        if isinstance(value, str) and value not in sizes and (value == self.name or nearest(value, sizes)):
+            yield from unknown_sizes([value], sizes, (*path, "equals"), is_item=False)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        from grader.examiner.session import SubjectRaisedError
+
+        expected = case.sizes.get(self.equals, self.equals) if isinstance(self.equals, str) else self.equals
+        try:
+            seen = context.ours(self, case).attribute(self.name)
+        except SubjectRaisedError as error:
+            if error.raised.type != "AttributeError":
+                raise
+            raise Failure(
+                "attribute", f"the attribute {self.name}: expected {expected}, saw that there is none"
+            ) from None
+        if type(seen) is not type(expected) or seen != expected:
+            raise Failure("attribute", f"the attribute {self.name}: expected {expected}, saw {describe(seen)}")
+
+
+def _exception_problems(errors: tuple[str, ...], path: Path) -> Iterator[Problem]:
+    """Misspelt exceptions; a name unlike any of Python's may be one that the submission defines."""
+    if not errors:
+        yield Problem((*path, "errors"), "at least one exception", "none", "write errors: [ValueError]")
+    for index, name in enumerate(errors):
+        near = nearest(name, EXCEPTIONS)
+        if near and name not in EXCEPTIONS:
+            yield Problem((*path, "errors", index), "an exception", quoted(name), f"write {near}")
 
 
 def _require_silence(printed: str, what: str) -> None:
@@ -84,9 +162,11 @@ def _require_silence(printed: str, what: str) -> None:
         )
 
 
-def _require_accepted(check: c.Raises, context: Context) -> None:
+def _require_accepted(check: Raises, context: "Context") -> None:
     """Raise `Failure` where the interface's own sizes are refused too: whoever refuses everything checks nothing."""
-    usual = make_case(context.exercise, c.Check(), context.exercise.ladder[-1])
+    from grader.examiner.session import SubjectRaisedError
+
+    usual = make_case(context.exercise, Check(), context.exercise.ladder[-1])
     try:
         module = context.subject.build(usual.arguments, at_once=check.at != "call" or bool(check.method))
         if check.at == "call" and not check.method:

@@ -1,7 +1,12 @@
 """Properties of what is computed: values, shapes, gradients, weights."""
 
-from grader.course import checks as c
-from grader.examiner.case import Case, make_case, size_of
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from grader.course.arguments import output_problems, unknown_sizes
+from grader.course.checks import Index, Name, Shape, Sizes, Text
+from grader.course.problem import Path, Problem
+from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import (
     FLOAT64,
     Failure,
@@ -16,8 +21,13 @@ from grader.examiner.compare import (
     require_shape,
     require_tensor,
 )
-from grader.examiner.context import Context, nth_output, require_inputs_kept, try_rung
-from grader.examiner.session import SubjectRaisedError
+from grader.examiner.context import nth_output, require_inputs_kept
+from grader.examiner.property import Property
+
+if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
 
 LEARNS = 1e-4
 """A reference gradient above this is one that a submission must have too."""
@@ -25,111 +35,177 @@ LEARNS = 1e-4
 SUM_TOLERANCE = 1e-4
 
 
-@try_rung.register
-def _(check: c.MatchesReference, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
-    if not check.gradients:
-        expected = theirs.call(check.method, **case.inputs)
-        compare(ours.call(check.method, **case.inputs), expected, _output_name(check))
-        return
-    expected = theirs.differentiate(None, check.method, **case.inputs)
-    seen = ours.differentiate(expected.cotangents, check.method, **case.inputs)
-    compare(seen.value, expected.value, _output_name(check))
-    for name, gradient in expected.parameters.items():
-        compare_gradient(seen.parameters.get(name), gradient, name)
-    for name, gradient in expected.inputs.items():
-        compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
-    require_inputs_kept(ours, case)
+class MatchesReference(Property, frozen=True, tag="matches_reference"):
+    """Outputs (and gradients) equal the reference's, given the same weights and inputs."""
+
+    walks_all_rungs: ClassVar[bool] = True
+
+    gradients: bool = True
+    """Whether gradients are compared too."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case)
+        what = f"with the same weights and inputs, {self.method or 'forward'}: output"
+        if not self.gradients:
+            expected = theirs.call(self.method, **case.inputs)
+            compare(ours.call(self.method, **case.inputs), expected, what)
+            return
+        expected = theirs.differentiate(None, self.method, **case.inputs)
+        seen = ours.differentiate(expected.cotangents, self.method, **case.inputs)
+        compare(seen.value, expected.value, what)
+        for name, gradient in expected.parameters.items():
+            compare_gradient(seen.parameters.get(name), gradient, name)
+        for name, gradient in expected.inputs.items():
+            compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
+        require_inputs_kept(ours, case)
 
 
-@try_rung.register
-def _(check: c.ReturnsShapes, context: Context, case: Case) -> None:
-    value = context.ours(check, case).call(check.method, **case.inputs)
-    shapes = [[size_of(size, case.sizes) for size in shape] for shape in context.exercise.interface.outputs]
-    values = value if isinstance(value, tuple | list) else [value]
-    if len(values) != len(shapes):
-        raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
-    for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
-        what = f"output {index}" if len(shapes) > 1 else "output"
-        require_tensor(seen, what)
-        require_shape(seen, shape, what)
+class ReturnsShapes(Property, frozen=True, tag="returns_shapes"):
+    """Outputs have the shapes the interface declares, at every size."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    def shapes_needed(self, exercise: "Exercise") -> list[Shape]:
+        return exercise.interface.outputs
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        value = context.ours(self, case).call(self.method, **case.inputs)
+        shapes = [[size_of(size, case.sizes) for size in shape] for shape in context.exercise.interface.outputs]
+        values = value if isinstance(value, tuple | list) else [value]
+        if len(values) != len(shapes):
+            raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
+        for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
+            what = f"output {index}" if len(shapes) > 1 else "output"
+            require_tensor(seen, what)
+            require_shape(seen, shape, what)
 
 
-@try_rung.register
-def _(check: c.EveryParameterLearns, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
-    expected = theirs.differentiate(None, check.method, **case.inputs)
-    seen = ours.differentiate(expected.cotangents, check.method, **case.inputs).parameters
-    for name in check.parameters or expected.parameters:
-        gradient = expected.parameters[name]
-        if gradient is not None and float(gradient.abs().max()) > LEARNS:
-            require_gradient(seen.get(name), name)
+class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
+    """Each parameter gets a gradient wherever the reference's does."""
+
+    shows_values: ClassVar[bool] = False
+
+    parameters: tuple[Text, ...] = ()
+    """The names of those that are looked at; all of them unless given."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case)
+        expected = theirs.differentiate(None, self.method, **case.inputs)
+        seen = ours.differentiate(expected.cotangents, self.method, **case.inputs).parameters
+        for name in self.parameters or expected.parameters:
+            gradient = expected.parameters[name]
+            if gradient is not None and float(gradient.abs().max()) > LEARNS:
+                require_gradient(seen.get(name), name)
 
 
-@try_rung.register
-def _(check: c.RowsSumToOne, context: Context, case: Case) -> None:
-    module = context.ours(check, case)
-    value = module.call(check.method, **case.inputs)
-    if check.attribute:
-        weights, what = module.attribute(check.attribute), f"the attribute {check.attribute}"
-        require_tensor(weights, what)
-    else:
-        weights, what = nth_output(value, check.output), "the attention weights"
-    require_finite(weights, what)
-    sums = weights.sum(check.axis)
-    off = (sums - 1).abs()
-    if float(off.max()) > SUM_TOLERANCE:
-        worst = place_of_largest(off)
-        mode = " in training mode" if check.training else ""
-        raise Failure(
-            "sum",
-            f"{what}{mode}: expected each row to sum to 1, saw {number(float(sums[tuple(worst)]))} at {place(worst)}",
-        )
+class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
+    """The attention weights, returned or kept in an attribute, sum to one along `axis`."""
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    output: Index = 1
+    """Which output holds the weights."""
+    attribute: Name = ""
+    """The attribute that keeps the weights, where no output holds them."""
+    axis: int = -1
+    """The axis of the keys."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        outputs = exercise.interface.outputs
+        if self.attribute:
+            return
+        yield from output_problems(exercise, self, self.output, path)
+        if self.method or self.output >= len(outputs):
+            return
+        rank = len(outputs[self.output])
+        if not -rank <= self.axis < rank:
+            what = f"an axis of the output, from 0 to {rank - 1}"
+            yield Problem((*path, "axis"), what, str(self.axis), "write axis: -1")
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        module = context.ours(self, case)
+        value = module.call(self.method, **case.inputs)
+        if self.attribute:
+            weights, what = module.attribute(self.attribute), f"the attribute {self.attribute}"
+            require_tensor(weights, what)
+        else:
+            weights, what = nth_output(value, self.output), "the attention weights"
+        require_finite(weights, what)
+        sums = weights.sum(self.axis)
+        off = (sums - 1).abs()
+        if float(off.max()) > SUM_TOLERANCE:
+            worst = place_of_largest(off)
+            mode = " in training mode" if self.training else ""
+            raise Failure(
+                "sum",
+                f"{what}{mode}: expected each row to sum to 1, "
+                f"saw {number(float(sums[tuple(worst)]))} at {place(worst)}",
+            )
 
 
-@try_rung.register
-def _(check: c.KeepsDtype, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case, dtype="float64")
-    inputs = {**case.inputs, **{name: tensor.double() for name, tensor in case.tensors().items()}}
-    compare(ours.call(check.method, **inputs), theirs.call(check.method, **inputs), "in float64, output", FLOAT64)
+class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
+    """A module in float64 computes in float64."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case, dtype="float64")
+        inputs = {**case.inputs, **{name: tensor.double() for name, tensor in case.tensors().items()}}
+        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), "in float64, output", FLOAT64)
 
 
-@try_rung.register
-def _(check: c.KeepsParameters, context: Context, case: Case) -> None:
-    modules = context.ours(check, case), context.reference.build(case.arguments)
-    ours, theirs = ({name: tuple(each.shape) for name, each in module.weights().items()} for module in modules)
-    missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
-    extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
-    if missing or extra:
-        raise Failure("parameters", f"parameters: expected {missing or 'no more'}, saw {extra or 'none of these'}")
+class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
+    """The parameters have the reference's names and shapes, no fewer and no more."""
+
+    shows_values: ClassVar[bool] = False
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        modules = context.ours(self, case), context.reference.build(case.arguments)
+        ours, theirs = ({name: tuple(each.shape) for name, each in module.weights().items()} for module in modules)
+        missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
+        extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
+        if missing or extra:
+            raise Failure("parameters", f"parameters: expected {missing or 'no more'}, saw {extra or 'none of these'}")
 
 
-@try_rung.register
-def _(check: c.AttributeMatchesReference, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
-    ours.call(check.method, **case.inputs)
-    theirs.call(check.method, **case.inputs)
-    compare(ours.attribute(check.name), theirs.attribute(check.name), f"after a call, the attribute {check.name}")
+class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_reference"):
+    """After a call, a tensor kept in an attribute equals the reference's."""
+
+    name: Name
+    """The attribute."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case)
+        ours.call(self.method, **case.inputs)
+        theirs.call(self.method, **case.inputs)
+        compare(ours.attribute(self.name), theirs.attribute(self.name), f"after a call, the attribute {self.name}")
 
 
-@try_rung.register
-def _(check: c.WeightsTransfer, context: Context, case: Case) -> None:
-    ours, theirs = context.pair(check, case)
-    sizes = {**case.sizes, **check.to}
-    other = make_case(context.exercise, check, sizes)
-    our_other, their_other = context.ours(check, other), context.reference.build(other.arguments)
-    change = ", ".join(f"{name}={case.sizes[name]} into one with {name}={size}" for name, size in check.to.items())
-    try:
-        our_other.load_from(ours)
-    except SubjectRaisedError as error:
-        text = " ".join(error.raised.text.split())[:160]
-        raise Failure(
-            "transfer",
-            f"loading the state dict of a module with {change}: expected it to fit, saw {error.raised.type}: {text}",
-        ) from None
-    their_other.load_from(theirs)
-    compare(our_other(**other.inputs), their_other(**other.inputs), "after loading that state dict, output")
+class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):
+    """The state dict of one module loads into one of other sizes, which then computes what the reference does."""
 
+    to: Sizes
+    """The sizes that are others in the module that receives the weights."""
 
-def _output_name(check: c.Check) -> str:
-    return f"with the same weights and inputs, {check.method or 'forward'}: output"
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        for name in self.to:
+            yield from unknown_sizes([name], sizes, (*path, "to", name), is_item=False)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        from grader.examiner.session import SubjectRaisedError
+
+        ours, theirs = context.pair(self, case)
+        other = make_case(context.exercise, self, {**case.sizes, **self.to})
+        our_other, their_other = context.ours(self, other), context.reference.build(other.arguments)
+        change = ", ".join(f"{name}={case.sizes[name]} into one with {name}={size}" for name, size in self.to.items())
+        try:
+            our_other.load_from(ours)
+        except SubjectRaisedError as error:
+            text = " ".join(error.raised.text.split())[:160]
+            raise Failure(
+                "transfer",
+                f"loading the state dict of a module with {change}: expected it to fit, "
+                f"saw {error.raised.type}: {text}",
+            ) from None
+        their_other.load_from(theirs)
+        compare(our_other(**other.inputs), their_other(**other.inputs), "after loading that state dict, output")

@@ -1,0 +1,43 @@
+"""What a built-in property is: a record with its arguments, and the function that tries it on one case."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from grader.course.checks import Check, Shape
+from grader.course.problem import Path, Problem
+
+if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
+
+
+class Property(Check, frozen=True):
+    """A property that YAML can name by its `tag`. Its docstring is its line of documentation."""
+
+    needs_reference: ClassVar[bool] = True
+    """Whether it compares with the reference, which a student edition does not have."""
+    shows_values: ClassVar[bool] = True
+    """Whether passing shows that something is computed right: what lacks this shows no defect mended by itself."""
+    walks_all_rungs: ClassVar[bool] = False
+    """Whether, in its plainest form, it is tried at every rung of the exercise's ladder, not only at both ends."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
+        raise NotImplementedError(type(self).__name__)
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        """What is wrong with its own arguments; `sizes` are the names that its ladder gives."""
+        yield from ()
+
+    def shapes_needed(self, exercise: "Exercise") -> list[Shape]:  # noqa: ARG002
+        """Shapes of the interface, beside those of its inputs, whose sizes its ladder has to give."""
+        return []
+
+    def is_plain(self) -> bool:
+        """Whether it is tried as the interface says, with nothing added or replaced."""
+        return not (self.constructor or self.inputs or self.method)
+
+    def all_inputs(self, exercise: "Exercise") -> dict[str, Any]:
+        """The inputs it is tried with: the interface's and its own, or for a method its own alone."""
+        return self.inputs if self.method else {**exercise.interface.inputs, **self.inputs}
