@@ -17,8 +17,11 @@ class SpecError(UsageError):
     """An exercise's description is wrong; `problems` holds a full sentence for each fault."""
 
     def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
+        super().__init__(problems)  # as it was given, so that it comes whole out of another process
         self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
 
 
 class BrokenExerciseError(KitError):

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import libcst as cst
 
-from grader.author.parsed_source import ParsedSource, Swap, becomes, find, tail
+from grader.author.parsed_source import Edit, ParsedSource, find, replace, tail
 
 AXES = ("-1", "-2", "0", "1")
 FINITE_FILLS = ("0.0", "-1.0", "-10.0")
@@ -13,28 +13,28 @@ SYMMETRIC = ("transpose", "swapaxes", "print")
 """Calls that do not mind the order of their arguments."""
 
 
-def projection_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def projection_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`self.k_proj(x)` -> `self.q_proj(x)`: a sibling made by the same maker."""
     name = called_attribute(node, parsed)
     layers = parsed.layers(node)
     for other, maker in layers.items():
         if name in layers and other != name and maker == layers[name] and maker != "Dropout":
             assert isinstance(node, cst.Call)
-            yield becomes(node.func, f"self.{other}")
+            yield replace(node.func, f"self.{other}")
 
 
-def scale_changed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def scale_changed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`a / sqrt(d)` -> `a`, and `a / sqrt(d) / sqrt(d)`; likewise for a factor called scale."""
     if not (isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide | cst.Multiply)):
         return
     right, scaled = parsed.code(node.right), parsed.code(node.left)
     if is_root(node.right) or "scale" in tail(node.right):
         sign = parsed.code(node.operator).strip()
-        yield becomes(node, f"({scaled})")
-        yield becomes(node, f"({scaled} {sign} {right} {sign} {right})")
+        yield replace(node, f"({scaled})")
+        yield replace(node, f"({scaled} {sign} {right} {sign} {right})")
 
 
-def root_of_another_size(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def root_of_another_size(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`sqrt(head_dim)` -> `sqrt(embed_dim)`, and the other sizes in reach; other axes of the same tensor."""
     root = rooted(node)
     if root is None:
@@ -42,28 +42,28 @@ def root_of_another_size(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Sw
     code = parsed.code(root)
     for size in parsed.sizes(node):
         if size != code:
-            yield becomes(root, size)
+            yield replace(root, size)
     for axis in AXES[1:]:
         for other in (code.replace("[-1]", f"[{axis}]"), code.replace("(-1)", f"({axis})")):
             if other != code:
-                yield becomes(root, other)
+                yield replace(root, other)
 
 
-def softmax_over_another_axis(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def softmax_over_another_axis(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`softmax(scores, dim=-1)` -> `dim=-2`, `dim=0`, `dim=1`."""
     if isinstance(node, cst.Call) and tail(node.func).lower() == "softmax":
         for argument in node.args:
             if argument.keyword is not None and argument.keyword.value == "dim":
-                yield from (becomes(argument.value, axis) for axis in AXES if axis != parsed.code(argument.value))
+                yield from (replace(argument.value, axis) for axis in AXES if axis != parsed.code(argument.value))
 
 
-def mask_upside_down(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def mask_upside_down(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`masked_fill(mask, v)` -> `masked_fill(~(mask), v)`."""
     if is_masking(node) and isinstance(node, cst.Call):
-        yield becomes(node.args[0].value, f"~({parsed.code(node.args[0].value)})")
+        yield replace(node.args[0].value, f"~({parsed.code(node.args[0].value)})")
 
 
-def mask_after_softmax(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def mask_after_softmax(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """The scores keep what the mask hides; the weights lose it, and no longer sum to one."""
     if not (isinstance(node, cst.Call) and tail(node.func) == "softmax" and node.args):
         return
@@ -74,67 +74,67 @@ def mask_after_softmax(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap
             weights = f"{parsed.code(node)}.masked_fill({parsed.code(masking.args[0].value)}, 0.0)"
             is_optional = any(isinstance(parent, cst.If) for parent in parsed.parents(masking))
             weights = f"({weights} if mask is not None else {parsed.code(node)})" if is_optional else weights
-            yield Swap([(node, weights), (masking, parsed.code(masking.func.value))])
+            yield Edit([(node, weights), (masking, parsed.code(masking.func.value))])
 
 
-def mask_diagonal_moved(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def mask_diagonal_moved(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`triu(ones, diagonal=1)` -> `diagonal=0`, `diagonal=2`."""
     if not (isinstance(node, cst.Call) and tail(node.func) in ("triu", "tril")):
         return
     given = [argument for argument in node.args if argument.keyword and argument.keyword.value == "diagonal"]
     for step in (-1, 1):
         if given:
-            yield becomes(given[0].value, str(int(parsed.code(given[0].value)) + step))
+            yield replace(given[0].value, str(int(parsed.code(given[0].value)) + step))
         else:
             code = parsed.code(node)
-            yield becomes(node, f"{code[:-1]}, diagonal={step})")
+            yield replace(node, f"{code[:-1]}, diagonal={step})")
 
 
-def fill_value_too_small(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def fill_value_too_small(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`masked_fill(mask, -inf)` -> `0.0`, `-1.0`, `-10.0`: what is hidden keeps some weight."""
     if is_masking(node) and isinstance(node, cst.Call):
         value = node.args[1].value
         if "inf" in parsed.code(value):
-            yield from (becomes(value, fill) for fill in FINITE_FILLS)
-            yield becomes(value, "float('inf')")
+            yield from (replace(value, fill) for fill in FINITE_FILLS)
+            yield replace(value, "float('inf')")
 
 
-def transpose_removed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def transpose_removed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`x.transpose(1, 2)` -> `x`; a view that follows merges other axes than it should."""
     if is_method(node, "transpose", "permute", "swapaxes", "contiguous", "unsqueeze"):
-        yield becomes(node, parsed.code(receiver(node)))
+        yield replace(node, parsed.code(receiver(node)))
 
 
-def view_for_transpose(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def view_for_transpose(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`x.transpose(1, 2)` -> `x.reshape(x.transpose(1, 2).shape)`: the right shape, the wrong elements."""
     if is_method(node, "transpose", "permute", "swapaxes"):
-        yield becomes(node, f"{parsed.code(receiver(node))}.reshape({parsed.code(node)}.shape)")
+        yield replace(node, f"{parsed.code(receiver(node))}.reshape({parsed.code(node)}.shape)")
 
 
-def reshape_by_view(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def reshape_by_view(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`x.reshape(...)` -> `x.view(...)`."""
     if is_method(node, "reshape"):
         assert isinstance(node, cst.Call)
-        yield becomes(node.func, f"{parsed.code(receiver(node))}.view")
+        yield replace(node.func, f"{parsed.code(receiver(node))}.view")
 
 
-def arguments_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def arguments_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`attention(q, k, v)` -> `attention(k, q, v)`, and every other pair: inputs, factors, sizes."""
     if not isinstance(node, cst.Call) or tail(node.func) in SYMMETRIC:
         return
     plain = [each for each in node.args if not each.star and not isinstance(each.value, cst.SimpleString)]
     for one, other in combinations(plain, 2):
         if parsed.code(one.value) != parsed.code(other.value):
-            yield Swap([(one.value, parsed.code(other.value)), (other.value, parsed.code(one.value))])
+            yield Edit([(one.value, parsed.code(other.value)), (other.value, parsed.code(one.value))])
 
 
-def factors_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def factors_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`weights @ values` -> `values @ weights`."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
-        yield becomes(node, f"({parsed.code(node.right)}) @ ({parsed.code(node.left)})")
+        yield replace(node, f"({parsed.code(node.right)}) @ ({parsed.code(node.left)})")
 
 
-def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Swap]:
+def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
     """`einsum('ibhd,jbhd->ijbh')` -> `einsum('ibhd,jbhd->jibh')`, and every other pair within one term."""
     if not (isinstance(node, cst.Call) and tail(node.func) == "einsum" and node.args):
         return
@@ -145,7 +145,7 @@ def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[
         for one, other in combinations(range(start, start + len(term)), 2):
             letters = list(inside)
             letters[one], letters[other] = letters[other], letters[one]
-            yield becomes(node.args[0].value, pattern[0] + "".join(letters) + pattern[-1])
+            yield replace(node.args[0].value, pattern[0] + "".join(letters) + pattern[-1])
         start += len(term) + 1
 
 
@@ -188,7 +188,7 @@ def rooted(node: cst.CSTNode) -> cst.BaseExpression | None:
     return None
 
 
-ATTENTION_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Swap]]] = {
+ATTENTION_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]] = {
     "projection swapped": projection_swapped,
     "scale dropped or doubled": scale_changed,
     "root of another size": root_of_another_size,

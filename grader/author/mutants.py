@@ -3,19 +3,17 @@
 import ast
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from math import isinf
 
 import libcst as cst
 from msgspec import Struct
 
 from grader.author.attention_mutants import ATTENTION_OPERATORS
 from grader.author.module_mutants import MODULE_OPERATORS
-from grader.author.parsed_source import ParsedSource, Swap
-from grader.author.plain_mutants import PLAIN_OPERATORS
+from grader.author.parsed_source import Edit, ParsedSource, is_output_only, replace
 
-Operator = Callable[[cst.CSTNode, ParsedSource], Iterable[Swap]]
-
-OPERATORS: dict[str, Operator] = {**PLAIN_OPERATORS, **ATTENTION_OPERATORS, **MODULE_OPERATORS}
-"""Every operator by its name."""
+Operator = Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]
 
 
 class Mutant(Struct, frozen=True):
@@ -33,12 +31,15 @@ class Mutant(Struct, frozen=True):
         return plain_lines("\n".join(before)), plain_lines("\n".join(after))
 
 
-def mutants_of(source: str, operators: dict[str, Operator] = OPERATORS) -> list[Mutant]:
-    """The mutants of a source, no two with the same syntax tree and none with the source's own."""
+def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> list[Mutant]:
+    """The mutants of a source, by every operator unless some are given.
+
+    No two have the same syntax tree and none has the source's own.
+    """
     parsed = ParsedSource(source)
     seen = {_tree(source)}
     mutants = []
-    for operator, line, text in _changed_texts(parsed, operators):
+    for operator, line, text in _changed_texts(parsed, OPERATORS if operators is None else operators):
         tree = _tree(text)
         if tree and tree not in seen:
             seen.add(tree)
@@ -54,8 +55,8 @@ def plain_lines(text: str) -> str:
 def _changed_texts(parsed: ParsedSource, operators: dict[str, Operator]) -> Iterator[tuple[str, int, str]]:
     for node in parsed.nodes():
         for name, operator in operators.items():
-            for swap in operator(node, parsed):
-                yield name, parsed.line(node), parsed.changed(swap)
+            for edit in operator(node, parsed):
+                yield name, parsed.line(node), parsed.apply(edit)
 
 
 def _tree(text: str) -> str:
@@ -69,3 +70,133 @@ def _tree(text: str) -> str:
 def _diff(before: str, after: str) -> str:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     return "\n".join(list(lines)[2:])
+
+
+# Operators for any code. Texts are left alone: words are not behaviour.
+
+REPLACEMENTS: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
+    cst.Plus: cst.Minus,
+    cst.Minus: cst.Plus,
+    cst.Add: cst.Subtract,
+    cst.Subtract: cst.Add,
+    cst.Multiply: cst.Divide,
+    cst.Divide: cst.Multiply,
+    cst.FloorDivide: cst.Divide,
+    cst.Modulo: cst.Divide,
+    cst.Power: cst.Multiply,
+    cst.BitAnd: cst.BitOr,
+    cst.BitOr: cst.BitAnd,
+    cst.BitXor: cst.BitAnd,
+    cst.LeftShift: cst.RightShift,
+    cst.RightShift: cst.LeftShift,
+    cst.AddAssign: cst.SubtractAssign,
+    cst.SubtractAssign: cst.AddAssign,
+    cst.MultiplyAssign: cst.DivideAssign,
+    cst.DivideAssign: cst.MultiplyAssign,
+    cst.FloorDivideAssign: cst.DivideAssign,
+    cst.ModuloAssign: cst.DivideAssign,
+    cst.PowerAssign: cst.MultiplyAssign,
+    cst.BitAndAssign: cst.BitOrAssign,
+    cst.BitOrAssign: cst.BitAndAssign,
+    cst.LessThan: cst.LessThanEqual,
+    cst.LessThanEqual: cst.LessThan,
+    cst.GreaterThan: cst.GreaterThanEqual,
+    cst.GreaterThanEqual: cst.GreaterThan,
+    cst.Equal: cst.NotEqual,
+    cst.NotEqual: cst.Equal,
+    cst.Is: cst.IsNot,
+    cst.IsNot: cst.Is,
+    cst.In: cst.NotIn,
+    cst.NotIn: cst.In,
+    cst.And: cst.Or,
+    cst.Or: cst.And,
+}
+"""What takes an operator's place."""
+
+OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.ComparisonTarget, cst.AugAssign)
+TRUTH_VALUES = {"True": "False", "False": "True"}
+
+
+def operator_replaced(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`a + b` -> `a - b`, `a > b` -> `a >= b`, `a is None` -> `a is not None`."""
+    replacement = REPLACEMENTS.get(type(node.operator)) if isinstance(node, OPERATIONS) else None
+    if replacement is not None:
+        code = parsed.code(node.with_changes(operator=replacement()))
+        keeps_space = isinstance(node, cst.ComparisonTarget)  # the space before a comparison belongs to it
+        yield replace(node, code if keeps_space else code.strip())
+
+
+def constant_moved(node: cst.CSTNode, _parsed: ParsedSource) -> Iterable[Edit]:
+    """`1` -> `2` and `0`, `0.5` -> `1.5`: the axes of tensors are counted from both ends."""
+    if isinstance(node, cst.Integer):
+        yield from (replace(node, str(node.evaluated_value + step)) for step in (1, -1))
+    elif isinstance(node, cst.Float) and not isinf(node.evaluated_value):
+        yield replace(node, repr(node.evaluated_value + 1))
+
+
+def truth_value_flipped(node: cst.CSTNode, _parsed: ParsedSource) -> Iterable[Edit]:
+    """`True` -> `False`, and back."""
+    if isinstance(node, cst.Name) and node.value in TRUTH_VALUES:
+        yield replace(node, TRUTH_VALUES[node.value])
+
+
+def negation_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`not a` -> `a`, and `~a` -> `a`."""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not | cst.BitInvert):
+        yield replace(node, parsed.code(node.expression))
+
+
+def none_assigned(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`a = b` -> `a = None`, and `a = None` -> `a = ""`."""
+    if isinstance(node, cst.Assign):
+        yield replace(node.value, '""' if parsed.code(node.value) == "None" else "None")
+
+
+def argument_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`f(a, b)` -> `f(None, b)`, `f(a, None)`, `f(b)` and `f(a)`."""
+    if not isinstance(node, cst.Call):
+        return
+    for argument in node.args:
+        if not argument.star and parsed.code(argument.value) != "None":
+            yield replace(argument.value, "None")
+    if len(node.args) > 1:
+        for kept in combinations(node.args, len(node.args) - 1):
+            yield replace(node, parsed.code(node.with_changes(args=kept)))
+
+
+def statement_removed(node: cst.CSTNode, _parsed: ParsedSource) -> Iterable[Edit]:
+    """`x = f(x)` -> `pass`; whole `if`s too."""
+    if is_output_only(node) or not isinstance(node, cst.SimpleStatementLine | cst.If):
+        return
+    if isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Import | cst.ImportFrom):
+        return
+    yield replace(node, "pass")
+
+
+def condition_negated(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`if flag:` -> `if not flag:`."""
+    if isinstance(node, cst.If | cst.IfExp):
+        yield replace(node.test, f"not ({parsed.code(node.test)})")
+
+
+def operand_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
+    """`a or b` -> `a`, and `b`."""
+    if isinstance(node, cst.BooleanOperation):
+        yield replace(node, f"({parsed.code(node.left)})")
+        yield replace(node, f"({parsed.code(node.right)})")
+
+
+OPERATORS: dict[str, Operator] = {
+    "constant moved": constant_moved,
+    "truth value flipped": truth_value_flipped,
+    "negation dropped": negation_dropped,
+    "operator replaced": operator_replaced,
+    "None assigned": none_assigned,
+    "argument dropped": argument_dropped,
+    "statement removed": statement_removed,
+    "condition negated": condition_negated,
+    "operand dropped": operand_dropped,
+    **ATTENTION_OPERATORS,
+    **MODULE_OPERATORS,
+}
+"""Every operator by its name."""

@@ -1,20 +1,15 @@
-"""A faulty file -> the folders of a new exercise; and what follows from its description, kept up to date."""
+"""A faulty file -> the folders of a new exercise."""
 
-import hashlib
 import json
 from pathlib import Path
 
-import msgspec
-
+from grader.author.derived_files import remember_written
 from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
-from grader.author.scaffold import describe, join_cells, make_cells, mend_cells, notebook_text, write_readme
-from grader.course.fragments import mend
-from grader.course.loading import load_exercise
-from grader.course.paths import EXERCISE_ID, Course, write_whole
+from grader.author.scaffold import describe, join_cells, make_cells, mend_cells, notebook_text
+from grader.course.paths import EXERCISE_ID, Course
 from grader.course.problem import BLANK
-from grader.course.records import Exercise
-from grader.errors import SpecError, UsageError
+from grader.errors import UsageError
 from grader.submission import Unreadable, read_submission
 
 
@@ -45,44 +40,8 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
-    _remember(course, exercise_id, {"README.md": readme, "attention.py": starter})
+    remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter})
     return _next_steps(exercise_id, interface, proposal, description.count(BLANK))
-
-
-def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
-    """Write what follows from the description: the reference out of the starter, the README out of the story.
-
-    What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
-    does not stand in the starter exactly once.
-    """
-    starter = course.pristine(course.editable_files(exercise.id)[0]).read_text(encoding="utf-8")
-    reference = course.reference(exercise.id)
-    readme = course.exercise_folder(exercise.id) / "README.md"
-    remembered = _remembered(course, exercise.id)
-    written = {}
-    text = reference.read_text(encoding="utf-8") if reference.exists() else starter
-    if text == starter or _digest(text) == remembered.get(reference.name):
-        written[reference] = _mended(course, exercise, starter)
-    if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
-        written[readme] = write_readme(exercise)
-    changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
-    for path in changed:
-        path.write_text(written[path], encoding="utf-8", newline="\n")
-    if changed:
-        _remember(course, exercise.id, {path.name: new for path, new in written.items()})
-    return changed
-
-
-def _mended(course: Course, exercise: Exercise, starter: str) -> str:
-    """The starter without its defects, from which they can be put back."""
-    description = _description(course, exercise.id)
-    try:
-        reference = mend(starter, exercise.defects)
-    except SpecError as error:
-        place = description.relative_to(course.root)
-        raise SpecError([f"{place}: {problem} in the starter" for problem in error.problems]) from error
-    load_exercise(description, reference)
-    return reference
 
 
 def _require_free(course: Course, exercise_id: str) -> None:
@@ -132,24 +91,3 @@ def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blan
             "writes the reference from the starter and your fragments, and says what the checks do not see yet.",
         ]
     )
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _derived(course: Course, exercise_id: str) -> Path:
-    return course.state_folder() / "derived" / f"{exercise_id}.json"
-
-
-def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
-    """Digests of what was last written here, by file name."""
-    try:
-        return msgspec.json.decode(_derived(course, exercise_id).read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.MsgspecError):
-        return {}
-
-
-def _remember(course: Course, exercise_id: str, texts: dict[str, str]) -> None:
-    digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
-    write_whole(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")

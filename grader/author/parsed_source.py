@@ -8,15 +8,15 @@ from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvide
 from msgspec import Struct
 
 
-class Swap(Struct, frozen=True):
-    """Pairs of a node and its new source; several where one idea touches several nodes, none within another."""
+class Edit(Struct, frozen=True):
+    """Pairs of a node and its new source; several where one change touches several nodes, none within another."""
 
     pairs: list[tuple[cst.CSTNode, str]]
 
 
-def becomes(node: cst.CSTNode, code: str) -> Swap:
+def replace(node: cst.CSTNode, code: str) -> Edit:
     """One node's source replaced."""
-    return Swap([(node, code)])
+    return Edit([(node, code)])
 
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -29,7 +29,7 @@ class ParsedSource:
         wrapper = MetadataWrapper(cst.parse_module(source))
         self.module = wrapper.module
         self._source = source
-        self._kept_by_class: dict[cst.ClassDef, list[tuple[str, cst.BaseExpression]]] = {}
+        self._attributes_by_class: dict[cst.ClassDef, list[tuple[str, cst.BaseExpression]]] = {}
         self._line_starts = [0, *(index + 1 for index, letter in enumerate(source) if letter == "\n")]
         self._parents = wrapper.resolve(ParentNodeProvider)
         self._places = wrapper.resolve(PositionProvider)
@@ -42,10 +42,10 @@ class ParsedSource:
         """The line on which the node starts."""
         return int(self._places[node].start.line)
 
-    def changed(self, swap: Swap) -> str:
-        """The whole source with a swap made."""
+    def apply(self, edit: Edit) -> str:
+        """The whole source with an edit made."""
         text = self._source
-        for node, code in sorted(swap.pairs, key=lambda pair: self._span(pair[0]), reverse=True):
+        for node, code in sorted(edit.pairs, key=lambda pair: self._span(pair[0]), reverse=True):
             start, end = self._span(node)
             text = text[:start] + code + text[end:]
         return text
@@ -72,9 +72,9 @@ class ParsedSource:
         return next((parent for parent in self.parents(node) if isinstance(parent, cst.FunctionDef)), None)
 
     def layers(self, node: cst.CSTNode) -> dict[str, str]:
-        """What the node's class keeps under `self.name = ModuleFactory(...)`: the makers' names by attribute."""
+        """What the node's class keeps under `self.name = Class(...)`: the names of the classes by attribute."""
         found: dict[str, str] = {}
-        for name, value in self._kept(node):
+        for name, value in self._attributes(node):
             if isinstance(value, cst.Call):
                 found[name] = tail(value.func)
         return found
@@ -82,7 +82,7 @@ class ParsedSource:
     def sizes(self, node: cst.CSTNode) -> list[str]:
         """Expressions for sizes within the node's reach: attributes, names unpacked from a shape, and arguments."""
         function = self.function_of(node)
-        plain = [(name, value) for name, value in self._kept(node) if not isinstance(value, cst.Call)]
+        plain = [(name, value) for name, value in self._attributes(node) if not isinstance(value, cst.Call)]
         found = [f"self.{name}" for name, _ in plain]
         if function is not None and function.name.value == "__init__":
             found += [name.value for _, value in plain for name in find(value, cst.Name)]
@@ -90,14 +90,14 @@ class ParsedSource:
             found += self._unpacked(function)
         return list(dict.fromkeys(found))
 
-    def _kept(self, node: cst.CSTNode) -> list[tuple[str, cst.BaseExpression]]:
+    def _attributes(self, node: cst.CSTNode) -> list[tuple[str, cst.BaseExpression]]:
         """Pairs of attribute and value of the assignments to `self` in the constructor of the node's class."""
         owner = self.class_of(node)
-        if owner is not None and owner not in self._kept_by_class:
-            self._kept_by_class[owner] = list(self._find_kept(owner))
-        return self._kept_by_class[owner] if owner is not None else []
+        if owner is not None and owner not in self._attributes_by_class:
+            self._attributes_by_class[owner] = list(self._find_attributes(owner))
+        return self._attributes_by_class[owner] if owner is not None else []
 
-    def _find_kept(self, owner: cst.ClassDef) -> Iterator[tuple[str, cst.BaseExpression]]:
+    def _find_attributes(self, owner: cst.ClassDef) -> Iterator[tuple[str, cst.BaseExpression]]:
         for assign in find(owner, cst.Assign):
             function = self.function_of(assign)
             if function is None or function.name.value != "__init__":
@@ -117,7 +117,7 @@ class ParsedSource:
                 yield from (name.value for name in names if isinstance(name, cst.Name) and name.value != "_")
 
     def _walk(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        if isinstance(node, cst.Import | cst.ImportFrom | cst.Annotation) or is_wordy(node):
+        if isinstance(node, cst.Import | cst.ImportFrom | cst.Annotation) or is_output_only(node):
             if isinstance(node, cst.If):
                 yield node
                 yield from self._walk(node.test)
@@ -127,12 +127,12 @@ class ParsedSource:
             yield from self._walk(child)
 
 
-def is_wordy(node: cst.CSTNode) -> bool:
+def is_output_only(node: cst.CSTNode) -> bool:
     """Whether a statement only prints or says something: words are not behaviour, and no interface promises them."""
     if isinstance(node, cst.If):
-        return node.orelse is None and all(is_wordy(statement) for statement in node.body.body)
+        return node.orelse is None and all(is_output_only(statement) for statement in node.body.body)
     if isinstance(node, cst.SimpleStatementLine):
-        return all(isinstance(part, cst.Expr) and _is_words(part.value) for part in node.body)
+        return all(isinstance(part, cst.Expr) and _is_print_or_docstring(part.value) for part in node.body)
     return False
 
 
@@ -143,7 +143,7 @@ def tail(node: cst.CSTNode) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
-def _is_words(value: cst.BaseExpression) -> bool:
+def _is_print_or_docstring(value: cst.BaseExpression) -> bool:
     if isinstance(value, cst.Call):
         return isinstance(value.func, cst.Name) and value.func.value == "print"
     return isinstance(value, cst.SimpleString | cst.ConcatenatedString)

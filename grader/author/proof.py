@@ -1,13 +1,17 @@
 """What a proof found: for each exercise, steps that hold or not, and what became of each mutant."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
+from rich.table import Table
+from rich.text import Text
 
 from grader.author.mutants import Mutant
+from grader.report.page import Line, indented, render_page
 
 
-class Fate(StrEnum):
+class MutantStatus(StrEnum):
     """How a mutant was caught, if it was."""
 
     VALUE = "value"
@@ -39,11 +43,11 @@ class Proof(Struct, frozen=True):
 
     exercise: str
     steps: list[Step]
-    fates: dict[Fate, int]
+    statuses: dict[MutantStatus, int]
     survivors: list[Survivor]
 
     def mutants(self) -> int:
-        return sum(self.fates.values())
+        return sum(self.statuses.values())
 
     def holds(self) -> bool:
         return not self.survivors and all(step.holds() for step in self.steps)
@@ -82,3 +86,63 @@ OTHERWISE = "matches_reference on a ladder or with inputs that reach this line, 
 def advice_for(operator: str) -> str:
     """The property that would see a mutant of this operator."""
     return ADVICE.get(operator, OTHERWISE)
+
+
+STEPS = {
+    "sources": "sources",
+    "scores": "seeds, dtypes",
+    "attribution": "subsets",
+    "alternatives": "right fixes",
+    "equivalents": "compared",
+}
+"""The steps, and their headings in the table."""
+
+STATUSES = (MutantStatus.VALUE, MutantStatus.CRASH, MutantStatus.EQUIVALENT)
+TICK, CROSS = ("✓", "green"), ("✗", "red")
+
+
+def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False) -> str:
+    """The table of all exercises, and the problems and survivors of each."""
+    lines: list[Line] = [_table(proofs)]
+    for proof in proofs:
+        lines += _problems(proof)
+    holding = sum(proof.holds() for proof in proofs)
+    lines += [Text(), Text(f"{holding} of {len(proofs)} proofs hold.", "bold")]
+    return render_page(lines, width, color=color)
+
+
+def _table(proofs: list[Proof]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", *STEPS.values()):
+        table.add_column(heading)
+    for heading in ("mutants", "by value", "by crash", "equivalent", "survived"):
+        table.add_column(heading, justify="right")
+    for proof in proofs:
+        steps = {step.name: step for step in proof.steps}
+        cells = [_cell(steps.get(name)) for name in STEPS]
+        counts = [Text(str(proof.mutants())), *(Text(str(proof.statuses[status])) for status in STATUSES)]
+        survived = Text(str(len(proof.survivors)), "red" if proof.survivors else "green")
+        table.add_row(proof.exercise, *cells, *counts, survived)
+    return table
+
+
+def _cell(step: Step | None) -> Text:
+    if step is None:
+        return Text("not reached", "dim")
+    return Text.assemble(TICK if step.holds() else CROSS, f" {step.figures}".rstrip())
+
+
+def _problems(proof: Proof) -> Iterator[Line]:
+    if proof.holds():
+        return
+    yield from (Text(), Text(proof.exercise, "bold"))
+    for step in proof.steps:
+        for problem in step.problems:
+            yield Text.assemble(CROSS, f" {step.name}: {problem}")
+    for survivor in proof.survivors:
+        mutant = survivor.mutant
+        yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")
+        for line in mutant.diff.splitlines()[1:]:
+            yield indented(Text(line, "red" if line.startswith("-") else "green"))
+        advice = f"would be seen by {survivor.advice}; or declare it in equivalents, with its reason"
+        yield indented(Text(advice, "dim"))

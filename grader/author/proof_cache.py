@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from grader.author.proof import Fate, Step
+from grader.author.proof import MutantStatus, Step
 from grader.course.paths import Course
 
 Kind = TypeVar("Kind")
@@ -28,28 +28,28 @@ class ProofCache:
                 outdated.unlink(missing_ok=True)
         self._known = _read(self._path)
 
-    def fate(self, text: str) -> Fate | None:
+    def status(self, text: str) -> MutantStatus | None:
         """What became of a mutant with this text; None where it has not been tried."""
-        return _decode(self._known.get(_key("fate", text)), Fate)
+        return _decode(self._known.get(_key("status", text)), MutantStatus)
 
     def difference(self, text: str) -> str | None:
-        """What told a declared equivalent from the reference, empty for nothing; None where it was not challenged."""
+        """What told a declared equivalent from the reference, empty for nothing; None where they were not compared."""
         return _decode(self._known.get(_key("difference", text)), str)
 
     def steps(self) -> list[Step] | None:
         """What judging found; None where it has not been done."""
         return _decode(self._known.get(_key("steps", "")), list[Step])
 
-    def keep_fate(self, text: str, fate: Fate) -> None:
-        self._keep(_key("fate", text), fate)
+    def store_status(self, text: str, status: MutantStatus) -> None:
+        self._store(_key("status", text), status)
 
-    def keep_difference(self, text: str, difference: str) -> None:
-        self._keep(_key("difference", text), difference)
+    def store_difference(self, text: str, difference: str) -> None:
+        self._store(_key("difference", text), difference)
 
-    def keep_steps(self, steps: list[Step]) -> None:
-        self._keep(_key("steps", ""), steps)
+    def store_steps(self, steps: list[Step]) -> None:
+        self._store(_key("steps", ""), steps)
 
-    def _keep(self, key: str, value: object) -> None:
+    def _store(self, key: str, value: object) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as file:
             file.write(b"\n" + msgspec.json.encode([key, value]))

@@ -28,7 +28,7 @@ def new(exercise_id: str, source: Path) -> None:
 @click.pass_context
 def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
     """Prove exercises sound: sources agree, every subset of defects is named, no mutant survives the checks."""
-    from grader.author.proof_table import render_proofs
+    from grader.author.proof import render_proofs
     from grader.author.prove import prove as prove_all
 
     course = current_course()

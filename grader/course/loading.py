@@ -1,4 +1,4 @@
-"""Descriptions that were read before and found sound: most runs need neither YAML nor its reader."""
+"""Cache of descriptions that were found sound: read once a run, and most runs need neither YAML nor its reader."""
 
 import hashlib
 from pathlib import Path
@@ -10,13 +10,42 @@ from grader.course.records import Exercise
 
 _decode = msgspec.msgpack.Decoder(Exercise).decode
 
+Stamp = tuple[int, int, int]
+"""A file's number, size and time of its last change."""
+
+_loaded: dict[Path, tuple[Stamp, Exercise]] = {}
+"""What this process has loaded, for as long as the file stays as it was."""
+
 
 def load_exercise(path: Path, reference: str | None = None) -> Exercise:
     """The exercise described by the file, its fragments matched against the reference's text where that is given.
 
     Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
     """
-    memory = None if reference is not None else _memory(path)
+    if reference is not None:
+        from grader.course.reading import read_exercise
+
+        return read_exercise(path, reference)
+    stamp = _stamp(path)
+    known = _loaded.get(path.absolute())
+    if known is not None and known[0] == stamp:
+        return known[1]
+    exercise = _read_or_remembered(path)
+    if stamp is not None:
+        _loaded[path.absolute()] = stamp, exercise
+    return exercise
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _read_or_remembered(path: Path) -> Exercise:
+    memory = _memory(path)
     if memory is not None:
         try:
             return _decode(memory.read_bytes())
@@ -24,7 +53,7 @@ def load_exercise(path: Path, reference: str | None = None) -> Exercise:
             pass  # never read, or by another version of the kit
     from grader.course.reading import read_exercise
 
-    exercise = read_exercise(path, reference)
+    exercise = read_exercise(path)
     if memory is not None:
         write_whole(memory, msgspec.msgpack.encode(exercise))
     return exercise

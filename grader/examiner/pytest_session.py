@@ -1,13 +1,14 @@
 """pytest's session, kept open: an exercise's checks are collected when the exercise is first asked for."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from grader.course.paths import Course
 from grader.course.records import Exercise
-from grader.errors import KitError
+from grader.errors import KitError, SpecError
 from grader.examiner import plugin
 from grader.examiner.context import Context
 from grader.examiner.examiner import Examiner
@@ -77,7 +78,20 @@ class Examiners(plugin.Contexts):
         items = [*self._session.perform_collect([str(path) for path in paths])]
         if self._broken:
             raise KitError(f"the checks of {exercise_id} cannot be collected: {'; '.join(self._broken)}")
+        self._require_own_names(items)
         return items
+
+    def _require_own_names(self, items: list[pytest.Item]) -> None:
+        """Raise `SpecError` where two checks of an exercise have one name, by which outcomes are told apart."""
+        first: dict[str, pytest.Item] = {}
+        problems = []
+        for item in items:
+            other = first.setdefault(item.name, item)
+            if other is not item:
+                here, there = (_place(each, self._course.root) for each in (item, other))
+                problems.append(f"{here}: expected a name of its own, got {item.name}, as {there} has it; rename one")
+        if problems:
+            raise SpecError(problems)
 
     # The hooks that pytest calls.
 
@@ -99,6 +113,12 @@ class Examiners(plugin.Contexts):
         result: Any = "failed" if call.excinfo else "passed"
         when: Any = call.when
         return pytest.TestReport(item.nodeid, item.location, {}, result, None, when, duration=call.duration)
+
+
+def _place(item: pytest.Item, root: Path) -> str:
+    """The file, and for a hidden test the line, that a check stands in."""
+    path, line, _ = item.location
+    return f"{Path(root, path).relative_to(root)}:{line + 1}" if line is not None else path
 
 
 class _Loop:

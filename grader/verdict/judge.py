@@ -108,44 +108,49 @@ class Judge:
         self._course = course
         self._examiners = examiners
         self._opened: dict[str, tuple[Exercise, Key]] = {}
-        self._look_alikes_seen: dict[tuple[str, str, int], dict[str, Outcome]] = {}
+        self._look_alikes_seen: dict[tuple[str, str, int, str], dict[str, Outcome]] = {}
         self._variants: dict[tuple[str, str], Variant] = {}
 
-    def __call__(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
-        """The verdict. `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails."""
+    def __call__(
+        self, exercise_id: str, submission: Submission, file: str, seed: int, *, dtype: str = "float32"
+    ) -> Verdict:
+        """The verdict; `dtype` is torch's default dtype where the submission runs.
+
+        `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails.
+        """
         exercise, key = self.open(exercise_id)
         too_large = exceeds(submission, exercise.limits.source_bytes)
         if too_large is not None:
             return _ungraded(exercise, file, seed, too_large)
         examiner = self._examiners.examiner(exercise)
-        seen = examiner.examine(submission, seed)
+        seen = examiner.examine(submission, seed, dtype=dtype)
         if exercise.is_public():
             return judge_public(exercise, seen, file, seed)
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
         everything = "+".join(sorted(defect.id for defect in exercise.defects))
         if 0 < len(alike) <= MOST_LOOK_ALIKES and not {"", everything} & {*alike}:  # some are mended and some are not
-            seen = self._told_apart(examiner, submission, seen, alike)
+            seen = self._told_apart(examiner, submission, seen, alike, dtype)
         return judge(exercise, key, seen, file, seed)
 
     def _told_apart(
-        self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str]
+        self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str], dtype: str
     ) -> Examination:
         """What was seen, compared with what is seen of the look-alikes, unless the submission is one of them."""
         tree = self.fingerprint(submission)
         if tree and any(tree == self._variant(examiner.exercise, name).tree for name in alike):
             return seen
         failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
-        return tell_apart(seen, [self._look_alike(examiner, name, failed) for name in alike])
+        return tell_apart(seen, [self._look_alike(examiner, name, failed, dtype) for name in alike])
 
-    def _look_alike(self, examiner: "Examiner", name: str, checks: set[str]) -> Examination:
+    def _look_alike(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
         """What these checks see of a variant at the seed of the submission."""
         exercise, seed = examiner.exercise, examiner.seed
         self._look_alikes_seen = {
-            twin: outcomes for twin, outcomes in self._look_alikes_seen.items() if twin[2] == seed
+            twin: outcomes for twin, outcomes in self._look_alikes_seen.items() if twin[2:] == (seed, dtype)
         }
-        known = self._look_alikes_seen.setdefault((exercise.id, name, seed), {})
+        known = self._look_alikes_seen.setdefault((exercise.id, name, seed, dtype), {})
         if not checks <= known.keys():
-            seen = examiner.examine(self._variant(exercise, name).source, seed, only=checks - known.keys())
+            seen = examiner.examine(self._variant(exercise, name).source, seed, dtype=dtype, only=checks - known.keys())
             known.update({outcome.check: outcome for outcome in seen.outcomes})
         return Examination([known[check] for check in checks if check in known])
 

@@ -7,8 +7,9 @@ import re
 import nbformat
 import pytest
 
+from grader.author.derived_files import derive_reference
 from grader.author.interface import find_interface
-from grader.author.new import create_exercise, derive_reference
+from grader.author.new import create_exercise
 from grader.author.proposal import propose
 from grader.course.fragments import mend, put_back
 from grader.course.loading import load_exercise

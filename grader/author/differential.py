@@ -1,4 +1,4 @@
-"""Challenge declared equivalents: mutant and reference, side by side in workers, on random weights, sizes and masks."""
+"""Differential testing: two sources side by side in workers, on random weights, sizes and masks."""
 
 import random
 from pathlib import Path
@@ -59,8 +59,8 @@ class Round(Struct, frozen=True):
     described: str
 
 
-def challenge(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
-    """For each mutant what first told it from the reference, or nothing."""
+def find_differences(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
+    """For each text what first told it from the reference, or nothing."""
     course = Course(root)
     exercise = load_exercise(course.description(exercise_id))
     return [_first_difference(source, course, exercise, text) for text in texts]
@@ -96,7 +96,7 @@ def _make_round(exercise: Exercise, seed: int) -> Round:
     check: Check = draw.choice(exercise.checks)
     sizes = _draw_sizes(draw, exercise, check)
     inputs = {name: _draw_mask(draw, spec) for name, spec in check.inputs.items()}
-    seed_draws(f"challenge/{seed}")
+    seed_draws(f"find_differences/{seed}")
     case = make_case(exercise, structs.replace(check, inputs=inputs), sizes)
     dtype = draw.choice(("float32", "float64"))
     if dtype == "float64":

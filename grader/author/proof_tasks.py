@@ -1,13 +1,12 @@
-"""What a process of the pool does for a proof: try mutants on the checks, and judge what must be judged exactly."""
+"""What a process of the pool does for a proof: run mutants, and judge what must be judged exactly."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 
-from grader.author.proof import Fate, Step
+from grader.author.proof import MutantStatus, Step
 from grader.course.checks import Check
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
@@ -15,72 +14,68 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
 from grader.examiner.case import make_case, seed_draws
-from grader.examiner.examiner import Examiner
-from grader.examiner.key import find_key, variant_name, write_key
+from grader.examiner.key import variant_name, write_key
 from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.proxies import flatten
-from grader.examiner.pytest_session import with_examiner
+from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.reference import Reference
 from grader.examiner.workers import WorkerSource
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import Result, Verdict, judge
-
-T = TypeVar("T")
+from grader.verdict.judge import Judge
+from grader.verdict.verdict import Result, Verdict
 
 SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)
 DTYPES = ("float32", "float64")
 
 
-def try_mutants(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[Fate]:
+def try_mutants(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[MutantStatus]:
     """What becomes of each mutant; its checks stop at the first that sees it."""
+    course = Course(root)
 
-    def body(examiner: Examiner) -> list[Fate]:
+    def body(examiners: Examiners) -> list[MutantStatus]:
+        examiner = examiners.examiner(load_exercise(course.description(exercise_id)))
         seen = (examiner.examine(submission_from_text(text), SEEDS[0], stops_at_failure=True) for text in texts)
-        return [_fate(each) for each in seen]
+        return [_status(each) for each in seen]
 
-    return _examining(source, root, exercise_id, body)
+    return with_examiners(course, source, body)
 
 
 def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """Scores, attribution and alternatives; writes the exercise's key where it is out of date."""
+    course = Course(root)
 
-    def body(examiner: Examiner) -> list[Step]:
+    def body(examiners: Examiners) -> list[Step]:
+        judge = Judge(course, examiners)
         try:
-            key = find_key(course, examiner)
+            exercise, key = judge.open(exercise_id)
         except BrokenExerciseError as error:
             return [Step("scores", problems=[f"{error}; mend the reference or the check"])]
         write_key(course.key(exercise_id), key)
-        trials = _Trials(course, examiner, key)
-        return [trials.try_scores(), trials.try_subsets(), trials.try_alternatives()]
+        judged = _Judged(course, judge, exercise, key)
+        return [judged.scores(), judged.subsets(), judged.alternatives()]
 
-    course = Course(root)
-    return _examining(source, root, exercise_id, body)
-
-
-def _examining(source: WorkerSource, root: Path, exercise_id: str, body: Callable[[Examiner], T]) -> T:
-    course = Course(root)
-    return with_examiner(course, load_exercise(course.description(exercise_id)), source, body)
+    return with_examiners(course, source, body)
 
 
-def _fate(seen: Examination) -> Fate:
+def _status(seen: Examination) -> MutantStatus:
     statuses = {outcome.status for outcome in seen.outcomes}
     if seen.unloadable is not None or statuses & {Status.CRASHED, Status.TIMED_OUT, Status.NOT_RUN}:
-        return Fate.CRASH
-    return Fate.VALUE if Status.FAILED in statuses else Fate.SURVIVED
+        return MutantStatus.CRASH
+    return MutantStatus.VALUE if Status.FAILED in statuses else MutantStatus.SURVIVED
 
 
-class _Trials:
-    """Judges texts of one exercise."""
+class _Judged:
+    """The steps of a proof that are verdicts on texts of one exercise, by the judge that grades submissions."""
 
-    def __init__(self, course: Course, examiner: Examiner, key: Key) -> None:
+    def __init__(self, course: Course, judge: Judge, exercise: Exercise, key: Key) -> None:
         self._course = course
-        self._examiner = examiner
-        self._exercise: Exercise = examiner.exercise
+        self._judge_submission = judge
+        self._exercise = exercise
         self._key = key
-        self._reference = course.reference(self._exercise.id).read_text(encoding="utf-8")
+        self._reference = course.reference(exercise.id).read_text(encoding="utf-8")
 
-    def try_scores(self) -> Step:
+    def scores(self) -> Step:
         """The starter scores nothing and the reference everything, whatever the seed and the dtype."""
         starter = put_back(self._reference, self._exercise.defects)
         most = self._exercise.max_score()
@@ -96,26 +91,40 @@ class _Trials:
                 problems.append(f"{where} the starter scores {verdict.score:g}; {', '.join(fixed)} went unseen")
         return Step("scores", f"{len(SEEDS)} x {len(DTYPES)}", problems)
 
-    def try_subsets(self) -> Step:
-        """Every subset of the defects is named exactly, and every defect seen by a check that is for it."""
+    def subsets(self) -> Step:
+        """Every subset of the defects is named exactly whatever sizes are drawn; each defect is seen by its checks."""
         problems = list(self._unseen_defects())
         subsets = list(self._exercise.subsets())
-        for subset in subsets:
+        for subset, seed in product(subsets, SEEDS):
             text = put_back(self._reference, [defect for defect in self._exercise.defects if defect.id in subset])
-            verdict = self._judge(text, SEEDS[0])
-            present = set(_with_status(verdict, DefectStatus.PRESENT))
-            others = set(_with_status(verdict, DefectStatus.UNKNOWN))
-            if present != subset or others or verdict.regressions:
+            problem = self._misread(subset, self._judge(text, seed))
+            if problem:
                 named = ", ".join(sorted(subset)) or "no defect"
-                problems.append(
-                    f"the variant with {named} is taken for one with {', '.join(sorted(present)) or 'none'}"
-                    + (f", {', '.join(sorted(others))} unknown" if others else "")
-                    + (f", {', '.join(verdict.regressions)} broken" if verdict.regressions else "")
-                    + "; give the defects checks that see one and not the other"
-                )
-        return Step("attribution", str(len(subsets)), problems)
+                problems.append(f"with seed {seed} the variant with {named} {problem}")
+        return Step("attribution", f"{len(subsets)} x {len(SEEDS)}", problems)
 
-    def try_alternatives(self) -> Step:
+    def _misread(self, subset: frozenset[str], verdict: Verdict) -> str:
+        """What is wrong with the verdict on a variant, and what to do; empty where it is exact."""
+        present = set(_with_status(verdict, DefectStatus.PRESENT))
+        others = set(_with_status(verdict, DefectStatus.UNKNOWN))
+        if present != subset or others or verdict.regressions:
+            return (
+                f"is taken for one with {', '.join(sorted(present)) or 'none'}"
+                + (f", {', '.join(sorted(others))} unknown" if others else "")
+                + (f", {', '.join(verdict.regressions)} broken" if verdict.regressions else "")
+                + "; give the defects checks that see one and not the other"
+            )
+        seen = {each.check: each.failure_kind() for each in verdict.checks if each.status is not Status.PASSED}
+        expected = self._key.failure_kinds[variant_name(subset)]
+        drawn = sorted(check for check in seen.keys() | expected if seen.get(check) != expected.get(check))
+        if drawn:
+            return (
+                f"fails other checks than with the key's seed ({', '.join(drawn)}): what they see depends on the draw; "
+                "give them a ladder, or inputs, on which the defect always shows"
+            )
+        return ""
+
+    def alternatives(self) -> Step:
         """Right fixes, however they are written, get everything."""
         paths = sorted(self._course.alternatives(self._exercise.id).glob("*.py"))
         problems = []
@@ -154,8 +163,7 @@ class _Trials:
                     yield f"{check.id} is declared for {name} and does not see it; mend one of them"
 
     def _judge(self, text: str, seed: int, dtype: str = "float32") -> Verdict:
-        seen = self._examiner.examine(submission_from_text(text), seed, dtype=dtype)
-        return judge(self._exercise, self._key, seen, "attention.py", seed)
+        return self._judge_submission(self._exercise.id, submission_from_text(text), "attention.py", seed, dtype=dtype)
 
 
 def _with_status(verdict: Verdict, status: DefectStatus) -> list[str]:

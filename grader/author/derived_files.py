@@ -1,0 +1,128 @@
+"""Files that follow from others: the reference and README from the description, the starter from the reference."""
+
+import ast
+import hashlib
+import json
+from pathlib import Path
+
+import msgspec
+import nbformat
+
+from grader.author.proof import Step
+from grader.author.scaffold import write_readme
+from grader.course.fragments import mend, put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course, write_whole
+from grader.course.records import Exercise
+from grader.errors import SpecError
+from grader.submission import Unreadable, read_submission
+
+
+def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
+    """Write what follows from the description: the reference out of the starter, the README out of the story.
+
+    What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
+    does not stand in the starter exactly once.
+    """
+    starter = course.pristine(course.editable_files(exercise.id)[0]).read_text(encoding="utf-8")
+    reference = course.reference(exercise.id)
+    readme = course.exercise_folder(exercise.id) / "README.md"
+    remembered = _remembered(course, exercise.id)
+    written = {}
+    text = reference.read_text(encoding="utf-8") if reference.exists() else starter
+    if text == starter or _digest(text) == remembered.get(reference.name):
+        written[reference] = _mended(course, exercise, starter)
+    if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
+        written[readme] = write_readme(exercise)
+    changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
+    for path in changed:
+        path.write_text(written[path], encoding="utf-8", newline="\n")
+    if changed:
+        remember_written(course, exercise.id, {path.name: new for path, new in written.items()})
+    return changed
+
+
+def _mended(course: Course, exercise: Exercise, starter: str) -> str:
+    """The starter without its defects, from which they can be put back."""
+    description = course.description(exercise.id)
+    try:
+        reference = mend(starter, exercise.defects)
+    except SpecError as error:
+        place = description.relative_to(course.root)
+        raise SpecError([f"{place}: {problem} in the starter" for problem in error.problems]) from error
+    load_exercise(description, reference)
+    return reference
+
+
+def compare_sources(course: Course, exercise: Exercise) -> Step:
+    """Starter and notebook against the reference with every defect put back."""
+    module, notebook = (course.pristine(path) for path in course.editable_files(exercise.id))
+    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    expected = put_back(reference, exercise.defects)
+    problems = []
+    starter = module.read_text(encoding="utf-8")
+    where = module.relative_to(course.root)
+    if _tree(starter) != _tree(expected):
+        line = _first_difference(starter, expected)
+        problems.append(f"{where}:{line}: is not the reference with every defect put back; mend either")
+    elif starter != expected:
+        line = _first_difference(starter, expected)
+        problems.append(f"{where}:{line}: is in other words than the reference with every defect put back; align them")
+    invalid = _why_invalid(notebook)
+    if invalid:
+        problems.append(f"{notebook.relative_to(course.root)}: is no valid notebook ({invalid}); save it from Jupyter")
+    twin = read_submission(notebook, notebook.name)
+    if isinstance(twin, Unreadable):
+        problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")
+    elif _tree("\n\n".join(chunk.text for chunk in twin.chunks)) != _tree(starter):
+        problems.append(
+            f"{notebook.relative_to(course.root)}: its code cells are not the module; align them, and tag what only "
+            "shows things off as demonstration"
+        )
+    return Step("sources", problems=problems)
+
+
+def _why_invalid(notebook: Path) -> str:
+    """What Jupyter's own reader has against a notebook that is to be handed out; empty where it has nothing."""
+    try:
+        nbformat.validate(nbformat.read(notebook, as_version=4))
+    except (nbformat.ValidationError, nbformat.reader.NotJSONError, OSError) as error:
+        return str(error).split("\n", 1)[0][:200]
+    return ""
+
+
+def _tree(text: str) -> str:
+    """The syntax tree without the module's docstring, which a notebook has in a text cell."""
+    tree = ast.parse(text)
+    if tree.body and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
+        del tree.body[0]
+    return ast.dump(tree)
+
+
+def _first_difference(one: str, other: str) -> int:
+    """The number of the first line that differs."""
+    lines = zip(one.splitlines(), other.splitlines(), strict=False)
+    same = next((number for number, (ours, theirs) in enumerate(lines) if ours != theirs), None)
+    return (min(len(one.splitlines()), len(other.splitlines())) if same is None else same) + 1
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _derived(course: Course, exercise_id: str) -> Path:
+    return course.state_folder() / "derived" / f"{exercise_id}.json"
+
+
+def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
+    """Digests of what was last written here, by file name."""
+    try:
+        return msgspec.json.decode(_derived(course, exercise_id).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) -> None:
+    """Note what was written, so that it can be told from what somebody edited by hand."""
+    digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
+    write_whole(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
