@@ -13,7 +13,7 @@ from grader.examiner.outcome import Finding
 from grader.service.pool import CancelledError, PooledExaminer
 from grader.submission import Submission
 from grader.verdict.verdict import Verdict, not_gradable
-from grader.watch.followed import Content
+from grader.watch.content import Content
 
 
 class Judgement(Struct, frozen=True):
