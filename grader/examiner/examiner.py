@@ -180,11 +180,20 @@ class Examiner:
                 finding = Finding("no-time", f"all {self.exercise.limits.seconds.total:g} s were used up before")
                 self._outcomes.append(Outcome(item.name, Status.NOT_RUN, finding))
                 continue
-            self._session.begin_check()
-            self._reference.begin(item.name, self.seed, dtype)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            seen_before = len(self._outcomes)
+            self._run_check(item, dtype)
+            if self._reference.is_to_be_repeated():
+                del self._outcomes[seen_before:]
+                self._failure = None
+                self._run_check(item, dtype)
             if self._failure is not None:
                 raise self._failure
+
+    def _run_check(self, item: pytest.Item, dtype: str) -> None:
+        assert self._session is not None
+        self._session.begin_check()
+        self._reference.begin(item.name, self.seed, dtype)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
 
     def _load_finding(self, error: SubjectError) -> Finding:
         if not isinstance(error, SubjectRaisedError):

@@ -76,6 +76,11 @@ class ModuleFactory(Protocol):
         """
 
 
+def version_of(tensor: torch.Tensor) -> int:
+    """How often a tensor was written to; what was made of it before is then no longer true. Made for inference: 0."""
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - there is no other way to ask
+
+
 def flatten(value: Any) -> list[torch.Tensor]:
     """The tensors in a returned value, in order."""
     if isinstance(value, torch.Tensor):
@@ -212,7 +217,7 @@ def _value(value: Any) -> protocol.Value:
 
 def _packed(tensor: torch.Tensor) -> TensorValue:
     """The tensor as it travels; kept with it until it is written to, for every submission is sent the same."""
-    written = tensor._version  # noqa: SLF001 - there is no other way to ask
+    written = version_of(tensor)
     known: tuple[int, TensorValue] | None = vars(tensor).get("packed")
     if known is None or known[0] != written:
         known = vars(tensor)["packed"] = written, from_tensor(tensor)

@@ -1,4 +1,4 @@
-"""Cache of what the reference returned: checks at the same seed ask it the same again, so nothing is computed twice."""
+"""Cache of what the reference answered: checks at the same seed ask it the same again, so nothing is computed twice."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -6,96 +6,113 @@ from typing import Any, TypeVar
 import torch
 from msgspec import Struct
 
-from grader.examiner.proxies import ModuleProxy, Pass, Tensors
+from grader.errors import KitError
+from grader.examiner.proxies import ModuleProxy, Pass, Tensors, version_of
 from grader.examiner.reference import AbsentReference, LocalModule, Reference
 
 T = TypeVar("T")
 
 
-class Entry(Struct, frozen=True):
-    """One step of a check that does not depend on the submission: what was asked, how, and what came of it.
+class StaleCacheError(KitError):
+    """A check asks the reference something else than before: what is known is forgotten, and the check repeated."""
 
-    `before` and `after` are the states of the generator that inputs and weights are drawn from.
-    """
+
+class Answer(Struct, frozen=True):
+    """What came of one question; `generator` is the state that it left to later draws of inputs and weights."""
 
     asked: tuple[Any, ...]
-    act: Callable[[], Any]
     result: Any
     tensors: list[torch.Tensor]
     versions: list[int]
-    before: torch.Tensor
-    after: torch.Tensor
+    generator: torch.Tensor
+
+    def is_as_it_was(self) -> bool:
+        """Whether no check has written to the result."""
+        return [version_of(tensor) for tensor in self.tensors] == self.versions
 
 
-class Tape:
-    """The steps of a check at one seed, in order; a check that leaves the known path is followed from there on."""
+class Answers:
+    """The questions of a check and their answers, in order, beside the modules as the last answer left them."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
-        self._position = 0
-        self._performed = 0
         self.modules: list[LocalModule] = []
-        self.count = 0
+        self.built = 0
+        self.is_stale = self.is_broken = False
+        self._answers: list[Answer] = []
+        self._position = 0
 
     def rewind(self) -> None:
-        """Go back to the check's beginning; modules are built again where something new is asked of them."""
-        self._position = self._performed = self.count = 0
-        self.modules = []
+        """Go back to the check's beginning."""
+        self._position = self.built = 0
 
-    def step(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
-        """What `act` returns, or returned when this was asked at this point before."""
-        if self._position < len(self._entries):
-            entry = self._entries[self._position]
-            if _is_same(entry.asked, asked) and _versions(entry.tensors) == entry.versions:
-                self._position += 1
-                torch.default_generator.set_state(entry.after)
-                known: T = entry.result
-                return known
-        self._catch_up()
-        del self._entries[self._position :]
-        before = torch.default_generator.get_state()
-        result = act()
-        after = torch.default_generator.get_state()
+    def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
+        """What `act` returns, or returned here before; `StaleCacheError` where another question was answered here."""
+        if self._position < len(self._answers):
+            known: T = self._look_up(asked)
+            return known
+        try:
+            result = act()
+        except BaseException:
+            self.is_broken = True  # a question without an answer: modules may have been left in between
+            raise
         tensors = list(_tensors_in(result))
-        self._entries.append(Entry(asked, act, result, tensors, _versions(tensors), before, after))
-        self._position = self._performed = len(self._entries)
+        versions = [version_of(tensor) for tensor in tensors]
+        self._answers.append(Answer(asked, result, tensors, versions, torch.default_generator.get_state()))
+        self._position += 1
         return result
 
-    def _catch_up(self) -> None:
-        """Perform the steps that were only read off so far: their modules are needed now."""
-        state = torch.default_generator.get_state()
-        for entry in self._entries[self._performed : self._position]:
-            torch.default_generator.set_state(entry.before)
-            entry.act()
-        torch.default_generator.set_state(state)
+    def _look_up(self, asked: tuple[Any, ...]) -> Any:
+        answer = self._answers[self._position]
+        self._position += 1
+        so_far = self._answers[: self._position]
+        if not (_is_same(answer.asked, asked) and all(each.is_as_it_was() for each in so_far)):
+            self.is_stale = True
+        if self.is_stale:
+            raise StaleCacheError("a check asks the reference something else than before")
+        torch.default_generator.set_state(answer.generator)
+        return answer.result
 
 
 class ReferenceCache:
-    """A reference with tapes, as long as the seed and the default dtype stay the same.
+    """The reference, with what it answered at one seed and default dtype: every submission's checks ask it the same.
 
-    There is one for each rung of each check, and one for each check that has no rungs.
+    Answers are kept for each rung of each check, and for each check that has no rungs. A check that asks something else
+    than before, or wrote to an answer, is forgotten and to be repeated.
     """
 
     def __init__(self, reference: Reference | AbsentReference) -> None:
         self._reference = reference
-        self._tapes: dict[str, Tape] = {}
+        self._known: dict[str, dict[str, Answers]] = {}
         self._set = ""
-        self._tape = Tape()
+        self._check = ""
+        self._answers = Answers()
+        self._met: set[str] = set()
 
     def begin(self, check: str, seed: int, dtype: str) -> None:
         """Go to the beginning of a check."""
         if self._set != f"{seed}/{dtype}":
-            self._tapes, self._set = {}, f"{seed}/{dtype}"
-        self._wind_to(check)
+            self._known, self._set = {}, f"{seed}/{dtype}"
+        if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
+            del self._known[check]
+        self._check = check
+        self._met.clear()
+        self._go_to("")
+
+    def is_to_be_repeated(self) -> bool:
+        """Whether the check has met what does not belong to it, so that nothing it found counts."""
+        return any(answers.is_stale for answers in self._known.get(self._check, {}).values())
 
     def draw(self, name: str, draw: Callable[[], T]) -> T:
-        """What `draw` returns, which depends on the seed and the name alone; what follows has a tape of its own."""
-        self._wind_to(name)
-        return self._tape.step(("draw", name), draw)
+        """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""
+        self._go_to(name)
+        return self._answers.ask(("draw", name), draw)
 
-    def _wind_to(self, name: str) -> None:
-        self._tape = self._tapes.setdefault(name, Tape())
-        self._tape.rewind()
+    def _go_to(self, name: str) -> None:
+        self._answers = Answers()
+        if name not in self._met:  # a second time in one run of a check it is asked anew
+            self._met.add(name)
+            self._answers = self._known.setdefault(self._check, {}).setdefault(name, self._answers)
+        self._answers.rewind()
 
     def __call__(self, **arguments: Any) -> ModuleProxy:
         return self.build(arguments)
@@ -112,63 +129,64 @@ class ReferenceCache:
     ) -> ModuleProxy:
         """The reference, with fresh weights."""
         assert like is None, "the reference's weights are its own"
-        tape = self._tape
+        answers = self._answers
         asked = ("build", arguments, dtype, probe, entry)
-        tape.step(asked, lambda: tape.modules.append(self._reference.build(arguments, dtype, probe, entry)))
-        tape.count += 1
-        return CachedProxy(tape, tape.count - 1)
+        answers.ask(asked, lambda: answers.modules.append(self._reference.build(arguments, dtype, probe, entry)))
+        answers.built += 1
+        return CachedProxy(answers, answers.built - 1)
 
 
 class CachedProxy:
     """A module of the reference that computes only what was never asked of it at this point."""
 
-    def __init__(self, tape: Tape, number: int) -> None:
+    def __init__(self, answers: Answers, number: int) -> None:
         self.training = False
         self.number = number
-        self._tape = tape
+        self._answers = answers
 
     def __call__(self, **inputs: Any) -> Any:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        return self._step(lambda module: module.call(method, **inputs), "call", method, inputs)
+        return self._ask("call", method, **inputs)
 
     def repeat(self, times: int, **inputs: Any) -> list[Any]:
-        return self._step(lambda module: module.repeat(times, **inputs), "repeat", times, inputs)
+        values: list[Any] = self._ask("repeat", times, **inputs)
+        return values
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
-        return self._step(
-            lambda module: module.differentiate(cotangents, method, **inputs),
-            "differentiate",
-            cotangents,
-            method,
-            inputs,
-        )
+        passed: Pass = self._ask("differentiate", cotangents, method, **inputs)
+        return passed
 
     def inputs_after(self) -> Tensors:
-        return self._step(lambda module: module.inputs_after(), "inputs_after")
+        left: Tensors = self._ask("inputs_after")
+        return left
 
     def weights(self) -> Tensors:
-        return self._step(lambda module: module.weights(), "weights")
+        weights: Tensors = self._ask("weights")
+        return weights
 
     def attribute(self, name: str) -> Any:
-        return self._step(lambda module: module.attribute(name), "attribute", name)
+        return self._ask("attribute", name)
 
     def printed(self) -> str:
-        return self._step(lambda module: module.printed(), "printed")
+        text: str = self._ask("printed")
+        return text
 
     def load_from(self, other: Any) -> None:
-        self._step(lambda module: module.load_from(self._tape.modules[other.number]), "load_from", other.number)
+        modules = self._answers.modules
+        asked = (self.number, self.training, "load_from", other.number)
+        self._answers.ask(asked, lambda: modules[self.number].load_from(modules[other.number]))
 
-    def _step(self, act: Callable[[LocalModule], T], *asked: Any) -> T:
-        tape, number, training = self._tape, self.number, self.training
+    def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
+        number, training = self.number, self.training
 
-        def perform() -> T:
-            module = tape.modules[number]
+        def act() -> Any:
+            module = self._answers.modules[number]
             module.training = training
-            return act(module)
+            return getattr(module, method)(*arguments, **inputs)
 
-        return tape.step((number, training, *asked), perform)
+        return self._answers.ask((number, training, method, arguments, inputs), act)
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -184,11 +202,6 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_is_same(value, other[name]) for name, value in one.items())
     return bool(one == other)
-
-
-def _versions(tensors: list[torch.Tensor]) -> list[int]:
-    """How often each tensor was written to: a result that a check has changed cannot be handed out again."""
-    return [tensor._version for tensor in tensors]  # noqa: SLF001 - there is no other way to ask
 
 
 def _tensors_in(result: Any) -> Iterator[torch.Tensor]:
