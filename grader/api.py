@@ -12,9 +12,9 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course, find_course
 from grader.errors import UsageError
 from grader.examiner.outcome import Finding
-from grader.service.pool import ExaminerDiedError, ExaminerPool, PooledExaminer
-from grader.service.process import usable_cores
-from grader.submission import Submission, Unreadable, exceeds, read_submission, submission_from_text
+from grader.service.examiner_process import ExaminerDiedError, usable_cores
+from grader.service.pool import ExaminerPool, PoolClient
+from grader.submission import Submission, Unreadable, read_submission, submission_from_text
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Verdict, not_gradable
 
@@ -29,7 +29,7 @@ WINDOW = 4
 
 CORES = usable_cores()
 
-_examiners = ExaminerPool(CORES)
+_pool = ExaminerPool(CORES)
 _turns = threading.BoundedSemaphore(CORES)
 
 
@@ -73,9 +73,9 @@ def grade(
     does, unless `strict` is False, on a machine where a submission could reach files or the network: made by machines,
     submissions do. `python -m grader doctor` shows what a machine offers.
     """
-    judging = _Judging(_course(course), _seed(seed), strict=strict)
+    request = _Request(_course(course), _seed(seed), strict=strict)
     with _turns:
-        return judging.judge(exercise, source)
+        return request.judge(exercise, source)
 
 
 def grade_many(
@@ -91,62 +91,43 @@ def grade_many(
     `submissions` may be without end: at most four for each of the `jobs` examiners (where None is given: one for each
     core) are taken ahead, and no verdict is kept. All are judged by inputs of one seed. An error that lies with the
     course, or that `submissions` raises, ends the iteration; close the iterator to end it early. Whatever is under way
-    then is let go of.
+    then is cancelled.
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}; name one or more")
-    judging = _Judging(_course(course), _seed(seed), strict=strict)
-    return _in_order(judging, iter(submissions), jobs or CORES)
+    request = _Request(_course(course), _seed(seed), strict=strict)
+    return _in_order(request, iter(submissions), jobs or CORES)
 
 
-class _Judging:
-    """Judges submissions to one course with one seed; called by any number of threads."""
+class _Request:
+    """What a caller wants judged: submissions to one course with inputs of one seed; for any number of threads."""
 
     def __init__(self, course: Course, seed: int, *, strict: bool) -> None:
         self._course = course
         self._seed = seed
-        self._strict = strict
-        self._at_work: set[PooledExaminer] = set()
-        self._is_over = False
+        self._client = PoolClient(_pool, course, strict=strict)
 
     def judge(self, exercise_id: str, source: Source) -> Verdict:
         self._course.require(exercise_id)
-        exercise = load_exercise(self._course.description(exercise_id))
         name = TEXT_NAME if isinstance(source, str) else str(source)
-        read = _read(source)
-        if isinstance(read, Submission):
-            read = exceeds(read, exercise.limits.source_bytes) or read
-        if isinstance(read, Unreadable):
-            return not_gradable(exercise, name, self._seed, Finding("unreadable", read.reason))
         try:
-            return self._ask(exercise_id, read, name)
+            return self._client.judge(exercise_id, _read(source), name, self._seed)
         except ExaminerDiedError as error:
+            exercise = load_exercise(self._course.description(exercise_id))
             return not_gradable(exercise, name, self._seed, Finding("not-judged", f"not judged: {error}"))
 
     def cancel(self) -> None:
-        """End the examiners that are at work, and those about to be."""
-        self._is_over = True
-        for examiner in list(self._at_work):
-            examiner.cancel()
-
-    def _ask(self, exercise_id: str, submission: Submission, name: str) -> Verdict:
-        with _examiners.lend(self._course, strict=self._strict) as examiner:
-            self._at_work.add(examiner)
-            if self._is_over:
-                examiner.cancel()
-            try:
-                return examiner.judge(exercise_id, submission, name, self._seed)
-            finally:
-                self._at_work.discard(examiner)
+        """End what is under way."""
+        self._client.cancel()
 
 
-def _in_order(judging: _Judging, submissions: Iterator[tuple[str, Source]], jobs: int) -> Iterator[Verdict]:
+def _in_order(request: _Request, submissions: Iterator[tuple[str, Source]], jobs: int) -> Iterator[Verdict]:
     """The verdicts in the order of their submissions, some of which are judged ahead."""
     under_way: deque[Future[Verdict]] = deque()
     with ThreadPoolExecutor(jobs, thread_name_prefix="grader") as threads:
         try:
             for exercise_id, source in submissions:
-                under_way.append(threads.submit(judging.judge, exercise_id, source))
+                under_way.append(threads.submit(request.judge, exercise_id, source))
                 if len(under_way) >= WINDOW * jobs:
                     yield under_way.popleft().result()
             while under_way:
@@ -154,7 +135,7 @@ def _in_order(judging: _Judging, submissions: Iterator[tuple[str, Source]], jobs
         finally:
             for each in under_way:
                 each.cancel()
-            judging.cancel()
+            request.cancel()
 
 
 def _read(source: Source) -> Submission | Unreadable:

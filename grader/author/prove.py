@@ -16,8 +16,7 @@ from grader.author.proof_tasks import judge_exactly, try_mutants
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
-from grader.examiner.torch_import import assert_single_thread, import_torch
-from grader.verdict.judge import CAN_FORK
+from grader.examiner.worker_source import open_worker_source
 
 T = TypeVar("T")
 
@@ -41,13 +40,7 @@ class TaskPool:
 
 
 def _prepare() -> None:
-    import_torch()
-    from grader.examiner.spawner import Spawner
-    from grader.examiner.workers import Nursery
-
-    if CAN_FORK:
-        assert_single_thread()
-    _sources.append(Nursery() if CAN_FORK else Spawner())
+    _sources.append(open_worker_source())
 
 
 def _with_source(task: Callable[..., T], *arguments: Any) -> T:

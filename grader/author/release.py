@@ -170,13 +170,12 @@ def _tree(path: Path) -> str:
 
 def _count_checks(course: Course, exercise: Exercise) -> int:
     """How many checks a submission meets when it is handed in."""
-    from grader.examiner.torch_import import import_torch
+    from grader.examiner.worker_source import open_worker_source
 
-    import_torch()
+    source = open_worker_source(spawn=True)  # none is started
     from grader.examiner.pytest_session import with_examiner
-    from grader.examiner.spawner import Spawner
 
-    return with_examiner(course, exercise, Spawner(), lambda examiner: len(examiner.check_ids()))
+    return with_examiner(course, exercise, source, lambda examiner: len(examiner.check_ids()))
 
 
 def _handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:

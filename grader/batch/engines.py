@@ -9,7 +9,7 @@ from grader.batch.run import Engine
 from grader.batch.work import Place, cancel_examiners, close_examiners
 from grader.course.paths import Course
 from grader.errors import UsageError
-from grader.service.process import usable_cores
+from grader.service.examiner_process import usable_cores
 
 
 @contextlib.contextmanager

@@ -15,10 +15,9 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError
-from grader.examiner.outcome import Finding
 from grader.gradebook import Gradebook, Handed, Versions
-from grader.submission import Submission, Unreadable, exceeds
-from grader.verdict.verdict import not_gradable
+from grader.submission import Submission
+from grader.verdict.verdict import refuse
 
 IN_FLIGHT = 4
 """Submissions under way for each examiner, so that none waits for the next while the gradebook is written."""
@@ -132,14 +131,12 @@ class Batch:
 
     def _queue_up(self, handed: Handed, version: Versions, taken: Taken, exercise: Exercise) -> None:
         submission = taken.submission
-        if isinstance(submission, Submission):
-            submission = exceeds(submission, exercise.limits.source_bytes) or submission
-        if isinstance(submission, Unreadable):
-            why = Finding("unreadable", submission.reason)
-            verdict = not_gradable(exercise, handed.file, self._seed, why)
+        verdict = refuse(exercise, submission, handed.file, self._seed)
+        if verdict is not None:
             self._gradebook.record(self._id, handed, version, verdict)
             self.progress.judged += 1
             return
+        assert isinstance(submission, Submission)
         if not self._can_judge(handed.exercise):
             self.progress.left += 1
             return

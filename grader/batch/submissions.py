@@ -1,15 +1,15 @@
-"""An entry -> what is judged: of a module and a notebook, the one that was edited."""
+"""An entry -> what is judged."""
 
 import hashlib
 import os
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from grader.course.paths import Course
 from grader.report.page import printable
-from grader.submission import Submission, Unreadable, read_submission, submission_from_text
+from grader.submission import Submission, Unreadable, submission_from_text
+from grader.submission.choice import SourceFile, choose_between, read_source
 from grader.submission.module import unix_lines
 
 SHOWN = 10
@@ -84,46 +84,30 @@ class Taken(Struct, frozen=True):
 
 
 class EntryReader:
-    """Reads entries below a folder; starters tell which of two files was edited."""
+    """Reads entries below a folder."""
 
     def __init__(self, course: Course, root: Path) -> None:
         self._root = root
         self._course = course
-        self._starter = cache(self._read_starter)
 
     def take(self, entry: Entry) -> Taken:
-        """The submission of an entry."""
+        """The submission of an entry; of a module and a notebook, the one that counts."""
         if not entry.files:
             return Taken(_from_line(entry.source), entry.place)
         read = [self._read(file) for file in entry.files]
-        if len(read) == 1:
-            return read[0]
-        module, notebook = read
-        if module.is_gone or notebook.is_gone:
-            return notebook if module.is_gone else module
-        edited = [each for each in read if self._is_edited(entry.exercise, each)]
-        taken = edited[0] if edited else module
-        other = notebook if taken is module else module
-        why = "both were edited, and the module counts" if len(edited) > 1 else "it is as it was handed out"
-        if not edited:
-            why = "neither was edited"
-        return Taken(taken.submission, taken.file, f"{_name(other)} was handed in too: {why}")
+        there = [file for file in read if not file.is_gone()] or read[:1]
+        if len(there) == 1:
+            return _taken(there[0], self._root)
+        chosen, other, why = choose_between(self._course, entry.exercise, *there)
+        return _taken(chosen, self._root, f"{storable(other.path.name)} was handed in too: {why}")
 
-    def _read(self, file: str) -> Taken:
+    def _read(self, file: str) -> SourceFile:
         path = self._root / file
-        submission = read_submission(path, storable(path.name), inside=self._root)
-        is_gone = isinstance(submission, Unreadable) and not os.path.lexists(path)
-        return Taken(submission, storable(file), "", is_gone)
+        return read_source(path, storable(path.name), inside=self._root)
 
-    def _is_edited(self, exercise: str, taken: Taken) -> bool:
-        if isinstance(taken.submission, Unreadable):
-            return True
-        return _texts(taken.submission) != self._starter(exercise, Path(taken.file).suffix)
 
-    def _read_starter(self, exercise: str, suffix: str) -> list[str]:
-        twin = next(path for path in self._course.editable_files(exercise) if path.suffix == suffix)
-        starter = read_submission(self._course.pristine(twin), twin.name)
-        return [] if isinstance(starter, Unreadable) else _texts(starter)
+def _taken(file: SourceFile, root: Path, remark: str = "") -> Taken:
+    return Taken(file.read, storable(os.fspath(file.path.relative_to(root))), remark, file.is_gone())
 
 
 def _from_line(source: str) -> Submission | Unreadable:
@@ -133,14 +117,6 @@ def _from_line(source: str) -> Submission | Unreadable:
     if not source.strip():
         return Unreadable("the source is empty; send the whole file's text")
     return submission_from_text(unix_lines(source))
-
-
-def _texts(submission: Submission) -> list[str]:
-    return [chunk.text for chunk in submission.chunks]
-
-
-def _name(taken: Taken) -> str:
-    return Path(taken.file).name
 
 
 def storable(name: str) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from grader.course.paths import Course
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
 from grader.gradebook import Versions
-from grader.service.pool import PooledExaminer
+from grader.service.pool import ExaminerPool, PoolClient
 from grader.submission import Submission, Unreadable, read_submission
 from grader.verdict.verdict import Verdict
 
@@ -86,14 +86,15 @@ class Judged(Struct, frozen=True):
     is_host_open: bool = False
 
 
-_here = threading.local()
-_examiners: list[PooledExaminer] = []
+_pool = ExaminerPool()
+_clients: dict[Place, PoolClient] = {}
+_lock = threading.Lock()
 
 
 def judge(place: Place, job: Job) -> Judged:
-    """The verdict of this thread's own examiner, which stays for the next submission."""
+    """The verdict of an examiner here, which stays for the next submission."""
     try:
-        return Judged(_examiner(place).judge(job.exercise, job.submission, job.file, job.seed))
+        return Judged(_client(place).judge(job.exercise, job.submission, job.file, job.seed))
     except (BrokenExerciseError, SpecError) as error:
         return Judged(None, str(error), is_exercise_broken=True)
     except OpenHostError as error:
@@ -105,7 +106,7 @@ def judge(place: Place, job: Job) -> Judged:
 def fingerprint(place: Place, submission: Submission) -> str:
     """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
     try:
-        return _examiner(place).fingerprint(submission)
+        return _client(place).fingerprint(submission)
     except KitError:
         return ""  # judging it will say what is wrong
 
@@ -121,21 +122,19 @@ def trial(place: Place, exercise_id: str) -> Judged:
 
 
 def cancel_examiners() -> None:
-    """Stop every examiner of this process at once, whatever it is judging."""
-    for examiner in _examiners:
-        examiner.cancel()
+    """Stop every examiner of this process at once, whatever it is judging; nothing more is judged for these places."""
+    for client in _clients.values():
+        client.cancel()
 
 
 def close_examiners() -> None:
     """End every examiner of this process; none may be judging."""
-    while _examiners:
-        _examiners.pop().close()
+    _clients.clear()
+    _pool.close()
 
 
-def _examiner(place: Place) -> PooledExaminer:
-    held: tuple[Place, PooledExaminer] | None = getattr(_here, "held", None)
-    if held is None or held[0] != place or held[1] not in _examiners:
-        held = place, PooledExaminer(Course(Path(place.root)), strict=place.is_strict)
-        _here.held = held
-        _examiners.append(held[1])
-    return held[1]
+def _client(place: Place) -> PoolClient:
+    with _lock:
+        if place not in _clients:
+            _clients[place] = PoolClient(_pool, Course(Path(place.root)), strict=place.is_strict)
+        return _clients[place]

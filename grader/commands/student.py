@@ -54,19 +54,21 @@ def grade(
     spawn: bool,
 ) -> None:
     """Grade one exercise: which defects are gone, which remain, what else broke."""
+    from grader.examiner.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
+    from grader.submission.choice import choice_of, choose_file
     from grader.verdict import judge as grading
 
     course = current_course()
-    choice = grading.Choice(path) if path else grading.choose_file(course, exercise_id)
+    choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
     verdict = grading.grade(
         course,
         exercise_id,
-        choice.path,
+        choice,
         seed=seed,
-        spawn=spawn or not grading.CAN_FORK,
+        spawn=spawn or not CAN_FORK,
         strict=strict,
         tell=partial(_print_verdict, course, exercise_id, as_json=as_json),
     )

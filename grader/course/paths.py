@@ -36,6 +36,11 @@ class Course:
         folder = self.exercise_folder(exercise_id)
         return folder / "attention.py", folder / "attention.ipynb"
 
+    def shown(self, path: Path) -> str:
+        """A path as verdicts show it: inside the course where it lies there."""
+        absolute = path.absolute()
+        return str(absolute.relative_to(self.root)) if absolute.is_relative_to(self.root) else str(path)
+
     def pristine(self, path: Path) -> Path:
         """The untouched copy of a file that a student edits."""
         return path.parent / ".starter" / path.name

@@ -11,8 +11,7 @@ from grader.examiner.proxies import Subject
 from grader.examiner.reference import Reference
 from grader.examiner.reference_cache import ReferenceCache
 from grader.examiner.session import Session
-from grader.examiner.torch_import import assert_single_thread, import_torch
-from grader.examiner.workers import Nursery
+from grader.examiner.worker_source import open_worker_source
 from grader.submission import Submission, read_submission
 
 
@@ -20,11 +19,9 @@ class PlainContexts(Contexts):
     """Examines one file; without one, each exercise's own reference."""
 
     def __init__(self, path: Path | None, seed: int) -> None:
-        import_torch()
-        assert_single_thread()
         self._seed = seed
         self._path = path
-        self._nursery = Nursery()
+        self._source = open_worker_source()
         self._contexts: dict[str, Context] = {}
         self._sessions: dict[str, Session] = {}
 
@@ -40,7 +37,7 @@ class PlainContexts(Contexts):
     def close(self) -> None:
         for session in self._sessions.values():
             session.close()
-        self._nursery.close()
+        self._source.close()
 
     def _new_context(self, exercise_id: str) -> Context:
         course = find_course(Path.cwd())
@@ -49,6 +46,6 @@ class PlainContexts(Contexts):
         submission = read_submission(path, path.name)
         if not isinstance(submission, Submission):
             raise UsageError(submission.reason)
-        session = self._sessions[exercise_id] = Session(self._nursery, exercise, submission)
+        session = self._sessions[exercise_id] = Session(self._source, exercise, submission)
         reference = ReferenceCache(Reference(course.reference(exercise_id), exercise.interface.class_name))
         return Context(Subject(session), reference, exercise)

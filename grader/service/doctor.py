@@ -11,11 +11,12 @@ from msgspec import Struct, structs
 from grader.course.paths import Course
 from grader.course.records import Limits
 from grader.errors import KitError
+from grader.examiner.worker_source import open_worker_source
 from grader.worker.protocol import Isolation
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 200_000_000
-"""Sandbox for caches, kept copies and a gradebook."""
+"""Room for caches, kept copies and a gradebook."""
 
 REMEDIES = {
     "process": "run on Linux, where workers are forked from a process that holds no secret",
@@ -53,19 +54,13 @@ def examine_machine(course: Course) -> list[Examined]:
 
 def _isolation() -> Isolation:
     """What holds around a worker on this machine."""
-    from grader.examiner.torch_import import assert_single_thread, import_torch
-
-    import_torch()
-    assert_single_thread()
-    from grader.examiner.workers import Nursery
-
-    nursery = Nursery()
+    source = open_worker_source()
     try:
-        worker = nursery.start(Limits())
+        worker = source.start(Limits())
         isolation = worker.wait_until_confined()
         worker.end()
     finally:
-        nursery.close()
+        source.close()
     return isolation
 
 

@@ -1,112 +1,41 @@
-"""Pool of examiner processes: lent to one thread at a time, cancelled from any, restarted when an exercise changes."""
+"""Pool of examiner processes, kept warm between submissions: lent, cancelled, restarted when an exercise changes."""
 
 import atexit
 import contextlib
 import os
-import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import KitError
-from grader.service.process import Answer, ExaminerProcess
-from grader.submission import Submission
-from grader.verdict.verdict import Verdict
-
-
-class CancelledError(KitError):
-    """Nobody waits for the verdict any more."""
-
-
-class ExaminerDiedError(KitError):
-    """The examiner died of one submission twice; others can be judged."""
-
-
-class PooledExaminer(ExaminerProcess):
-    """An examiner process that another thread may cancel, and that is restarted when its exercise has changed."""
-
-    def __init__(self, course: Course, *, strict: bool = False) -> None:
-        super().__init__(course, strict=strict)
-        self._versions: dict[str, tuple[tuple[str, int, int], ...]] = {}
-        self._is_cancelled = False
-        self._deaths = 0
-        self._forgotten: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start the process, deaf to Ctrl-C: that is for whoever asked, who then closes it or lets it go."""
-        with _interrupts_blocked():
-            super().start()
-        if self._is_cancelled:
-            self.cancel()
-
-    def judge(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
-        """The verdict, as `ExaminerProcess` gives it; `ExaminerDiedError` or `CancelledError` where there is none."""
-        version = self._course.stamps(exercise_id)
-        if self._versions.get(exercise_id, version) != version:
-            self.close()
-        self._versions[exercise_id] = version
-        self._deaths = 0
-        try:
-            return super().judge(exercise_id, submission, file, seed)
-        except KitError as error:
-            if self._is_cancelled:
-                raise CancelledError(f"{file} was let go of") from error
-            raise ExaminerDiedError(str(error)) if self._deaths > 1 else error from None
-
-    def close(self) -> None:
-        """End the process; what it knew of the exercises goes with it."""
-        super().close()
-        self._versions = {}
-
-    def cancel(self) -> None:
-        """End the process at once and for good, whatever it is at; from any thread."""
-        self._is_cancelled = True
-        process = self._process
-        if process is not None:
-            process.kill()
-
-    def forget(self) -> None:
-        """In a forked child: the process is the parent's, so let go of its pipes without a word to it."""
-        process, self._process = self._process, None
-        self._forgotten = process
-        if process is not None:
-            null = os.open(os.devnull, os.O_RDWR)
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None and not pipe.closed:
-                    os.dup2(null, pipe.fileno(), inheritable=False)
-            os.close(null)
-            process.returncode = 0  # collected by the parent
-
-    def _ask(self, task: Any, seconds: float) -> Answer | None:
-        answer = None if self._is_cancelled else super()._ask(task, seconds)
-        self._deaths += answer is None
-        return answer
+from grader.service.examiner_process import CancelledError, ExaminerProcess
+from grader.submission import Submission, Unreadable
+from grader.verdict.verdict import Verdict, refuse
 
 
 class ExaminerPool:
-    """Lends kept examiners; `spare` of those given back stand ready for the next."""
+    """Lends examiner processes to one thread each; of those given back, at most `most_idle` wait for the next."""
 
-    def __init__(self, spare: int) -> None:
-        self._spare = spare
+    def __init__(self, most_idle: int | None = None) -> None:
+        self._most_idle = most_idle
         self._lock = threading.Lock()
-        self._ready: list[tuple[Path, bool, PooledExaminer]] = []
-        self._lent: set[PooledExaminer] = set()
-        self._forgotten: list[PooledExaminer] = []
+        self._idle: list[tuple[Path, bool, ExaminerProcess]] = []
+        self._lent: set[ExaminerProcess] = set()
+        self._inherited: list[ExaminerProcess] = []
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(after_in_child=self._abandon)
 
     @contextlib.contextmanager
-    def lend(self, course: Course, *, strict: bool) -> Iterator[PooledExaminer]:
-        """An examiner for the caller alone."""
+    def lend(self, course: Course, *, strict: bool) -> Iterator[ExaminerProcess]:
+        """An examiner process for the caller alone."""
         with self._lock:
-            found = next((each for each in self._ready if each[:2] == (course.root, strict)), None)
+            found = next((each for each in self._idle if each[:2] == (course.root, strict)), None)
             if found:
-                self._ready.remove(found)
-            examiner = found[2] if found else PooledExaminer(course, strict=strict)
+                self._idle.remove(found)
+            examiner = found[2] if found else ExaminerProcess(course, strict=strict)
             self._lent.add(examiner)
         is_fit = False
         try:
@@ -121,45 +50,80 @@ class ExaminerPool:
             self._take_back(course, examiner, strict=strict, is_fit=is_fit)
 
     def close(self) -> None:
-        """End every examiner; those at work are let go."""
+        """End every examiner process, at once where it is at work; the pool may be used again."""
         with self._lock:
-            ready, self._ready = self._ready, []
+            idle, self._idle = self._idle, []
             lent = list(self._lent)
         for examiner in lent:
             examiner.cancel()
-        for _, _, examiner in ready:
+        for _, _, examiner in idle:
             examiner.close()
 
-    def _take_back(self, course: Course, examiner: PooledExaminer, *, strict: bool, is_fit: bool) -> None:
-        """Keep it ready in the place of the one that has waited longest."""
+    def _take_back(self, course: Course, examiner: ExaminerProcess, *, strict: bool, is_fit: bool) -> None:
+        """Let it wait for the next submission, in the place of the one that has waited longest."""
         with self._lock:
             self._lent.discard(examiner)
+            is_fit = is_fit and not examiner.is_cancelled
             surplus = [] if is_fit else [examiner]
             if is_fit:
-                self._ready.insert(0, (course.root, strict, examiner))
-                surplus = [each[2] for each in self._ready[self._spare :]]
-                del self._ready[self._spare :]
+                self._idle.insert(0, (course.root, strict, examiner))
+            if self._most_idle is not None:
+                surplus += [each[2] for each in self._idle[self._most_idle :]]
+                del self._idle[self._most_idle :]
         for each in surplus:
             each.cancel()
             each.close()
 
-    def _forget(self) -> None:
+    def _abandon(self) -> None:
         """In a forked child: start anew; the parent's threads and locks are not here."""
-        inherited = [*self._lent, *(each[2] for each in self._ready)]
+        inherited = [*self._lent, *(each[2] for each in self._idle)]
         for examiner in inherited:
-            examiner.forget()
-        self._forgotten += inherited  # never collected: a pipe's lock may be held by a thread that is not here
-        self._lock, self._ready, self._lent = threading.Lock(), [], set()
+            examiner.abandon()
+        self._inherited += inherited  # never collected: a pipe's lock may be held by a thread that is not here
+        self._lock, self._idle, self._lent = threading.Lock(), [], set()
 
 
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """A process started meanwhile does not get SIGINT, now or later."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+class PoolClient:
+    """Judges submissions to one course by a pool's examiners, for any number of threads; may be cancelled, for good."""
+
+    def __init__(self, pool: ExaminerPool, course: Course, *, strict: bool = False) -> None:
+        self._pool = pool
+        self._course = course
+        self._strict = strict
+        self._at_work: set[ExaminerProcess] = set()
+        self._is_cancelled = False
+
+    def judge(self, exercise_id: str, read: Submission | Unreadable, file: str, seed: int) -> Verdict:
+        """The verdict on what was read; `file` is what it calls it. What cannot be judged needs no examiner.
+
+        Raises what `ExaminerProcess.judge` does.
+        """
+        exercise = load_exercise(self._course.description(exercise_id))
+        refused = refuse(exercise, read, file, seed)
+        if refused is not None:
+            return refused
+        assert isinstance(read, Submission)
+        with self._lend() as examiner:
+            return examiner.judge(exercise_id, read, file, seed)
+
+    def fingerprint(self, submission: Submission) -> str:
+        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
+        with self._lend() as examiner:
+            return examiner.fingerprint(submission)
+
+    def cancel(self) -> None:
+        """End the examiners that are at work for this client, and refuse it any more; from any thread."""
+        self._is_cancelled = True
+        for examiner in list(self._at_work):
+            examiner.cancel()
+
+    @contextlib.contextmanager
+    def _lend(self) -> Iterator[ExaminerProcess]:
+        with self._pool.lend(self._course, strict=self._strict) as examiner:
+            self._at_work.add(examiner)
+            if self._is_cancelled:
+                examiner.cancel()
+            try:
+                yield examiner
+            finally:
+                self._at_work.discard(examiner)

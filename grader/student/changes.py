@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.course.paths import Course
 from grader.errors import KitError
 from grader.submission import Unreadable, read_submission
-from grader.verdict.judge import choose_file, is_edited
+from grader.submission.choice import choose_file, is_edited
 
 
 def changes(course: Course, exercise_id: str) -> str:

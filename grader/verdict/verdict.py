@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Examination, Finding, Key, Outcome, Status
+from grader.submission import Submission, Unreadable, exceeds
 from grader.verdict.attribution import DefectStatus, attribute
 
 FORMAT_VERSION = 1
@@ -121,6 +122,16 @@ def public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
     result = f"all {total} public {noun} {verb}" if passed == total else f"{passed} of {total} public {noun} {verb}"
     follow = "one follows" if hidden == 1 else "ones follow"
     return f"only public checks ran: {result}; {hidden} hidden {follow} when you hand it in"
+
+
+def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:
+    """The verdict on what holds no source or more than is allowed; None for what is to be examined."""
+    if isinstance(read, Submission):
+        too_large = exceeds(read, exercise.limits.source_bytes)
+        if too_large is None:
+            return None
+        read = too_large
+    return not_gradable(exercise, file, seed, Finding("unreadable", read.reason))
 
 
 def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: Examination | None = None) -> Verdict:

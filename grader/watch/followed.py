@@ -9,8 +9,9 @@ from grader.course.records import Exercise
 from grader.report.overview import Entry
 from grader.student.progress import load_progress, remember_verdict
 from grader.submission import Unreadable
+from grader.submission.choice import choose_file
 from grader.verdict.verdict import Result, Verdict
-from grader.watch.content import looks_cut_off, read_content
+from grader.watch.content import looks_cut_off
 from grader.watch.events import Event, Judged, Said, compare
 from grader.watch.judging import Judgement, Judging
 from grader.watch.saves import signature
@@ -31,7 +32,7 @@ class Followed:
     def __init__(self, course: Course, exercise: Exercise, judging: Judging, *, is_brief: bool) -> None:
         self.exercise = exercise
         self._signature = signature(course, exercise.id)
-        self.content = read_content(course, exercise.id)
+        self.content = choose_file(course, exercise.id)
         self._course = course
         self._judging = judging
         self._is_brief = is_brief
@@ -51,7 +52,7 @@ class Followed:
         """Read the files, which somebody may have saved, and have what is in them judged where it is new."""
         self._saved = time.monotonic()
         self._signature = signature(self._course, self.exercise.id)
-        content = read_content(self._course, self.exercise.id)
+        content = choose_file(self._course, self.exercise.id)
         if content.digest() != self.content.digest():
             self.content, self._judged = content, None
             self._judge()
@@ -110,7 +111,7 @@ class Followed:
         if self._judged is not None or self._is_shown():
             return
         if isinstance(read, Unreadable):
-            self._judged = self._judging.judge_unreadable(self.exercise.id, self.content, read.reason)
+            self._judged = self._judging.refuse(self.exercise, self.content)
         elif self._judging.is_free():
             self._judging.start(self.exercise.id, self.content)
 

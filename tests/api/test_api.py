@@ -27,7 +27,7 @@ UNPARSABLE = "class CausalSelfAttention(:\n"
 @pytest.fixture(autouse=True, scope="module")
 def _examiners_end_with_this_module():
     yield
-    interface._examiners.close()
+    interface._pool.close()
 
 
 def test_importing_the_package_imports_neither_torch_nor_pytest_nor_anything_of_the_kit():

@@ -20,6 +20,7 @@ from grader.errors import SpecError, UsageError
 from grader.examiner.properties.leaks import FutureDoesNotLeak
 from grader.examiner.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
 from grader.report.json import render_json
+from grader.submission.choice import choice_of
 from grader.verdict.judge import grade
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
@@ -210,13 +211,13 @@ def test_the_right_fix_passes_every_public_check_and_is_still_not_called_fixed(c
         module.write_bytes(course.reference(exercise_id).read_bytes())
         told = load_exercise(module.parent / "exercise.yaml")
         passes = f"only public checks ran: all {len(told.checks)} public checks pass; {told.hidden_checks} hidden ones"
-        verdict = json.loads(render_json(grade(Course(edition), exercise_id, module)))
+        verdict = json.loads(render_json(grade(Course(edition), exercise_id, choice_of(module))))
         assert verdict["outcome"] == "not_fixed"
         assert verdict["reason"] == f"{passes} follow when you hand it in"
         assert (verdict["score"], verdict["max_score"], verdict["defects"], verdict["regressions"]) == (0, 10, [], [])
         assert {check["status"] for check in verdict["checks"]} == {"passed"}
         assert all(verdict["isolation"].values())
-        assert grade(Course(edition), exercise_id, module).exit_code() == 1
+        assert grade(Course(edition), exercise_id, choice_of(module)).exit_code() == 1
     done = run_in(edition, "exercise_03", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["reason"].startswith("only public checks ran: all 3 public checks pass; ")

@@ -10,6 +10,7 @@ from grader.batch.layouts import find_layout
 from grader.batch.submissions import SHOWN, EntryReader, PassedOver
 from grader.errors import UsageError
 from grader.submission import MAX_FILE_BYTES, Submission, Unreadable
+from grader.submission.choice import choose_file
 from tests.support.hostile import reference, starter
 from tests.support.notebooks import code, notebook
 
@@ -151,7 +152,6 @@ def test_pipes_and_folders_in_the_place_of_a_file_are_submissions_that_cannot_be
     [
         ("edited", "as it was", "attention.py", f"attention.ipynb {TOO}: it is as it was handed out"),
         ("as it was", "edited", "attention.ipynb", f"attention.py {TOO}: it is as it was handed out"),
-        ("edited", "edited", "attention.py", f"attention.ipynb {TOO}: both were edited, and the module counts"),
         ("as it was", "as it was", "attention.py", f"attention.ipynb {TOO}: neither was edited"),
     ],
 )
@@ -168,6 +168,44 @@ def test_of_module_and_notebook_the_edited_one_counts_whatever_their_times_say(
     (only,) = taken(course, tmp_path)
     assert (only.file, only.remark) == (f"ada/exercise_03/{file}", remark)
     assert only.submission.name == file
+
+
+@pytest.mark.parametrize(
+    ("ages", "file", "why"),
+    [
+        ((2, 1), "attention.py", f"attention.ipynb {TOO}: both were edited, and the newer counts"),
+        ((1, 2), "attention.ipynb", f"attention.py {TOO}: both were edited, and the newer counts"),
+        ((1, 1), "attention.py", f"attention.ipynb {TOO}: both were edited at the same time, and the module counts"),
+    ],
+)
+def test_of_two_edited_twins_a_class_is_given_the_grade_that_the_student_was_shown(
+    tmp_path, own_course, ages, file, why
+):
+    folder = tmp_path / "class/ada/exercise_03"
+    folder.mkdir(parents=True)
+    for twin, age in zip(own_course.editable_files("exercise_03"), ages, strict=True):
+        text = own_course.pristine(twin).read_text(encoding="utf-8").replace("dropout", "drop_out")
+        for path in (twin, folder / twin.name):
+            path.write_text(text, encoding="utf-8")
+            os.utime(path, (age * 1_000_000_000,) * 2)
+    (only,) = taken(own_course, tmp_path / "class")
+    shown = choose_file(own_course, "exercise_03")
+    assert (only.file, only.remark) == (f"ada/exercise_03/{file}", why)
+    assert (shown.path.name, shown.read) == (file, only.submission)
+
+
+def test_a_module_that_cannot_be_read_beside_a_notebook_that_was_edited_costs_nothing(tmp_path, course):
+    folder = tmp_path / "ada/exercise_03"
+    folder.mkdir(parents=True)
+    notebook = course.pristine(course.editable_files("exercise_03")[1]).read_text(encoding="utf-8")
+    put(folder, "attention.ipynb", notebook.replace("dropout", "drop_out"))
+    (folder / "attention.py").write_bytes(b"\xff\xfe not text")
+    (only,) = taken(course, tmp_path)
+    assert (only.file, only.remark) == (
+        "ada/exercise_03/attention.ipynb",
+        f"attention.py {TOO}: it cannot be read",
+    )
+    assert not isinstance(only.submission, Unreadable)
 
 
 def test_an_unreadable_twin_counts_as_edited(tmp_path, course):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.course.paths import Course
-from grader.service.process import usable_cores
+from grader.service.examiner_process import usable_cores
 from tests.benchmarks import batch, peers, profile, scale, single
 from tests.benchmarks.commands import machine
 from tests.benchmarks.table import CannotRunError

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from grader.course.paths import Course
 from grader.errors import KitError
-from grader.service.process import ExaminerProcess
+from grader.service.examiner_process import ExaminerProcess
 from grader.submission import Submission, Unreadable, read_submission
 from tests.support.attack_makers import MAKERS
 from tests.support.attack_run import EXERCISE, _copy_course

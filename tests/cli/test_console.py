@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.verdict.judge import CAN_FORK
+from grader.examiner.worker_source import CAN_FORK
 from tests.support.hostile import relatives
 from tests.support.paths import ROOT
 

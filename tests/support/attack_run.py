@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from grader.course.paths import Course
 from grader.errors import KitError
-from grader.service.process import ExaminerProcess
+from grader.service.examiner_process import ExaminerProcess
 from grader.submission import Unreadable, read_submission, submission_from_text
 from grader.verdict.verdict import Verdict
 from grader.worker.sandbox import PR_SET_CHILD_SUBREAPER, control_process

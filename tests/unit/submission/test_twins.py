@@ -6,7 +6,8 @@ import os
 import nbformat
 import pytest
 
-from grader.verdict.judge import Choice, choose_file, is_edited
+from grader.submission import read_submission
+from grader.submission.choice import Choice, choose_file, is_edited
 from tests.support.mending import mend_module, mend_notebook
 
 EXERCISE = "exercise_03"
@@ -18,24 +19,28 @@ def editable_files(own_course):
     return own_course.editable_files(EXERCISE)
 
 
+def choice(path, remark=""):
+    return Choice(path, read_submission(path, path.name), remark)
+
+
 def make_newer(path, other):
     os.utime(other, (1_000_000_000, 1_000_000_000))
     os.utime(path, (1_000_000_001, 1_000_000_001))
 
 
 def test_the_module_is_graded_where_nothing_was_edited(own_course, editable_files):
-    assert choose_file(own_course, EXERCISE) == Choice(editable_files[0])
+    assert choose_file(own_course, EXERCISE) == choice(editable_files[0])
 
 
 def test_the_only_edited_twin_is_graded_however_old_it_is(own_course, editable_files):
     module, notebook = editable_files
     mend_notebook(notebook)
     make_newer(module, notebook)
-    assert choose_file(own_course, EXERCISE) == Choice(notebook)
+    assert choose_file(own_course, EXERCISE) == choice(notebook)
     notebook.write_bytes(own_course.pristine(notebook).read_bytes())
     mend_module(module)
     make_newer(notebook, module)
-    assert choose_file(own_course, EXERCISE) == Choice(module)
+    assert choose_file(own_course, EXERCISE) == choice(module)
 
 
 def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_course, editable_files):
@@ -43,9 +48,9 @@ def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_cour
     mend_module(module)
     mend_notebook(notebook)
     make_newer(module, notebook)
-    assert choose_file(own_course, EXERCISE) == Choice(module, BOTH.format("attention.py"))
+    assert choose_file(own_course, EXERCISE) == choice(module, BOTH.format("attention.py"))
     make_newer(notebook, module)
-    assert choose_file(own_course, EXERCISE) == Choice(notebook, BOTH.format("attention.ipynb"))
+    assert choose_file(own_course, EXERCISE) == choice(notebook, BOTH.format("attention.ipynb"))
 
 
 def test_a_notebook_that_was_only_run_is_not_edited(own_course, editable_files):
@@ -74,9 +79,31 @@ def test_line_endings_and_a_byte_order_mark_are_no_edit(own_course, editable_fil
 def test_a_twin_that_can_no_longer_be_read_counts_as_edited(own_course, editable_files):
     module, notebook = editable_files
     notebook.write_text("{")
-    assert choose_file(own_course, EXERCISE) == Choice(notebook)
+    assert choose_file(own_course, EXERCISE) == choice(notebook)
     notebook.unlink()
-    assert choose_file(own_course, EXERCISE) == Choice(module)
+    assert choose_file(own_course, EXERCISE) == choice(module)
+
+
+def test_of_two_twins_edited_at_the_same_time_the_module_is_graded_and_the_choice_says_so(own_course, editable_files):
+    module, notebook = editable_files
+    mend_module(module)
+    mend_notebook(notebook)
+    for path in editable_files:
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    remark = "Both attention.py and attention.ipynb were edited at the same time; this is about attention.py."
+    assert choose_file(own_course, EXERCISE) == choice(module, remark)
+
+
+def test_an_edited_twin_that_can_be_read_is_graded_in_place_of_one_that_cannot(own_course, editable_files):
+    module, notebook = editable_files
+    mend_notebook(notebook)
+    module.write_bytes(b"\xff\xfe not text")
+    make_newer(module, notebook)
+    remark = (
+        "Both attention.py and attention.ipynb were edited, and attention.py is not UTF-8 text; save it as UTF-8; "
+        "this is about attention.ipynb."
+    )
+    assert choose_file(own_course, EXERCISE) == choice(notebook, remark)
 
 
 def test_the_command_line_says_first_which_twin_it_is_about(own_course, editable_files, run_cli):

@@ -1,0 +1,135 @@
+"""Which of an exercise's two files counts: the one that was edited; of two the newer, of equally new the module.
+
+Everything that judges, shows or compares a student's work chooses here.
+"""
+
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.course.paths import Course
+from grader.submission.reading import read_submission
+from grader.submission.records import Submission, Unreadable
+
+STARTERS_REMEMBERED = 256
+
+
+class Choice(Struct, frozen=True):
+    """The file that counts, what is in it, and what to say first about the choice."""
+
+    path: Path
+    read: Submission | Unreadable
+    remark: str = ""
+
+    def digest(self) -> str:
+        """The same for the same file with the same source."""
+        return f"{self.path}: " + (self.read.digest() if isinstance(self.read, Submission) else self.read.reason)
+
+
+class Why(StrEnum):
+    """Why one of two files counts; of the other, in words."""
+
+    NEITHER = "neither was edited"
+    ONLY = "it is as it was handed out"
+    NEWER = "both were edited, and the newer counts"
+    SAME_TIME = "both were edited at the same time, and the module counts"
+    UNREADABLE = "it cannot be read"
+
+
+class SourceFile(Struct, frozen=True):
+    """A file that was read; `modified` says when it was last written, in nanoseconds, or 0 where it is not there."""
+
+    path: Path
+    read: Submission | Unreadable
+    modified: int = 0
+
+    def is_gone(self) -> bool:
+        """Whether nothing is there."""
+        return not self.modified and isinstance(self.read, Unreadable)
+
+
+def choose_file(course: Course, exercise_id: str) -> Choice:
+    """What a student has of an exercise; a file that goes while it is looked at is unreadable."""
+    module, notebook = (read_source(path, path.name) for path in course.editable_files(exercise_id))
+    chosen, other, why = choose_between(course, exercise_id, module, notebook)
+    return Choice(chosen.path, chosen.read, _remark(chosen, other, why))
+
+
+def choice_of(path: Path) -> Choice:
+    """The file that somebody named."""
+    return Choice(path, read_submission(path, path.name))
+
+
+def choose_between(
+    course: Course, exercise_id: str, module: SourceFile, notebook: SourceFile
+) -> tuple[SourceFile, SourceFile, Why]:
+    """The file that counts, the other one, and why."""
+    twins = (module, notebook)
+    pairs = zip(twins, course.editable_files(exercise_id), strict=True)
+    edited = [file for file, own in pairs if file.modified and _differs(file.read, course.pristine(own))]
+    readable = [file for file in edited if isinstance(file.read, Submission)]
+    if not edited:
+        return module, notebook, Why.NEITHER
+    if len(edited) == 1:
+        chosen, why = edited[0], Why.ONLY
+    elif len(readable) == 1:
+        chosen, why = readable[0], Why.UNREADABLE
+    elif module.modified == notebook.modified:
+        chosen, why = module, Why.SAME_TIME
+    else:
+        chosen, why = max(twins, key=lambda file: file.modified), Why.NEWER
+    return chosen, notebook if chosen is module else module, why
+
+
+def is_edited(course: Course, path: Path) -> bool:
+    """Whether the code differs from the starter's; a notebook's outputs and a file's line endings do not count."""
+    return path.is_file() and _differs(read_submission(path, path.name), course.pristine(path))
+
+
+def read_source(path: Path, name: str, inside: Path | None = None) -> SourceFile:
+    """A file as `read_submission` reads it, and its time."""
+    try:
+        modified = max(path.stat(follow_symlinks=inside is None).st_mtime_ns, 1)
+    except (OSError, ValueError):  # gone, or a name that no file has
+        modified = 0
+    return SourceFile(path, read_submission(path, name, inside=inside), modified)
+
+
+def _differs(read: Submission | Unreadable, pristine: Path) -> bool:
+    """Whether this is not what was handed out; what cannot be read is not."""
+    starter = _starter(pristine)
+    return starter is not None and (isinstance(read, Unreadable) or _texts(read) != starter)
+
+
+def _starter(pristine: Path) -> tuple[str, ...] | None:
+    try:
+        status = pristine.stat()
+    except OSError:
+        return None
+    return _read_starter(pristine, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=STARTERS_REMEMBERED)
+def _read_starter(pristine: Path, _size: int, _modified: int) -> tuple[str, ...] | None:
+    starter = read_submission(pristine, pristine.name)
+    return None if isinstance(starter, Unreadable) else _texts(starter)
+
+
+def _texts(submission: Submission) -> tuple[str, ...]:
+    return tuple(chunk.text for chunk in submission.chunks)
+
+
+def _remark(chosen: SourceFile, other: SourceFile, why: Why) -> str:
+    """What a student is told first; nothing where there was no choice."""
+    module, notebook = sorted((chosen.path.name, other.path.name), key=lambda name: name.endswith(".ipynb"))
+    about = f"this is about {chosen.path.name}"
+    match why:
+        case Why.NEWER:
+            return f"Both {module} and {notebook} were edited; {about}, the newer one."
+        case Why.SAME_TIME:
+            return f"Both {module} and {notebook} were edited at the same time; {about}."
+        case Why.UNREADABLE if isinstance(other.read, Unreadable):
+            return f"Both {module} and {notebook} were edited, and {other.read.reason}; {about}."
+    return ""
