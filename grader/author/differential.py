@@ -8,7 +8,7 @@ import torch
 from msgspec import Struct, structs
 
 from grader.author.mutants import Mutant, plain_lines
-from grader.course.checks import Check, MaskInput, MaskKind
+from grader.course.checks import Check, MadeInput, MaskKind
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Equivalent, Exercise
@@ -118,7 +118,7 @@ def _draw_sizes(draw: random.Random, exercise: Exercise, check: Check) -> dict[s
 
 
 def _draw_mask(draw: random.Random, spec: Any) -> Any:
-    if not isinstance(spec, MaskInput):
+    if not (isinstance(spec, MadeInput) and spec.is_mask()):
         return spec
     return structs.replace(spec, mask=draw.choice(list(MaskKind)), integers=draw.choice((True, False)))
 

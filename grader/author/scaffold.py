@@ -109,8 +109,19 @@ def _shape(spec: Any) -> str:
     shape = spec if isinstance(spec, list) else getattr(spec, "shape", None)
     if shape is None:
         return f"`{spec!r}`"
-    note = "" if isinstance(spec, list) else ", a mask: true where a query may look"
-    return f"`({', '.join(map(str, shape))})`{note}"
+    return f"`({', '.join(map(str, shape))})`{_made_of(spec)}"
+
+
+def _made_of(spec: Any) -> str:
+    """What an input is, beside its shape, for those who read the story."""
+    if isinstance(spec, list):
+        return ""
+    if spec.is_mask():
+        return ", a mask: true where a query may look"
+    if spec.between is not None:
+        return f", numbers between {spec.between[0]:g} and {spec.between[1]:g}"
+    ignored = f", or {spec.ignored} where there is nothing to count" if spec.ignored is not None else ""
+    return f", whole numbers from {spec.start} up to and without {spec.integers}{ignored}"
 
 
 def _defines(source: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from grader.course.checks import Check, Ladder, MaskInput
+from grader.course.checks import Check, Ladder, MadeInput
 from grader.course.problem import Path, Problem, listed, nearest, quoted
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def unknown_sizes(names: Iterable[Any], sizes: set[str], path: Path, *, is_item:
 
 def names_in(spec: Any) -> set[str]:
     """The names of sizes in a shape, a mask or a constructor's value."""
-    shape = spec.shape if isinstance(spec, MaskInput) else spec if isinstance(spec, list) else [spec]
+    shape = [*spec.shape, spec.integers] if isinstance(spec, MadeInput) else spec if isinstance(spec, list) else [spec]
     return {name for name in shape if isinstance(name, str)}
 
 

@@ -49,20 +49,29 @@ class MaskKind(StrEnum):
     DEAD_ROW = "dead_row"
 
 
-class MaskInput(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mask to be made: true where a query may look at a key."""
+class MadeInput(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A tensor that is not Gaussian: a mask, whole numbers (`integers`), or numbers within bounds (`between`)."""
 
-    mask: MaskKind
-    """What it hides."""
     shape: Shape
     """Its shape."""
+    mask: MaskKind | None = None
+    """A mask, true where a query may look at a key: what it hides."""
     axes: tuple[int, int] = (-2, -1)
-    """The axes of the queries and of the keys."""
-    integers: bool = False
-    """Whether it is made of ones and zeros rather than of truth values."""
+    """The axes of a mask's queries and keys."""
+    integers: bool | int | str = False
+    """Whole numbers below this one, a size or a number; `true` for a mask of ones and zeros."""
+    start: int = 0
+    """The smallest of the whole numbers."""
+    ignored: int | None = None
+    """A whole number that stands in some of the places besides, such as -100 for labels that do not count."""
+    between: tuple[float, float] | None = None
+    """Numbers drawn evenly between these two."""
+
+    def is_mask(self) -> bool:
+        return self.mask is not None
 
 
-Inputs = Annotated[dict[Name, Shape | MaskInput | Literal], Meta(max_length=32)]
+Inputs = Annotated[dict[Name, Shape | MadeInput | Literal], Meta(max_length=32)]
 
 
 class Check(

@@ -46,7 +46,7 @@ class Interface(Record, frozen=True):
     constructor: Arguments
     """What the class is built with, by keyword; the name of a size stands for that size."""
     inputs: Inputs
-    """What is passed to forward, by keyword: a shape means a Gaussian tensor, a mask is made, the rest is as is."""
+    """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
     outputs: list[Shape]
     """The shapes of the tensors that forward returns, in order."""
 

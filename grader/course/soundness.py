@@ -93,22 +93,50 @@ def constructor_problems(constructor: dict[str, Any], sizes: set[str], path: Pat
 
 
 def input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
-    """A shape or mask of unknown sizes, or a mask without the axes it names."""
+    """A shape of unknown sizes, a mask without the axes it names, whole numbers of which there are none."""
     if isinstance(spec, list):
         yield from unknown_sizes(spec, sizes, path)
-    elif isinstance(spec, c.MaskInput):
+    elif isinstance(spec, c.MadeInput):
         yield from unknown_sizes(spec.shape, sizes, (*path, "shape"))
-        rank = len(spec.shape)
-        if rank < len(spec.axes):
-            yield Problem((*path, "shape"), "at least two axes", str(rank), "write shape: [tokens, tokens]")
-            return
-        for index, axis in enumerate(spec.axes):
-            if not -rank <= axis < rank:
-                yield axis_problem(axis, rank, (*path, "axes", index))
-        if len({axis % rank for axis in spec.axes}) == 1:
-            yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
+        yield from _mask_problems(spec, path) if spec.is_mask() else _numbers_problems(spec, sizes, path)
     elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
-        yield Problem(path, "a shape, a mask or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
+        yield Problem(path, "a shape, a made tensor or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
+
+
+def _mask_problems(spec: c.MadeInput, path: Path) -> Iterator[Problem]:
+    rank = len(spec.shape)
+    for name, default in (("start", 0), ("ignored", None), ("between", None)):
+        if getattr(spec, name) != default:
+            yield Problem((*path, name), "a mask alone", f"{name} beside mask", "take one of them out", at_key=True)
+    if not isinstance(spec.integers, bool):
+        remedy = "write integers: true for a mask of ones and zeros"
+        yield Problem((*path, "integers"), "true or false beside mask", str(spec.integers), remedy)
+    if rank < len(spec.axes):
+        yield Problem((*path, "shape"), "at least two axes", str(rank), "write shape: [tokens, tokens]")
+        return
+    for index, axis in enumerate(spec.axes):
+        if not -rank <= axis < rank:
+            yield axis_problem(axis, rank, (*path, "axes", index))
+    if len({axis % rank for axis in spec.axes}) == 1:
+        yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
+
+
+def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: Path) -> Iterator[Problem]:
+    """What is wrong with a tensor of whole numbers, or of numbers between bounds."""
+    if spec.between is not None:
+        if spec.integers is not False:
+            yield Problem((*path, "integers"), "between alone", "integers beside it", "take it out", at_key=True)
+        elif not spec.between[0] < spec.between[1]:
+            found = f"{spec.between[0]:g} and {spec.between[1]:g}"
+            yield Problem((*path, "between"), "a smaller and a larger number", found, "write between: [0.0, 1.0]")
+    elif isinstance(spec.integers, bool):
+        remedy = "write mask: causal, integers: vocab or between: [0.0, 1.0]"
+        yield Problem(path, "what it is made of: mask, integers or between", "none of them", remedy)
+    elif isinstance(spec.integers, str):
+        yield from unknown_sizes([spec.integers], sizes, (*path, "integers"), is_item=False)
+    elif spec.integers <= spec.start:
+        expected = f"a number above {spec.start}, the smallest"
+        yield Problem((*path, "integers"), expected, str(spec.integers), f"write integers: {spec.start + 2}")
 
 
 def axis_problem(axis: int, rank: int, path: Path) -> Problem:

@@ -11,6 +11,7 @@ from grader.course.problem import Path, listed, nearest, quoted
 SPECIAL = {
     "hints": "three hints, from a nudge to nearly the answer",
     "ladder": "a list of rungs, each with a number for every size",
+    "between": "two numbers, the smaller first",
     "axes": "two axes, that of the queries and that of the keys",
     "outputs": "a list of shapes, one for each tensor that comes out",
     "property": "the name of a built-in property",
@@ -19,6 +20,7 @@ SPECIAL = {
 EXAMPLES = {
     "attribute": "attn",
     "axes": "[-2, -1]",
+    "between": "[0.0, 1.0]",
     "batch": "2",
     "becomes": "x = y",
     "checks": "[{property: matches_reference}]",
@@ -33,6 +35,7 @@ EXAMPLES = {
     "hints": "[a nudge, a question, nearly the answer]",
     "id": "swapped-axes",
     "input": "x",
+    "integers": "vocab",
     "inputs": "{x: [batch, tokens, embed_dim]}",
     "interface": "{class: ..., constructor: ..., inputs: ..., outputs: ...}",
     "ladder": "[{batch: 1, tokens: 5, embed_dim: 12}]",
@@ -68,6 +71,9 @@ ITEMS = {
     "parameters": "q_proj.weight",
 }
 """What one item of a list may be."""
+
+
+A_MADE_TENSOR = "a made tensor ({mask: ..., shape: ...} or {integers: ..., shape: ...})"
 
 
 def name_of_tag(kind: mi.StructType) -> str:
@@ -112,9 +118,7 @@ def _union_words(kind: mi.UnionType) -> str:
     structs = [member for member in kind.types if isinstance(member, mi.StructType)]
     if len(structs) > 1:
         return "a mapping with a property and its arguments"
-    words = [
-        "a mask ({mask: ..., shape: ...})" if member in structs else expected_words(member) for member in kind.types
-    ]
+    words = [A_MADE_TENSOR if member in structs else expected_words(member) for member in kind.types]
     return listed(dict.fromkeys(words), "or")
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from grader.course.checks import Check, MaskInput, MaskKind, Shape
+from grader.course.checks import Check, MadeInput, MaskKind, Shape
 
 if TYPE_CHECKING:
     import torch
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
+
+
+IGNORED_EVERY = 4
+"""One in so many whole numbers is the one that is ignored, where there is one."""
 
 
 class Case(Struct, frozen=True):
@@ -70,12 +74,33 @@ def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
 
     if isinstance(spec, list):
         return torch.randn(_shape(spec, sizes))
-    if isinstance(spec, MaskInput):
+    if not isinstance(spec, MadeInput):
+        return spec
+    if spec.is_mask():
         return make_mask(spec, sizes)
-    return spec
+    if spec.between is not None:
+        low, high = spec.between
+        return low + (high - low) * torch.rand(_shape(spec.shape, sizes))
+    return make_integers(spec, sizes)
 
 
-def make_mask(spec: MaskInput, sizes: dict[str, int]) -> "torch.Tensor":
+def make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
+    """Whole numbers from `start` up to and without `integers`; smallest and largest occur where there is room."""
+    import torch
+
+    assert not isinstance(spec.integers, bool)
+    shape, end = _shape(spec.shape, sizes), size_of(spec.integers, sizes)
+    numbers = torch.randint(spec.start, max(end, spec.start + 1), shape)
+    places = torch.randperm(numbers.numel())
+    flat = numbers.view(-1)
+    if len(places) > 1:
+        flat[places[0]], flat[places[1]] = spec.start, max(end, spec.start + 1) - 1
+    if spec.ignored is not None:
+        flat[places[2::IGNORED_EVERY]] = spec.ignored
+    return numbers
+
+
+def make_mask(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
     """A mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
     import torch
 

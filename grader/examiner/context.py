@@ -48,12 +48,16 @@ def nth_output(value: Any, index: int) -> "torch.Tensor":
 
 
 def with_change(case: "Case", name: str, axis: int, index: int) -> dict[str, Any]:
-    """The inputs with one token or sample of one input drawn anew."""
+    """The inputs with one token or sample of one input drawn anew; whole numbers become others of the same input."""
     import torch
 
     changed = case.inputs[name].clone()
     part = changed.select(axis, index)
-    part.copy_(torch.randn(part.shape))
+    if changed.is_floating_point():
+        part.copy_(torch.randn(part.shape))
+    else:
+        values = changed.unique()
+        part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
     return {**case.inputs, name: changed}
 
 

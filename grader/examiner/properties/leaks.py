@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.arguments import output_problems, unknown_name
-from grader.course.checks import Index, MaskInput, MaskKind, Name
+from grader.course.checks import Index, MadeInput, MaskKind, Name
 from grader.course.problem import Path, Problem
 from grader.examiner.case import dead_row
 from grader.examiner.compare import UNCHANGED, require_close, require_finite, require_shape
@@ -68,7 +68,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
 
     def try_case(self, context: "Context", case: "Case") -> None:
         spec = self.inputs[self.mask]
-        assert isinstance(spec, MaskInput)
+        assert isinstance(spec, MadeInput)
         pairs = case.inputs[self.mask].movedim(spec.axes, (-2, -1))
         hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
         if not hidden:
@@ -149,7 +149,8 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
-    tensors = {each: spec for each, spec in inputs.items() if isinstance(spec, list)}
+    shapes = {each: spec.shape if isinstance(spec, MadeInput) else spec for each, spec in inputs.items()}
+    tensors = {each: shape for each, shape in shapes.items() if isinstance(shape, list)}
     yield from unknown_name("an input", name, tensors, (*path, "input"))
     if name in tensors and not -len(tensors[name]) <= axis < len(tensors[name]):
         rank = len(tensors[name])
@@ -157,7 +158,7 @@ def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) ->
 
 
 def _mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
-    masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MaskInput)}
+    masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MadeInput) and spec.is_mask()}
     if not masks:
         remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"
         yield Problem((*path, "mask"), "a mask among the check's inputs", "none", remedy)

@@ -255,3 +255,60 @@ def test_a_description_is_read_once_for_as_long_as_it_stays_as_it_is(load):
     changed = path.read_text(encoding="utf-8").replace("title: A hunt", "title: Another hunt")
     path.write_text(changed, encoding="utf-8")
     assert load_exercise(path).title == "Another hunt"
+
+
+def drawn(load, spec: str):
+    import torch
+
+    from grader.examiner.case import make_case, seed_draws
+
+    exercise = load("inputs: {x: [batch, size]}", f"inputs: {{x: [batch, size], ids: {spec}}}")
+    seed_draws("integers")
+    ids = make_case(exercise, exercise.checks[0], {"batch": 7, "size": 5}).inputs["ids"]
+    assert isinstance(ids, torch.Tensor)
+    assert ids.shape == (7, 5)
+    return ids
+
+
+def test_integers_are_drawn_from_their_range_with_its_ends_and_with_what_is_ignored(load):
+    assert drawn(load, "{integers: size, shape: [batch, size]}").unique().tolist() == [0, 1, 2, 3, 4]
+    assert drawn(load, "{integers: 4, start: 2, shape: [batch, size]}").unique().tolist() == [2, 3]
+    labels = drawn(load, "{integers: size, ignored: -100, shape: [batch, size]}")
+    assert labels.unique().tolist() == [-100, 0, 1, 2, 3, 4]
+    assert 0 < (labels == -100).sum() < labels.numel() / 2
+    evenly = drawn(load, "{between: [0.25, 0.75], shape: [batch, size]}")
+    assert 0.25 <= evenly.min() < 0.35
+    assert 0.65 < evenly.max() < 0.75
+
+
+def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
+    import torch
+
+    from grader.examiner.case import Case
+    from grader.examiner.context import with_change
+
+    ids = drawn(load, "{integers: size, ignored: -100, shape: [batch, size]}")
+    changed = with_change(Case({}, {}, {"ids": ids}), "ids", 1, 2)["ids"]
+    assert set(changed.unique().tolist()) <= set(ids.unique().tolist())
+    assert bool((changed[:, 2] != ids[:, 2]).all())
+    assert torch.equal(changed[:, [0, 1, 3, 4]], ids[:, [0, 1, 3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ("{shape: [batch]}", "expected what it is made of: mask, integers or between, got none of them"),
+        (
+            "{integers: sizes, shape: [batch]}",
+            "inputs.ids.integers: expected a size that the ladder gives.*write size$",
+        ),
+        ("{integers: 2, start: 2, shape: [batch]}", "integers: expected a number above 2, the smallest, got 2; write"),
+        ("{mask: causal, start: 2, shape: [batch, size]}", "start: expected a mask alone, got start beside mask"),
+        ("{mask: causal, integers: size, shape: [batch, size]}", "expected true or false beside mask, got size"),
+        ("{between: [1.0, 0.5], shape: [batch]}", "between: expected a smaller and a larger number, got 1 and 0.5"),
+        ("{between: [0.5, 1.0], integers: 3, shape: [batch]}", "integers: expected between alone, got integers"),
+    ],
+)
+def test_a_made_tensor_that_cannot_be_meant_is_refused_with_its_place(load, spec, problem):
+    with pytest.raises(SpecError, match=problem):
+        load("inputs: {x: [batch, size]}", f"inputs: {{x: [batch, size], ids: {spec}}}")
