@@ -11,7 +11,7 @@ from msgspec import structs
 
 from grader.course.paths import Course
 from grader.course.records import Exercise, Limits
-from grader.errors import KitError
+from grader.errors import BrokenExerciseError, KitError
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
 from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status
@@ -31,15 +31,26 @@ ASKED_FOR = re.compile(
 )
 """How torch and NumPy say how much memory they did not get."""
 
+NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
+"""What `pytest.raises` says where nothing was raised."""
+
+MOST_ASSERTION_TEXT = 400
+"""Characters of an assertion's message that a finding shows."""
+
 KILO = 1024
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
 def outcome_of_error(check: str, error: BaseException | None, seconds: float, limits: Limits) -> Outcome:
-    """The outcome of a check that returned (None) or raised; the kit's own errors are raised again."""
+    """The outcome of a check that returned (None) or raised; the kit's own errors are raised again.
+
+    `BrokenExerciseError` where the check did not look: no submission is to blame for that.
+    """
     if error is None:
         return Outcome(check, Status.PASSED, None, seconds)
-    if isinstance(error, KitError) or not isinstance(error, Exception):
+    if isinstance(error, pytest.skip.Exception | pytest.xfail.Exception):
+        raise BrokenExerciseError(f"{check} skips: {error.msg}; a check has to pass or fail, so take the skip out")
+    if isinstance(error, KitError) or not isinstance(error, Exception | pytest.fail.Exception):
         raise error
     sizes = "; ".join(getattr(error, "__notes__", []))
     status, finding = _see(error, sizes, limits)
@@ -77,7 +88,7 @@ def _size(number: float) -> str:
     return f"{number:.1f} {UNITS[unit]}" if unit else f"{number:.0f} bytes"
 
 
-def _see(error: Exception, sizes: str, limits: Limits) -> tuple[Status, Finding]:
+def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Finding]:
     if isinstance(error, SubjectRaisedError):
         return Status.CRASHED, crash_finding(error.raised, sizes, limits)
     if isinstance(error, SubjectTimedOutError):
@@ -88,12 +99,22 @@ def _see(error: Exception, sizes: str, limits: Limits) -> tuple[Status, Finding]
         return Status.FAILED, Finding("parameters", f"its parameters are not the interface's: {error}", None, sizes)
     if isinstance(error, Failure):
         return Status.FAILED, Finding(error.kind, str(error), None, sizes)
-    if isinstance(error, AssertionError) and error.args:
-        return Status.FAILED, Finding("assertion", str(error.args[0]), None, sizes)
+    if isinstance(error, AssertionError | pytest.fail.Exception):
+        return Status.FAILED, Finding("assertion", _assertion_text(error), None, sizes)
     assert not isinstance(error, SubjectError)
     return Status.FAILED, Finding(
         f"form:{type(error).__name__}", "what it returned has another form than the interface says", None, sizes
     )
+
+
+def _assertion_text(error: BaseException) -> str:
+    """What a check's author says of a failure, in pytest's ways of saying it."""
+    not_raised = NOT_RAISED.match(str(error))
+    if not_raised:
+        return f"expected {not_raised[1]}, saw no exception"
+    text = str(error).strip()
+    cut = f"{text[:MOST_ASSERTION_TEXT]}..." if len(text) > MOST_ASSERTION_TEXT else text
+    return cut or "an assertion of this check does not hold"
 
 
 FINGERPRINT_LENGTH = 12
@@ -168,6 +189,8 @@ class Examiner:
         if call.when == "call" or error is not None:
             try:
                 self._outcomes.append(outcome_of_error(item.name, error, call.duration, self.exercise.limits))
+            except BrokenExerciseError as own:
+                self._failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
             except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
                 self._failure = own
 
@@ -193,7 +216,11 @@ class Examiner:
         assert self._session is not None
         self._session.begin_check()
         self._reference.begin(item.name, self.seed, dtype)
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        except pytest.exit.Exception as error:
+            fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
+            raise BrokenExerciseError(fault) from None
 
     def _load_finding(self, error: SubjectError) -> Finding:
         if not isinstance(error, SubjectRaisedError):

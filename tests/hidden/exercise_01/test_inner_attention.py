@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import compare
+from grader.testing import compare
 
 B, H, I, J, D = 2, 3, 4, 5, 7
 

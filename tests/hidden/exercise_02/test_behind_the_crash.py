@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import compare
+from grader.testing import compare
 
 B, H, T, D = 2, 3, 5, 12
 

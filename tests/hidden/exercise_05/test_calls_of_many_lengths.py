@@ -2,7 +2,7 @@
 
 # B batch, T tokens, D input size
 
-from grader.examiner.compare import compare
+from grader.testing import compare
 
 B, D = 2, 4
 LENGTHS = (3, 8, 1, 5)

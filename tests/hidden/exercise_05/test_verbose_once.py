@@ -1,6 +1,6 @@
 """A wish for explanations that came with one call is good for that call."""
 
-from grader.examiner.compare import Failure
+from grader.testing import Failure
 
 ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
 

@@ -2,7 +2,7 @@
 
 # T tokens, B batch, D model size
 
-from grader.examiner.compare import Failure, compare
+from grader.testing import Failure, compare
 
 T, B, D = 5, 2, 12
 PREPARATION = {"d_model": D, "heads": 3, "d_k": 5, "bias": True}

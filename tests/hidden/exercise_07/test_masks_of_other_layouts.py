@@ -4,8 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import Failure
-from grader.examiner.session import SubjectRaisedError
+from grader.testing import Failure, SubjectRaisedError
 
 I, J, B, H, D = 3, 5, 2, 4, 24
 ODD = 7

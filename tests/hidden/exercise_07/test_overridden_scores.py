@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import compare, compare_gradient
+from grader.testing import compare, compare_gradient
 
 ARGUMENTS = {"heads": 3, "d_model": 12, "dropout_prob": 0.0}
 

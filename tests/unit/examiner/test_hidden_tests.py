@@ -1,0 +1,131 @@
+"""A hidden test may be written as any pytest test: its outcomes are outcomes, and only the kit is blamed for a skip."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.course.paths import Course
+from grader.errors import BrokenExerciseError
+from tests.support.judging import Judge
+from tests.support.paths import ROOT
+
+REFERENCE = "solutions/exercise_05/attention.py"
+ORDINARY = '''
+"""Tests in pytest's own words; each fails for a module that has no output_dim."""
+
+import pytest
+
+from grader.testing import SubjectRaisedError
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def knows(subject):
+    try:
+        return subject(**ARGUMENTS).attribute("output_dim") == 12
+    except SubjectRaisedError:
+        return False
+
+
+def test_bare(subject):
+    assert knows(subject)
+
+
+def test_told(subject):
+    assert knows(subject), "the size of the output: expected 12, saw none"
+
+
+def test_fails(subject):
+    if not knows(subject):
+        pytest.fail("the size of the output is not kept")
+
+
+def test_raises(subject):
+    with pytest.raises(SubjectRaisedError):
+        subject(**ARGUMENTS).attribute("output_dim" if not knows(subject) else "no_such_name")
+    if not knows(subject):
+        with pytest.raises(SubjectRaisedError):
+            subject(**ARGUMENTS)
+
+
+def test_long(subject):
+    assert knows(subject), "a long story " * 1000
+'''
+
+
+@pytest.fixture
+def course_with(own_course: Course) -> Iterator:
+    """Writes a hidden test file of exercise 05, of a name that was never imported, and gives a judge of that course."""
+    judges: list[Judge] = []
+
+    def write(text: str) -> Judge:
+        (own_course.hidden_tests("exercise_05") / f"test_{uuid.uuid4().hex}.py").write_text(text, encoding="utf-8")
+        judges.append(Judge(own_course))
+        return judges[-1]
+
+    yield write
+    for judge in judges:
+        judge.close()
+
+
+def source_of(name: str) -> str:
+    return (ROOT / name / "exercise_05" / "attention.py").read_text(encoding="utf-8")
+
+
+def test_what_pytest_calls_a_failure_is_one_and_is_told_in_its_own_words(own_course: Course, run_cli) -> None:
+    (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
+    mended = json.loads(run_cli("exercise_05", "--json", "--file", REFERENCE, cwd=own_course.root).stdout)
+    assert mended["outcome"] == "fixed"
+    verdict = json.loads(run_cli("exercise_05", "--json", cwd=own_course.root).stdout)
+    assert verdict["outcome"] == "not_fixed"
+    seen = {check["id"]: check for check in verdict["checks"] if check["id"] in ORDINARY}
+    assert {check["status"] for check in seen.values()} == {"failed"}
+    assert seen["test_told"]["finding"] == "the size of the output: expected 12, saw none"
+    assert seen["test_fails"]["finding"] == "the size of the output is not kept"
+    assert seen["test_raises"]["finding"] == "expected SubjectRaisedError, saw no exception"
+    assert seen["test_bare"]["finding"] == "an assertion of this check does not hold"
+    assert len(seen["test_long"]["finding"]) < 500
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('    pytest.skip("not today")', "test_it skips: not today"),
+        ('    pytest.importorskip("no_such_package")', "test_it skips: could not import"),
+        ('    pytest.exit("enough")', "test_it ends pytest: enough"),
+        ("    pytest.xfail('some day')", "test_it skips: some day"),
+    ],
+)
+def test_a_check_that_does_not_look_is_the_kits_fault(course_with, body: str, said: str) -> None:
+    judge = course_with(f"import pytest\n\n\ndef test_it(subject):\n{body}\n")
+    with pytest.raises(BrokenExerciseError, match=f"exercise_05.*{re.escape(said)}"):
+        judge("exercise_05", source_of("solutions"))
+
+
+def test_a_skip_that_only_defective_modules_meet_is_not_theirs_either(course_with) -> None:
+    judge = course_with(ORDINARY.replace('pytest.fail("the size', 'pytest.skip("the size'))
+    with pytest.raises(BrokenExerciseError, match="exercise_05: test_fails skips: the size of the output"):
+        judge("exercise_05", source_of("exercises"))
+
+
+def test_a_mark_that_skips_is_no_better(course_with) -> None:
+    judge = course_with("import pytest\n\n\n@pytest.mark.skip(reason='later')\ndef test_it(subject):\n    assert 0\n")
+    with pytest.raises(BrokenExerciseError, match="exercise_05: test_it skips: later"):
+        judge("exercise_05", source_of("solutions"))
+
+
+def test_a_batch_goes_on_where_pytest_says_that_a_check_failed(own_course: Course, tmp_path: Path, run_cli) -> None:
+    (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
+    for student in ("ada", "ben"):
+        folder = tmp_path / "handed" / student / "exercise_05"
+        folder.mkdir(parents=True)
+        (folder / "attention.py").write_text(source_of("exercises"), encoding="utf-8")
+    done = run_cli("batch", tmp_path / "handed", "--gradebook", tmp_path / "class.sqlite", cwd=own_course.root)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "2" in done.stdout
