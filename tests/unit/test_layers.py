@@ -16,6 +16,7 @@ ORDER = [
     "submission",
     "worker",
     "examiner",
+    "testing",
     "verdict",
     "service",
     "api",
