@@ -35,6 +35,7 @@ class Fitter:
 
     def fit(self, kind: mi.Type, node: Node, path: Path) -> Any:
         """The value where it fits; `BROKEN` where it does not, and a problem that says so."""
+        kind = _given(kind)
         if isinstance(node.value, str):
             for _, what in still_blank(node.value):
                 return self._broken(path, what, "a blank", "it is still to be filled in")
@@ -200,6 +201,14 @@ def _is_within(kind: mi.Type, value: Any) -> bool:
         below = kind.le is None or value <= kind.le
         return above and below and (isinstance(kind, mi.FloatType) or abs(value) < MOST)
     return True
+
+
+def _given(kind: mi.Type) -> mi.Type:
+    """The one type that a key which may be left out takes where it is written."""
+    if isinstance(kind, mi.UnionType):
+        others = [member for member in kind.types if not isinstance(member, mi.NoneType)]
+        return others[0] if len(others) == 1 else kind
+    return kind
 
 
 MOST = 2**63
