@@ -11,22 +11,44 @@ From Python, one submission or any number of them::
         ...
 
 Importing this imports neither torch nor pytest; they are loaded in a process of their own when first needed.
+
+Public is what `__all__` names here and, for hidden tests, in `grader.testing`. Every other module, name and file below
+this package is the kit's own and may change with any version. Within the kit, a name with a leading underscore is its
+module's own; one without is there for other modules of the kit.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.api import grade, grade_many
-    from grader.errors import KitError
+    from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError, UsageError
     from grader.verdict.attribution import DefectStatus
     from grader.verdict.verdict import Result, Verdict
 
-__all__ = ["DefectStatus", "KitError", "Result", "Verdict", "grade", "grade_many"]
+    __version__: str
 
-HOMES = {
+__all__ = [
+    "BrokenExerciseError",
+    "DefectStatus",
+    "KitError",
+    "OpenHostError",
+    "Result",
+    "SpecError",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "grade",
+    "grade_many",
+]
+
+_MODULES = {
+    "BrokenExerciseError": "errors",
     "DefectStatus": "verdict.attribution",
     "KitError": "errors",
+    "OpenHostError": "errors",
     "Result": "verdict.verdict",
+    "SpecError": "errors",
+    "UsageError": "errors",
     "Verdict": "verdict.verdict",
     "grade": "api",
     "grade_many": "api",
@@ -35,11 +57,17 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'grader' has no attribute {name!r}")
-    from importlib import import_module
+    value: Any
+    if name == "__version__":
+        from importlib.metadata import version
 
-    value = getattr(import_module(f"grader.{HOMES[name]}"), name)
+        value = version("grader")
+    elif name in _MODULES:
+        from importlib import import_module
+
+        value = getattr(import_module(f"grader.{_MODULES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'grader' has no attribute {name!r}")
     globals()[name] = value
     return value
 

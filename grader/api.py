@@ -68,7 +68,7 @@ def grade(
     exits: the first call takes as long as importing torch does, later ones a fraction of that. Any number of threads
     may call, as many are served at once as there are cores; a forked child starts examiners of its own.
 
-    Raises `grader.errors.UsageError` for an unknown exercise, course or seed, `SpecError` for a wrong description,
+    Raises `UsageError` for an unknown exercise, course or seed, `SpecError` for a wrong description,
     `BrokenExerciseError` when the reference fails its own checks, and `KitError` where the kit cannot judge. So it
     does, unless `strict` is False, on a machine where a submission could reach files or the network: made by machines,
     submissions do. `python -m grader doctor` shows what a machine offers.

@@ -1,7 +1,6 @@
 """What earlier runs of the proof found out, so that an interrupted one goes on where it stopped."""
 
 import hashlib
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
@@ -9,11 +8,12 @@ import msgspec
 
 from grader.author.proof import MutantStatus, Step
 from grader.course.paths import Course
+from grader.examiner.digest import key_digest, kit_digest
 
 Kind = TypeVar("Kind")
 
-KIT_FOLDERS = ("course", "examiner", "worker", "author")
-"""The parts of the kit that what is proven depends on."""
+PROVING = "grader.author.prove"
+"""What is found out is found out there."""
 
 
 class ProofCache:
@@ -56,14 +56,10 @@ class ProofCache:
 
 
 def inputs_digest(course: Course, exercise_id: str) -> str:
-    """A fingerprint of all that the proof of an exercise depends on, its mutants aside."""
-    kit = Path(__file__).parent.parent
-    files = [course.description(exercise_id), course.reference(exercise_id)]
-    files += sorted(course.pristine(course.exercise_folder(exercise_id) / "attention.py").parent.glob("*"))
-    files += sorted(course.hidden_tests(exercise_id).glob("*.py"))
+    """What the proof of an exercise depends on, its mutants aside."""
+    files = sorted(course.pristine(course.exercise_folder(exercise_id) / "attention.py").parent.glob("*"))
     files += sorted(course.alternatives(exercise_id).glob("*.py"))
-    files += sorted(path for folder in KIT_FOLDERS for path in (kit / folder).rglob("*.py"))
-    digest = hashlib.sha256(version("torch").encode())
+    digest = hashlib.sha256(f"{key_digest(course, exercise_id)}\0{kit_digest(PROVING)}".encode())
     for file in files:
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -1,8 +1,7 @@
 """What is done beside an examiner, wherever that runs: functions of plain records that give plain records back."""
 
-import hashlib
 import threading
-from functools import cache, partial
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -10,20 +9,18 @@ from msgspec import Struct
 
 from grader.course.paths import Course
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
+from grader.examiner.digest import exercise_digest, kit_version
 from grader.gradebook import Versions
 from grader.service.pool import ExaminerPool, PoolClient
 from grader.submission import Submission, Unreadable, read_submission
 from grader.verdict.verdict import Verdict
-
-WITHOUT_SAY = {*("author", "batch", "gradebook", "report", "student", "watch"), *("__init__", "__main__", "cli", "api")}
-"""The parts of the kit that no verdict depends on."""
 
 DIGEST_LENGTH = 12
 
 
 def versions(course: Course, exercise_id: str) -> Versions:
     """The versions in force for an exercise."""
-    return Versions(_kit(), metadata.version("torch"), _digest(course.judged_by(exercise_id), course.root))
+    return Versions(kit_version(), metadata.version("torch"), exercise_digest(course, exercise_id)[:DIGEST_LENGTH])
 
 
 class Watchword:
@@ -36,26 +33,6 @@ class Watchword:
     def has_changed(self) -> bool:
         """Whether a file was changed, added or taken away since this was made."""
         return self._look() != self._seen
-
-
-@cache
-def _kit() -> str:
-    """The package's version and a digest of its sources."""
-    kit = Path(__file__).resolve().parent.parent
-    files = [path for path in sorted(kit.rglob("*.py")) if _has_say(path.relative_to(kit))]
-    return f"{metadata.version('grader')}+{_digest(files, kit)}"
-
-
-def _has_say(path: Path) -> bool:
-    return path.parts[0].removesuffix(".py") not in WITHOUT_SAY
-
-
-def _digest(files: list[Path], root: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(root)}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()[:DIGEST_LENGTH]
 
 
 SEED_OF_TRIAL = 1

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct, field
 
@@ -27,6 +27,9 @@ from grader.course.properties import Property
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A part of an exercise's description; unknown keys are refused."""
+
+    ONLY_SHOWN: ClassVar[tuple[str, ...]] = ()
+    """The fields that no verdict depends on: what is told, and points, which are added up from outcomes."""
 
 
 class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
@@ -53,6 +56,8 @@ class Interface(Record, frozen=True):
 
 class Defect(Record, frozen=True):
     """One real fault of the starter, with the fragments that tell starter from reference."""
+
+    ONLY_SHOWN = ("title", "points", "hints", "why")
 
     id: Id
     """Names the defect in verdicts."""
@@ -126,6 +131,11 @@ class Exercise(Record, frozen=True):
     A student edition's description has no defects. It says how many `hidden_checks` it leaves out and what there is to
     be earned in all (`total_points`), and gives `hints` where the edition was made with them.
     """
+
+    ONLY_SHOWN = (
+        *("title", "difficulty", "source", "story", "nothing_else_broke", "equivalents"),
+        *("hidden_checks", "total_points", "hints"),
+    )
 
     id: str
     """The name of the folder."""

@@ -1,20 +1,16 @@
 """The lattice: every subset of an exercise's defects put back and examined, kept as the key to students' outcomes."""
 
-import hashlib
 from pathlib import Path
 
 import msgspec
-import torch
 
 from grader.course.fragments import put_back
 from grader.course.paths import Course, write_whole
 from grader.errors import BrokenExerciseError
+from grader.examiner.digest import key_digest
 from grader.examiner.examiner import Examiner
 from grader.examiner.outcome import Key, Status
 from grader.submission import submission_from_text
-
-KIT_FOLDERS = ("course", "examiner", "worker")
-"""The parts of the kit that what a check sees depends on."""
 
 KEY_SEED = 20_260_101
 
@@ -76,17 +72,6 @@ def prove_reference(course: Course, examiner: Examiner) -> None:
 def write_key(path: Path, key: Key) -> None:
     """Write the key, whole or not at all; a folder that cannot be written costs time at the next run, no more."""
     write_whole(path, msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n")
-
-
-def key_digest(course: Course, exercise_id: str) -> str:
-    """A fingerprint of everything that a key depends on."""
-    kit = Path(__file__).parent.parent
-    files = course.judged_by(exercise_id)
-    files += sorted(path for folder in KIT_FOLDERS for path in (kit / folder).rglob("*.py"))
-    digest = hashlib.sha256(torch.__version__.split("+")[0].encode())
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 def variant_name(subset: frozenset[str]) -> str:

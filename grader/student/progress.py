@@ -12,7 +12,7 @@ from grader.verdict.verdict import Result, Verdict
 
 
 class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses`, `passed` and `checks` are the last grading's."""
+    """What is remembered of one exercise. `statuses`, `passed` and `checks` are those of the last that could be graded."""
 
     outcome: Result | None = None
     score: float = 0.0
@@ -32,16 +32,20 @@ def load_progress(course: Course, exercise_id: str) -> Progress:
 
 
 def remember_verdict(course: Course, verdict: Verdict) -> None:
-    """Keep what the list and the hints need."""
+    """Keep what the list and the hints need; what could not be graded leaves what is known of the defects as it was."""
     progress = msgspec.structs.replace(
         load_progress(course, verdict.exercise),
         outcome=verdict.outcome,
         score=verdict.score,
         max_score=verdict.max_score,
-        statuses={defect.id: defect.status for defect in verdict.defects},
-        passed=sum(outcome.status is Status.PASSED for outcome in verdict.checks),
-        checks=len(verdict.checks),
     )
+    if verdict.outcome is not Result.NOT_GRADABLE:
+        progress = msgspec.structs.replace(
+            progress,
+            statuses={defect.id: defect.status for defect in verdict.defects},
+            passed=sum(outcome.status is Status.PASSED for outcome in verdict.checks),
+            checks=len(verdict.checks),
+        )
     save_progress(course, verdict.exercise, progress)
 
 

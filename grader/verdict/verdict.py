@@ -1,5 +1,6 @@
 """Outcomes and a key -> Verdict: which defects are fixed, what else broke, what it scores. Pure."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -76,13 +77,12 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
     ]
     all_fixed = all(defect.status is DefectStatus.FIXED for defect in defects if not defect.stretch)
     is_whole = all_fixed and not reading.regressions
-    score = sum(defect.points for defect in defects if not defect.stretch)
     return Verdict(
         exercise.id,
         file,
         Result.FIXED if is_whole else Result.NOT_FIXED,
         None,
-        score + (exercise.nothing_else_broke if is_whole else 0.0),
+        score_of(exercise, reading.statuses, is_whole=is_whole),
         exercise.max_score(),
         seed,
         defects,
@@ -92,6 +92,13 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
         seen.seconds,
         reading.causes,
     )
+
+
+def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_whole: bool) -> float:
+    """What a submission scores by what is known of its defects, in today's points; whole ones have broken nothing."""
+    fixed = [defect for defect in exercise.defects if statuses.get(defect.id) is DefectStatus.FIXED]
+    points = sum(defect.points for defect in fixed if not defect.stretch)
+    return points + (exercise.nothing_else_broke if is_whole else 0.0)
 
 
 def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) -> Verdict:

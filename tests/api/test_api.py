@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
     assert set(grader.__all__) <= set(dir(grader))
     with pytest.raises(AttributeError, match="no attribute 'grades'"):
         grader.grades  # noqa: B018
+
+
+def test_what_is_public_is_there_and_comes_from_where_it_is_made():
+    import grader
+
+    public = {name: getattr(grader, name) for name in grader.__all__}
+    assert public["__version__"] == metadata.version("grader")
+    assert all(vars(grader)[name] is value for name, value in public.items())
+    assert {"UsageError", "SpecError", "BrokenExerciseError", "OpenHostError"} <= public.keys()
+    assert issubclass(grader.UsageError, grader.KitError)
 
 
 def test_text_and_path_get_the_same_verdict_from_the_same_seed(tmp_path):

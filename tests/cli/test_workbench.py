@@ -7,11 +7,12 @@ import sys
 import pytest
 
 from grader.course.loading import load_exercise
+from grader.examiner.outcome import Finding
 from grader.student.changes import changes, start_again
 from grader.student.hints import next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
 from tests.support.mending import mend_module, mend_notebook
 
 EXERCISE = "exercise_03"
@@ -55,6 +56,16 @@ def test_hints_follow_what_the_last_grading_left(own_course, hint):
     assert hint().startswith(f"{MASK}, hint 2 of 3: ")
     graded(own_course, {MASK, LONG})
     assert hint() == f"Every defect of {EXERCISE} is fixed; there is nothing left to hint at."
+
+
+def test_an_attempt_that_cannot_be_graded_leaves_what_was_known_of_the_defects(own_course, hint):
+    graded(own_course, {MASK})
+    exercise = load_exercise(own_course.description(EXERCISE))
+    remember_verdict(own_course, not_gradable(exercise, "f", 1, Finding("load", "it raises")))
+    assert hint().startswith(f"{LONG}, hint 1 of 3: ")
+    progress = load_progress(own_course, EXERCISE)
+    assert (progress.outcome, progress.score) == (Result.NOT_GRADABLE, 0.0)
+    assert progress.statuses[MASK] is DefectStatus.FIXED
 
 
 def test_defects_that_count_are_hinted_at_before_those_that_are_extra(own_course):

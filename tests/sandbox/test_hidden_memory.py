@@ -1,0 +1,33 @@
+"""Every process that holds checks and references keeps others from reading its memory."""
+
+import subprocess
+import sys
+
+import pytest
+
+from grader.examiner.worker_source import CAN_FORK
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.skipif(not CAN_FORK, reason="Linux alone hides a process's memory")
+
+BEGINNINGS = {
+    "doctor": "from grader.service.doctor import examine_machine; examine_machine(course)",
+    "pytest --subject": "from grader.examiner.plain_contexts import PlainContexts; PlainContexts(None, 0).close()",
+    "prove": "from grader.author.prove import _prepare; _prepare()",
+    "judging": "from grader.verdict.judge import with_judge; with_judge(course, lambda judge: None)",
+}
+IS_HIDDEN = """
+import ctypes
+from pathlib import Path
+from grader.course.paths import Course
+course = Course(Path.cwd())
+{}
+print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+def test_its_memory_is_closed_to_other_processes(begin: str) -> None:
+    script = IS_HIDDEN.format(begin)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"

@@ -1,0 +1,194 @@
+"""What a key, a proof and a gradebook's version depend on: all that judging imports, and nothing that is only shown."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import time
+from importlib import metadata
+
+import pytest
+
+from grader.author.proof_cache import inputs_digest
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.examiner.digest import JUDGING, KIT, depends_on, exercise_digest, key_digest
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import score_of
+from tests.support.paths import ROOT
+
+EXERCISE = "exercise_03"
+DIGESTS = """
+from pathlib import Path
+from grader.author.proof_cache import inputs_digest
+from grader.batch.work import versions
+from grader.course.paths import Course
+from grader.examiner.digest import key_digest
+course = Course(Path.cwd())
+print(key_digest(course, "exercise_03"), inputs_digest(course, "exercise_03"), versions(course, "exercise_03"))
+"""
+
+JUDGES = [
+    "verdict/attribution.py",
+    "verdict/verdict.py",
+    "verdict/likeness.py",
+    "submission/notebook.py",
+    "submission/records.py",
+    "examiner/outcome.py",
+    "examiner/properties/values.py",
+    "worker/server.py",
+    "worker/__main__.py",
+    "course/fragments.py",
+]
+SHOWS = ["report/terminal.py", "cli.py", "watch/screen.py", "student/hints.py", "batch/run.py", "service/pool.py"]
+
+
+def digests(kit) -> tuple[str, str, str]:
+    """A key's, a proof's and a gradebook's, as the kit in this folder has them."""
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", DIGESTS], cwd=kit, env=environment, capture_output=True, text=True, check=True
+    )
+    key, proof, versions = done.stdout.strip().split(" ", 2)
+    return key, proof, versions
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    """A kit and a course of one's own."""
+    folder = tmp_path_factory.mktemp("kit")
+    for name in ("exercises", "solutions", "tests/hidden"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copytree(KIT, folder / "grader", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def before(kit):
+    return digests(kit)
+
+
+@pytest.mark.parametrize("module", JUDGES)
+def test_a_change_in_what_judges_changes_what_keys_proofs_and_verdicts_depend_on(kit, before, module):
+    path = kit / "grader" / module
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\n# changed\n", encoding="utf-8")
+    after = digests(kit)
+    path.write_text(text, encoding="utf-8")
+    assert not set(after) & set(before)
+
+
+@pytest.mark.parametrize("module", SHOWS)
+def test_a_change_in_what_shows_or_hands_out_changes_none_of_them(kit, before, module):
+    path = kit / "grader" / module
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\n# changed\n", encoding="utf-8")
+    after = digests(kit)
+    path.write_text(text, encoding="utf-8")
+    assert after == before
+
+
+def test_a_change_in_what_proves_changes_the_proofs_alone(kit, before):
+    path = kit / "grader" / "author" / "mutants.py"
+    path.write_text(path.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+    after = digests(kit)
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert after[1] != before[1]
+
+
+def test_what_is_found_by_its_words_is_what_a_parser_finds():
+    by_name = {".".join(("grader", *path.relative_to(KIT).with_suffix("").parts)): path for path in KIT.rglob("*.py")}
+    by_name = {name.removesuffix(".__init__"): path for name, path in by_name.items() if name != "grader.__init__"}
+    imported = set()
+    for name in depends_on(JUDGING):
+        for node in ast.walk(ast.parse(by_name[name].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0
+                imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    assert imported & by_name.keys() <= depends_on(JUDGING)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("title: ", "title: So "),
+        ("points: 7", "points: 4"),
+        ("nothing_else_broke: 3", "nothing_else_broke: 5"),
+        ("\n      - Feed two", "\n      - Well, feed two"),
+        ("\nstory: ", "\n# a remark\nstory: "),
+    ],
+)
+def test_texts_points_and_hints_are_no_part_of_what_verdicts_depend_on(own_course, old, new):
+    kinds = (key_digest, inputs_digest, exercise_digest)
+    before = [kind(own_course, EXERCISE) for kind in kinds]
+    change(own_course, old, new)
+    assert [kind(own_course, EXERCISE) for kind in kinds] == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("property: keeps_dtype", "property: prints_nothing"),
+        ("\nladder:", "\nlimits: {seconds: {check: 4}}\nladder:"),
+    ],
+)
+def test_checks_and_limits_are(own_course, old, new):
+    before = key_digest(own_course, EXERCISE)
+    change(own_course, old, new)
+    assert key_digest(own_course, EXERCISE) != before
+
+
+def test_the_reference_and_hidden_tests_are(own_course):
+    seen = {key_digest(own_course, EXERCISE)}
+    for path in (own_course.reference(EXERCISE), own_course.hidden_tests(EXERCISE) / "test_more.py"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n# changed\n")
+        seen.add(key_digest(own_course, EXERCISE))
+    assert len(seen) == 3
+
+
+def test_a_hidden_test_depends_on_what_it_imports(own_course):
+    more = own_course.hidden_tests(EXERCISE) / "test_more.py"
+    seen = []
+    for module in ("grader.examiner.compare", "grader.report.terminal"):
+        more.write_text(f"from {module} import something\n", encoding="utf-8")
+        seen.append(exercise_digest(own_course, EXERCISE))
+    assert len(set(seen)) == 2
+
+
+def test_the_digest_takes_three_milliseconds_at_most(course):
+    key_digest(course, EXERCISE)
+    seconds = []
+    for _ in range(20):
+        started = time.process_time()
+        key_digest(course, EXERCISE)
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 0.003 + _time_to_ask_for_torchs_version()
+
+
+def _time_to_ask_for_torchs_version() -> float:
+    """What an examiner, which holds torch, need not ask."""
+    if "torch" in sys.modules:
+        return 0.0
+    started = time.process_time()
+    metadata.version("torch")
+    return time.process_time() - started
+
+
+def test_a_score_is_added_up_from_what_is_known_of_the_defects(course):
+    exercise = load_exercise(course.description(EXERCISE))
+    statuses = {defect.id: DefectStatus.FIXED for defect in exercise.defects}
+    assert score_of(exercise, statuses, is_whole=True) == exercise.max_score()
+    assert score_of(exercise, statuses, is_whole=False) == exercise.max_score() - exercise.nothing_else_broke
+    assert score_of(exercise, dict.fromkeys(statuses, DefectStatus.UNKNOWN), is_whole=False) == 0.0
+
+
+def change(course: Course, old: str, new: str) -> None:
+    description = course.description(EXERCISE)
+    text = description.read_text(encoding="utf-8")
+    assert old in text
+    description.write_text(text.replace(old, new, 1), encoding="utf-8")
+    os.utime(description)
