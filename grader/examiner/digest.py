@@ -8,11 +8,11 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -61,8 +61,8 @@ def exercise_digest(course: Course, exercise_id: str) -> str:
 def kit_digest(*modules: str) -> str:
     """What these modules of the kit depend on, themselves included; the judging path unless told otherwise."""
     digest = hashlib.sha256()
-    for name, content in sorted(_closure(modules or (JUDGING,)).items()):
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    for name in sorted(depends_on(*(modules or (JUDGING,)))):
+        digest.update(f"{name}\0".encode() + _source(name).digest)
     return digest.hexdigest()
 
 
@@ -73,25 +73,34 @@ def kit_version() -> str:
 
 
 def depends_on(*modules: str) -> set[str]:
-    """The kit's modules that these depend on, themselves included."""
-    return set(_closure(modules))
+    """The kit's modules that these depend on, themselves included.
 
-
-def _closure(modules: Collection[str]) -> dict[str, bytes]:
-    """Sources by module names. The package itself is left out: it imports what is asked of it, and nothing before."""
+    The package itself is left out: it imports what is asked of it, and nothing before.
+    """
     there = _modules()
-    found: dict[str, bytes] = {}
+    found: set[str] = set()
     ahead = [name for name in modules if name in there]
     while ahead:
         name = ahead.pop()
-        if name in found:
-            continue
-        found[name] = content = _read(there[name])
-        wanted = [*_imported(content), name.rpartition(".")[0]]
-        if ALL_BESIDE in content:
-            wanted += [each for each in there if each.startswith(f"{name}.")]
-        ahead += [each for each in wanted if each in there and each not in found]
+        if name not in found:
+            found.add(name)
+            ahead += [each for each in _source(name).imports if each in there]
     return found
+
+
+class _Source(NamedTuple):
+    digest: bytes
+    imports: list[str]
+
+
+@cache
+def _source(name: str) -> _Source:
+    """A module's source, as it was when this process first asked."""
+    content = _read(_modules()[name])
+    imports = [*_imported(content), name.rpartition(".")[0]]
+    if ALL_BESIDE in content:
+        imports += [each for each in _modules() if each.startswith(f"{name}.")]
+    return _Source(hashlib.sha256(content).digest(), imports)
 
 
 def _imported(content: bytes) -> Iterator[str]:

@@ -12,7 +12,7 @@ from grader.verdict.verdict import Result, Verdict
 
 
 class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses`, `passed` and `checks` are those of the last that could be graded."""
+    """What is remembered of one exercise. `statuses`, `passed`, `checks`: of the last that could be graded."""
 
     outcome: Result | None = None
     score: float = 0.0
