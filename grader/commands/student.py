@@ -10,7 +10,7 @@ import click
 from grader.commands.arguments import course_option, current_course, exercise_argument
 from grader.course.paths import Course
 from grader.errors import SpecError
-from grader.report.console import ended_by_signals, has_color, has_screen, print_report, width
+from grader.report.console import ended_by_signals, has_color, has_screen, height, print_report, width
 from grader.report.page import printable_lines
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def list_exercises() -> None:
         progress = load_progress(course, exercise_id)
         try:
             exercise = load_exercise(course.description(exercise_id))
-            entries.append(Entry(exercise_id, exercise.title, progress, exercise.is_public()))
+            entries.append(Entry(exercise_id, exercise.title, progress, exercise.is_public(), exercise.difficulty))
         except SpecError:
             entries.append(Entry(exercise_id, "(grading it says what is wrong with its description)", progress))
     print_report(render_overview(entries, width=width(), color=has_color()))
@@ -41,6 +41,7 @@ def list_exercises() -> None:
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
+@click.option("--names", is_flag=True, help="Show the defects' names, which tell what is wrong.")
 @click.option("--strict", is_flag=True, help="Refuse to grade where a submission could reach files or the network.")
 @click.option("--spawn", is_flag=True, hidden=True, help="Start workers anew instead of forking them.")
 @click.pass_context
@@ -50,10 +51,11 @@ def grade(
     path: Path | None,
     as_json: bool,
     seed: int | None,
+    names: bool,
     strict: bool,
     spawn: bool,
 ) -> None:
-    """Grade one exercise: which defects are gone, which remain, what else broke."""
+    """Grade one exercise: which defects are fixed, which are still there, what else broke."""
     from grader.examiner.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choice_of, choose_file
@@ -70,14 +72,14 @@ def grade(
         seed=seed,
         spawn=spawn or not CAN_FORK,
         strict=strict,
-        tell=partial(_print_verdict, course, exercise_id, as_json=as_json),
+        tell=partial(_print_verdict, course, exercise_id, as_json=as_json, names=names),
     )
     if path is None:
         remember_verdict(course, verdict)
     ctx.exit(verdict.exit_code())
 
 
-def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_json: bool) -> None:
+def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_json: bool, names: bool) -> None:
     """Print a verdict; what draws it is imported only now, for getting ready beside the judging is no faster."""
     if as_json:
         from grader.report.json import render_json
@@ -87,9 +89,20 @@ def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_j
 
     from grader.course.loading import load_exercise
     from grader.report.terminal import render_terminal
+    from grader.student.progress import load_progress
 
     exercise = load_exercise(course.description(exercise_id))
-    print_report(render_terminal(verdict, exercise, width=width(), color=has_color()))
+    before = load_progress(course, exercise_id)
+    page = render_terminal(
+        verdict,
+        exercise,
+        width=width(),
+        color=has_color(),
+        names=names,
+        known=before.fixed(),
+        first_seen=before.first_seen,
+    )
+    print_report(page)
 
 
 @click.command()
@@ -103,20 +116,30 @@ def watch(exercise_id: str | None) -> None:
     course = current_course()
     with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
         for event in session.events():
-            screen = Screen(width(), has_color(), clears=has_screen(), has_keys=session.keys.are_read)
+            screen = Screen(width(), height(), has_color(), clears=has_screen(), has_keys=session.keys.are_read)
             print_report(render_event(event, screen))
 
 
 @click.command()
 @exercise_argument()
+@click.argument("number", metavar="[DEFECT]", type=click.IntRange(1), required=False)
+@click.option("--all", "only_given", is_flag=True, help="Show the steps given so far, and no new one.")
 @course_option
-def hint(exercise_id: str) -> None:
-    """Give one more hint for the first defect that is still there."""
+def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
+    """Give one step more for the first defect that is still in your file, or for the one of that number."""
     from grader.course.loading import load_exercise
+    from grader.report.hint_page import render_hint
     from grader.student.hints import next_hint
+    from grader.student.progress import remember_verdict
+    from grader.submission.choice import choose_file
+    from grader.verdict import judge as grading
 
     course = current_course()
-    click.echo(next_hint(course, load_exercise(course.description(exercise_id))))
+    exercise = load_exercise(course.description(exercise_id))
+    verdict = grading.grade(course, exercise_id, choose_file(course, exercise_id))
+    remember_verdict(course, verdict)
+    given = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
+    print_report(render_hint(given, width=width(), color=has_color()))
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import combinations
 from typing import Annotated, ClassVar
 
@@ -62,7 +63,7 @@ class Defect(Record, frozen=True):
     id: Id
     """Names the defect in verdicts."""
     title: Text
-    """What is wrong, in one line; shown once it is fixed."""
+    """What was wrong, in one line, told as past: it is shown once it is fixed."""
     points: Points
     """What fixing it is worth."""
     was: Fragments
@@ -70,9 +71,9 @@ class Defect(Record, frozen=True):
     fix: Fragments
     """What stands in its place in the reference, once; one for each fragment of `was`."""
     hints: tuple[Text, Text, Text]
-    """A nudge, a question that leads to the place, nearly the answer."""
+    """Three steps to take on this very module: run this, compare these two tensors; only the last names the place."""
     why: Text
-    """What it did and why nobody saw it; shown once it is fixed."""
+    """Why it mattered and what hid it, the tutorial's own run for one; shown once it is fixed."""
     stretch: bool = False
     """Whether its points are extra."""
 
@@ -179,6 +180,14 @@ class Exercise(Record, frozen=True):
         if self.is_public():
             return self.total_points
         return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
+
+    def numbers(self) -> dict[str, int]:
+        """How students know the defects, by id: the extras last, else in an order that tells nothing."""
+
+        def order(defect: Defect) -> tuple[bool, bytes]:
+            return defect.stretch, sha256(f"{defect.id} of {self.id}".encode()).digest()
+
+        return {defect.id: number for number, defect in enumerate(sorted(self.defects, key=order), 1)}
 
     def subsets(self) -> Iterator[frozenset[str]]:
         """Every subset of the defects' ids, the empty one first: the lattice."""

@@ -1,5 +1,6 @@
 """What every property works with: subject and reference side by side, and the tensors that come back."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from grader.examiner.compare import UNCHANGED, Failure, describe, number, require_finite, require_shape, require_tensor
@@ -15,12 +16,19 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """What a property works with: the two makers and the exercise."""
+    """What a property works with: the two makers and the exercise. `read_printed` gives what came to stdout since."""
 
-    def __init__(self, subject: "ModuleFactory", reference: "ReferenceCache", exercise: "Exercise") -> None:
+    def __init__(
+        self,
+        subject: "ModuleFactory",
+        reference: "ReferenceCache",
+        exercise: "Exercise",
+        read_printed: Callable[[], bytes] = bytes,
+    ) -> None:
         self.subject = subject
         self.reference = reference
         self.exercise = exercise
+        self.read_printed = read_printed
 
     def pair(self, check: "Check", case: "Case", dtype: str = "") -> "tuple[ModuleProxy, ModuleProxy]":
         """Subject and reference with the same weights."""

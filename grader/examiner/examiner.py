@@ -14,7 +14,7 @@ from grader.course.records import Exercise, Limits
 from grader.errors import BrokenExerciseError, KitError
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
-from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status
+from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status, Tried, last_lines
 from grader.examiner.proxies import MisfitError, Subject
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache
@@ -54,7 +54,8 @@ def outcome_of_error(check: str, error: BaseException | None, seconds: float, li
         raise error
     sizes = "; ".join(getattr(error, "__notes__", []))
     status, finding = _see(error, sizes, limits)
-    return Outcome(check, status, finding, seconds)
+    tried: Tried = vars(error).get("tried", Tried())
+    return Outcome(check, status, structs.replace(finding, at=tried.sizes, printed=tried.printed), seconds)
 
 
 def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
@@ -144,7 +145,7 @@ class Examiner:
     def context(self) -> Context:
         """Subject and reference of the submission under examination."""
         assert self._session is not None
-        return Context(Subject(self._session), self._reference, self.exercise)
+        return Context(Subject(self._session), self._reference, self.exercise, self._session.printed)
 
     def check_ids(self) -> list[str]:
         """The checks that every submission meets, in order."""
@@ -186,6 +187,8 @@ class Examiner:
     def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep what a check's run came to."""
         error = call.excinfo.value if call.excinfo else None
+        if isinstance(error, Exception) and self._session is not None:
+            vars(error).setdefault("tried", Tried(printed=last_lines(self._session.printed())))
         if call.when == "call" or error is not None:
             try:
                 self._outcomes.append(outcome_of_error(item.name, error, call.duration, self.exercise.limits))
@@ -215,6 +218,7 @@ class Examiner:
     def _run_check(self, item: pytest.Item, dtype: str) -> None:
         assert self._session is not None
         self._session.begin_check()
+        self._session.printed()  # what earlier checks brought to stdout
         self._reference.begin(item.name, self.seed, dtype)
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)

@@ -6,6 +6,7 @@ from functools import partial
 from grader.examiner.case import Case, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
+from grader.examiner.outcome import Tried, last_lines
 from grader.examiner.property import Property
 from grader.examiner.session import SubjectRaisedError
 
@@ -48,9 +49,11 @@ def _error_of(check: Property, context: Context, seed: int, rung: int) -> Except
     """What the check raises at a rung."""
     sizes = (check.ladder or context.exercise.ladder)[rung]
     name = f"{seed}/{check.id}/{rung}"
+    context.read_printed()  # what smaller sizes printed is of no interest
     try:
         check.try_case(context, context.reference.draw(name, partial(_draw_case, context, check, sizes, name)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
+        vars(error)["tried"] = Tried(sizes, last_lines(context.read_printed()))
         return error
     return None
 
@@ -62,7 +65,7 @@ def _draw_case(context: Context, check: Property, sizes: dict[str, int], name: s
 
 def _compare_rungs(passed: dict[str, int] | None, failed: dict[str, int]) -> str:
     if passed is None:
-        return "wrong from the smallest sizes on"
+        return "wrong already with " + ", ".join(f"{name}={size}" for name, size in failed.items())
     changed = [name for name in failed if failed[name] != passed.get(name)]
     wrong = ", ".join(f"{name}={failed[name]}" for name in changed)
     right = ", ".join(f"{name}={passed[name]}" for name in changed if name in passed)

@@ -27,13 +27,37 @@ class Location(Struct, frozen=True):
         return f"{self.label}, line {self.line}" + (f", column {self.column}" if self.column else "")
 
 
+class Tried(Struct, frozen=True):
+    """What a check was at when it failed: the sizes, by name, and the end of what the submission printed with them."""
+
+    sizes: dict[str, int] = {}
+    printed: str = ""
+
+
+MOST_LINES = 10
+MOST_LINE_BYTES = 200
+"""What is shown of what a submission printed: its last lines, each cut."""
+
+
+def last_lines(printed: bytes) -> str:
+    """The end of what was printed, as text."""
+    lines = printed[-MOST_LINES * MOST_LINE_BYTES :].rstrip(b"\n").split(b"\n")
+    return b"\n".join(line[:MOST_LINE_BYTES] for line in lines[-MOST_LINES:]).decode("utf-8", "replace")
+
+
 class Finding(Struct, frozen=True):
-    """What a check did, expected and saw, in tensors' terms; `kind` is the sort of fault, for comparing outcomes."""
+    """What a check did, expected and saw, in tensors' terms; `kind` is the sort of fault, for comparing outcomes.
+
+    `sizes` compares the sizes that fail with the largest that pass; `at` are those that fail, by name, where they are
+    known. `printed` is the end of what the submission wrote to stdout meanwhile.
+    """
 
     kind: str
     text: str
     location: Location | None = None
     sizes: str = ""
+    at: dict[str, int] = {}
+    printed: str = ""
 
 
 class Outcome(Struct, frozen=True):

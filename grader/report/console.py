@@ -38,6 +38,10 @@ def width() -> int:
     return min(shutil.get_terminal_size((100, 24)).columns, MOST_COLUMNS)
 
 
+def height() -> int:
+    return shutil.get_terminal_size((100, 24)).lines
+
+
 @contextlib.contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """Draws a bar on a terminal's stderr, and nothing elsewhere; call it with what is done and what there is to do."""

@@ -5,10 +5,10 @@ from rich.text import Text
 
 from grader.report.page import render_page
 from grader.student.progress import Progress
-from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 
 BAR_WIDTH = 30
+HARDEST = 5
 
 
 class Entry(Struct, frozen=True):
@@ -18,6 +18,7 @@ class Entry(Struct, frozen=True):
     title: str
     progress: Progress
     is_public: bool = False
+    difficulty: int = 0
 
     def is_done(self) -> bool:
         """Whether it is fixed, or in a student edition, right as far as its public checks see."""
@@ -36,15 +37,21 @@ def render_overview(entries: list[Entry], *, width: int = 100, color: bool = Fal
     )
     longest = max((len(entry.title) for entry in entries), default=0)
     lines = [*(_line(entry, longest + 2) for entry in entries), Text(), bar]
-    upcoming = next((entry.exercise for entry in entries if not entry.is_done()), None)
-    if upcoming:
-        lines.append(Text(f"Next: read exercises/{upcoming}/README.md, then python -m grader {upcoming}", "dim"))
+    left = [entry for entry in entries if not entry.is_done()]
+    if left:
+        upcoming = min(left, key=lambda entry: (entry.difficulty, entry.exercise)).exercise
+        lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
+        lines.append(Text(f"  python -m grader {upcoming}", "dim"))
+    elif entries and not any(entry.is_public for entry in entries):
+        lines.append(Text("Every defect of every hunt is found and fixed: nobody will fool you soon.", "bold green"))
     return render_page(lines, width, color=color)
 
 
 def _line(entry: Entry, title_width: int) -> Text:
     mark, style, state = _state(entry)
-    return Text.assemble((f"{mark} ", style), f"{entry.exercise}  {entry.title:<{title_width}}", (state, style))
+    dots = "●" * entry.difficulty + "○" * (HARDEST - entry.difficulty)
+    title = f"{entry.title:<{title_width}}"
+    return Text.assemble((f"{mark} ", style), f"{entry.exercise}  ", (dots, "dim"), f"  {title}", (state, style))
 
 
 def _state(entry: Entry) -> tuple[str, str, str]:
@@ -52,12 +59,11 @@ def _state(entry: Entry) -> tuple[str, str, str]:
     if progress.outcome is None:
         return "·", "dim", "not tried yet"
     if progress.outcome is Result.NOT_GRADABLE:
-        return "✗", "red", "not gradable"
+        return "✗", "red", "does not run"
     if entry.is_public:
         mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
         return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
     score = f"{progress.score:g} of {progress.max_score:g}"
     if progress.outcome is Result.FIXED:
         return "✓", "green", f"fixed, {score}"
-    gone = sum(status is DefectStatus.FIXED for status in progress.statuses.values())
-    return "✗", "yellow", f"{score}, {gone} of {len(progress.statuses)} gone"
+    return "✗", "yellow", f"{score}, {len(progress.fixed())} of {len(progress.statuses)} fixed"

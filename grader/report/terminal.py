@@ -1,69 +1,28 @@
-"""Verdict -> what a student reads in the terminal: one screen."""
+"""Verdict -> what a student reads in the terminal: one screen, and no word of a defect that is still there."""
 
-from msgspec import Struct
+from collections.abc import Collection, Mapping
+
 from rich.text import Text
 
-from grader.course.records import Exercise
-from grader.examiner.outcome import Finding, Outcome, Status
+from grader.course.records import Defect, Exercise
+from grader.examiner.outcome import Status
 from grader.report.page import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
-
-GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
-"""Kinds of fault that one cause shows in many checks, at another element each time."""
-
-
-class Cause(Struct, frozen=True):
-    """The most telling finding and the checks that saw it, or saw the like of it."""
-
-    finding: Finding
-    status: Status
-    checks: list[str]
-
-
-def group_causes(outcomes: list[Outcome], explained_by: dict[str, list[str]]) -> list[Cause]:
-    """Failures that the same defects explain are one cause; of the others, crashes at one line, and wrong values.
-
-    Crashes come first, then what one property says in its own words, then wrong values.
-    """
-    groups: dict[tuple[str, ...], list[Outcome]] = {}
-    for outcome in outcomes:
-        if outcome.finding is not None:
-            key = tuple(explained_by.get(outcome.check, [])) or _likeness(outcome.status, outcome.finding)
-            groups.setdefault(key, []).append(outcome)
-    causes = [_cause(members) for members in groups.values()]
-    return sorted(causes, key=lambda cause: _rank(cause.status, cause.finding))
-
-
-def _cause(members: list[Outcome]) -> Cause:
-    seen = [(member.status, member.finding, member.check) for member in members if member.finding]
-    seen.sort(key=lambda each: _rank(each[0], each[1]))
-    status, finding, _ = seen[0]
-    return Cause(finding, status, [check for _, _, check in seen])
-
-
-def _likeness(status: Status, finding: Finding) -> tuple[str, ...]:
-    if finding.location:
-        return status, finding.kind, str(finding.location)
-    if finding.kind in GENERAL_KINDS:
-        return status, finding.kind
-    return status, finding.kind, finding.text
-
-
-def _rank(status: Status, finding: Finding) -> tuple[bool, bool, bool]:
-    """How telling a finding is, the most telling least."""
-    return status is Status.FAILED, finding.kind in GENERAL_KINDS, finding.location is None
-
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
     DefectStatus.PRESENT: ("✗", "red"),
     DefectStatus.UNKNOWN: ("?", "yellow"),
 }
+WORDS = {
+    DefectStatus.FIXED: "fixed",
+    DefectStatus.PRESENT: "still there",
+    DefectStatus.UNKNOWN: "not known",
+}
 MOST_CAUSES = 5
 """As many causes as fit one screen beside the rest."""
-
-NAMED_CHECKS = 2
 
 OPEN_LAYERS = {
     "process": "the examiner's process",
@@ -73,62 +32,193 @@ OPEN_LAYERS = {
     "memory": "other processes' memory",
 }
 """What a protection that is missing leaves open."""
-ROW_WIDTH = 57
+
+STATE_WIDTH = 28
+ROW_WIDTH = 46
 MOST_FINDING_TEXT = 240
 MOST_PLACE = 80
 MOST_BEFORE_CARET = 80
 """Columns after which a caret would stand on a line of its own."""
 
 
-def render_terminal(verdict: Verdict, exercise: Exercise, *, width: int = 100, color: bool = False) -> str:
-    """The verdict as lines of text, with colours where asked."""
-    return render_page([*_lines(verdict, exercise), *_open_layers(verdict)], width, color=color)
+def render_terminal(
+    verdict: Verdict,
+    exercise: Exercise,
+    *,
+    width: int = 100,
+    color: bool = False,
+    height: int = 0,
+    names: bool = False,
+    known: Collection[str] = (),
+    first_seen: Mapping[str, str] = {},
+) -> str:
+    """The verdict as lines of text, with colours where asked, and of causes as many as `height` lines hold, if given.
+
+    `names` adds the defects' ids; `known` are the defects of which it was told before why they mattered, `first_seen`
+    tells from which sizes on each of the others showed.
+    """
+
+    def rendered(lines: list[Line]) -> str:
+        return render_page(lines, width, color=color)
+
+    shown = _Shown(exercise, names=names)
+    head = rendered([*_head(verdict, exercise), Text(), *shown.table(verdict), *shown.whys(verdict, known, first_seen)])
+    foot = rendered([Text(), *_foot(verdict, exercise), *_open_layers(verdict)])
+    blocks = [rendered(lines) for lines in shown.causes(verdict)]
+    if not blocks:
+        return head + foot
+    title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")])
+    room = height - _lines(head, title, foot) if height else 0
+    chosen = _fitting(blocks, room) if height else blocks[:MOST_CAUSES]
+    left = len(blocks) - len(chosen)
+    more = rendered([Text(f"        and {left} more; --json lists them all", "dim")]) if left else ""
+    return head + title + "".join(chosen) + more + foot
 
 
-def _lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
+def points(value: float) -> str:
+    """Points without a needless dot."""
+    return f"{value:g}"
+
+
+def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
+    """What students call a defect."""
+    return f"defect {exercise.numbers()[defect.id]}"
+
+
+def _lines(*texts: str) -> int:
+    return sum(text.count("\n") for text in texts)
+
+
+def _fitting(blocks: list[str], room: int) -> list[str]:
+    """The first block, and those after it that fit, with a line for how many do not."""
+    chosen = blocks[:1]
+    for block in blocks[1:]:
+        is_last = len(chosen) + 1 == len(blocks)
+        if _lines(*chosen, block) + (not is_last) > room:
+            break
+        chosen.append(block)
+    return chosen
+
+
+def _passing(verdict: Verdict) -> str:
+    passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
+    return f"{passed} of {len(verdict.checks)} checks pass"
+
+
+def _head(verdict: Verdict, exercise: Exercise) -> list[Line]:
     head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (printable(verdict.file), "dim"))
-    if exercise.is_public():
-        nudge = [_nudge(verdict)] if exercise.hints else []
-        return [*_public(verdict, exercise, head), Text(), *_foot(verdict), *nudge]
-    if verdict.outcome is Result.NOT_GRADABLE:
-        return [head, Text(), *_not_gradable(verdict), Text(), *_foot(verdict)]
-    lines: list[Line] = [head, Text()]
-    lines += [_defect(defect, exercise) for defect in verdict.defects]
-    lines.append(_rest(verdict, exercise))
-    lines += _why(verdict, exercise)
-    return [*lines, *_causes(verdict), Text(), *_foot(verdict)]
-
-
-def _public(verdict: Verdict, exercise: Exercise, head: Text) -> list[Line]:
-    """What a student edition's verdict says, and first of all that it is not the whole."""
+    if not exercise.is_public():
+        return [head]
     if verdict.outcome is Result.NOT_GRADABLE:
         can = f"Only public checks can run here: there are {len(exercise.checks)} of them, and "
-        hidden = f"{exercise.hidden_checks} hidden ones follow when you hand it in."
-        return [Text(can + hidden, "bold"), head, Text(), *_not_gradable(verdict)]
-    rows = [
-        _row(("✓", "green") if outcome.status is Status.PASSED else ("✗", "red"), outcome.status, outcome.check, "", "")
-        for outcome in verdict.checks
-    ]
+        return [Text(f"{can}{exercise.hidden_checks} hidden ones follow when you hand it in.", "bold"), head]
     first = printable(verdict.reason or "")
-    return [Text(f"{first[:1].upper()}{first[1:]}.", "bold"), head, Text(), *rows, *_causes(verdict)]
+    return [Text(f"{first[:1].upper()}{first[1:]}.", "bold"), head]
 
 
-def _causes(verdict: Verdict) -> list[Line]:
-    """What the failing checks saw, told once for each cause."""
-    causes = group_causes(verdict.checks, verdict.causes)
-    if not causes:
+class _Shown:
+    """What is shown of an exercise's verdicts: defects by number, with their ids where asked."""
+
+    def __init__(self, exercise: Exercise, *, names: bool) -> None:
+        self._exercise = exercise
+        self._numbers = exercise.numbers()
+        self._names = names
+        self._has_printed = False
+
+    def table(self, verdict: Verdict) -> list[Line]:
+        """A line for each defect and one for the rest; the reason where nothing could be graded."""
+        if verdict.outcome is Result.NOT_GRADABLE:
+            return _not_gradable(verdict)
+        if self._exercise.is_public():
+            return [_check(in_words(each.check), each.status) for each in verdict.checks]
+        ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
+        return [*map(self._defect, ordered), self._rest(verdict)]
+
+    def whys(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
+        """Why each fixed defect mattered: of those not known before, and of all once all that count are fixed."""
+        lines: list[Line] = []
+        fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
+        told = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
+        for defect in sorted(self._exercise.defects, key=lambda each: self._numbers[each.id]):
+            if defect.id in told:
+                seen = f" It showed {first_seen[defect.id]}." if defect.id in first_seen else ""
+                lines.append(Text(f"{called(defect, self._exercise)}: {' '.join(defect.why.split())}{seen}"))
+        return [Text(), *lines] if lines else []
+
+    def causes(self, verdict: Verdict) -> list[list[Line]]:
+        """What the failing checks saw, a block for each cause; a crash that hides the rest is told alone."""
+        causes = group_causes(verdict)
+        crash = hiding_crash(causes)
+        if crash is None:
+            return [self._cause(cause) for cause in causes]
+        behind = defects_behind(verdict, crash)
+        more = "1 more defect lies" if behind == 1 else f"{behind} more defects lie"
+        told = f"Nothing behind this crash can be seen yet, and {more} there."
+        return [self._cause(crash) + ([indented(Text(told))] if behind else [])]
+
+    def _defect(self, defect: DefectVerdict) -> Line:
+        title = next(each.title for each in self._exercise.defects if each.id == defect.id)
+        note = title if defect.status is DefectStatus.FIXED else defect.reason
+        if self._names:
+            note = f"{defect.id}: {note}" if note else defect.id
+        earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
+        state = f"{called(defect, self._exercise)} · {WORDS[defect.status]}"
+        return _row(MARKS[defect.status], state, earned, note)
+
+    def _rest(self, verdict: Verdict) -> Line:
+        worth = points(self._exercise.nothing_else_broke)
+        if verdict.regressions:
+            note = f"new faults, seen in {listed(verdict.regressions)}"
+            return _row(("✗", "red"), "something else broke", f"0 of {worth}", note)
+        if verdict.outcome is Result.FIXED:
+            return _row(("✓", "green"), "nothing else broke", f"{worth} of {worth}", "")
+        note = "counts once every defect is fixed"
+        return _row(("·", "dim"), "nothing else broke so far", f"0 of {worth}", note)
+
+    def _cause(self, cause: Cause) -> list[Line]:
+        finding = cause.finding
+        mark = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}.get(cause.status, "wrong")
+        text = Text(printable(finding.text, MOST_FINDING_TEXT))
+        lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
+        if finding.location:
+            line = printable_line(finding.location.text.strip())
+            place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
+            lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
+        notes = [self._belongs_to(cause), _sizes(cause), f"seen in {listed(cause.checks)}"]
+        lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
+        if not self._has_printed:
+            lines += _printed(cause)
+            self._has_printed = bool(finding.printed)
+        return lines
+
+    def _belongs_to(self, cause: Cause) -> str:
+        if cause.is_new:
+            return "new: none of the defects does this"
+        numbers = sorted(self._numbers[defect] for defect in cause.defects)
+        return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
+
+
+def _sizes(cause: Cause) -> str:
+    """From which sizes on it is wrong, unless the finding says so itself."""
+    is_said = cause.finding.text.startswith("with ") and all(
+        f"{name}={size}" in cause.finding.text for name, size in list(cause.finding.at.items())[:1]
+    )
+    return "" if is_said else printable(cause.finding.sizes)
+
+
+def _printed(cause: Cause) -> list[Line]:
+    """The end of what the submission printed on the way."""
+    if not cause.finding.printed:
         return []
-    passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
-    lines: list[Line] = [Text(), Text(f"What the checks saw ({passed} of {len(verdict.checks)} pass)", "bold")]
-    for cause in causes[:MOST_CAUSES]:
-        lines += _cause_lines(cause)
-    if len(causes) > MOST_CAUSES:
-        lines.append(Text(f"  and {len(causes) - MOST_CAUSES} more; --json lists them all", "dim"))
-    return lines
+    sizes = ", ".join(f"{name}={size}" for name, size in cause.finding.at.items())
+    lines = cause.finding.printed.split("\n")
+    said = [Text(f"it printed{f' with {sizes}' if sizes else ''}:", "dim")]
+    said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
+    return [indented(line) for line in said]
 
 
-def _not_gradable(verdict: Verdict) -> list[Text]:
-    lines = [Text.assemble(("Not gradable: ", "bold red"), printable(verdict.reason or ""))]
+def _not_gradable(verdict: Verdict) -> list[Line]:
+    lines: list[Line] = [Text.assemble(("Not gradable: ", "bold red"), printable(verdict.reason or ""))]
     at = verdict.where.location if verdict.where else None
     if at:
         lines.append(Text(f"  {at.line:>4} │ {printable_line(at.text)}"))
@@ -138,98 +228,51 @@ def _not_gradable(verdict: Verdict) -> list[Text]:
     return lines
 
 
-def _defect(defect: DefectVerdict, exercise: Exercise) -> Line:
-    title = next(each.title for each in exercise.defects if each.id == defect.id)
-    note = title if defect.status is DefectStatus.FIXED else defect.reason
-    points = f"{_points(defect.points)} of {_points(defect.max_points)}" + (" extra" if defect.stretch else "")
-    return _row(MARKS[defect.status], defect.status, defect.id, points, note)
+def _check(words: str, status: Status) -> Line:
+    return Text.assemble(("✓ ", "green") if status is Status.PASSED else ("✗ ", "red"), f"{status}: {words}")
 
 
-def _rest(verdict: Verdict, exercise: Exercise) -> Line:
-    name, points = "nothing else broke", _points(exercise.nothing_else_broke)
-    if verdict.regressions:
-        named = ", ".join(verdict.regressions[:NAMED_CHECKS])
-        left = len(verdict.regressions) - NAMED_CHECKS
-        more = f" and {left} more" if left > 0 else ""
-        return _row(("✗", "red"), "broken", name, f"0 of {points}", f"new faults, seen by {named}{more}")
-    if verdict.outcome is Result.FIXED:
-        return _row(("✓", "green"), "whole", name, f"{points} of {points}", "")
-    return _row(("·", "dim"), "so far", name, f"0 of {points}", "counts once every defect is fixed")
-
-
-def _row(mark: tuple[str, str], state: str, name: str, points: str, note: str) -> Line:
-    """A line of the table at the top: state, what it is about, points, and a note."""
-    failure_kind, style = mark
-    left = Text.assemble((f"{failure_kind} {state:<8}", style), f"{name:<32} {points}")
+def _row(mark: tuple[str, str], state: str, earned: str, note: str) -> Line:
+    """A line of the table at the top: state, points, and a note."""
+    sign, style = mark
+    left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
     return beside(left, Text(note, "dim"), ROW_WIDTH)
 
 
-def _why(verdict: Verdict, exercise: Exercise) -> list[Text]:
-    """What each fixed defect did, once all that count are fixed."""
-    fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
-    if verdict.outcome is not Result.FIXED:
-        return []
-    return [
-        Text(),
-        *(Text(f"{defect.id}: {' '.join(defect.why.split())}") for defect in exercise.defects if defect.id in fixed),
-    ]
-
-
-def _cause_lines(cause: Cause) -> list[Line]:
-    finding = cause.finding
-    mark = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}.get(cause.status, "wrong")
-    lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), Text(printable(finding.text, MOST_FINDING_TEXT)))]
-    if finding.location:
-        line = printable_line(finding.location.text.strip())
-        located = Text.assemble(
-            (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim"), line, no_wrap=True, overflow="ellipsis"
-        )
-        lines.append(indented(located))
-    lines.append(indented(Text(" · ".join(filter(None, (printable(finding.sizes), _checks(cause)))), "dim")))
-    return lines
-
-
-def _checks(cause: Cause) -> str:
-    named = ", ".join(cause.checks[:NAMED_CHECKS])
-    more = len(cause.checks) - NAMED_CHECKS
-    if len(cause.checks) == 1:
-        return f"check: {named}"
-    ends = "end here" if cause.status is Status.CRASHED else "see it"
-    return f"{len(cause.checks)} checks {ends}: {named}" + (f" and {more} more" if more > 0 else "")
-
-
-def _foot(verdict: Verdict) -> list[Text]:
+def _foot(verdict: Verdict, exercise: Exercise) -> list[Line]:
     run = f"seed {verdict.seed} · {verdict.seconds:.2f} s"
-    if verdict.outcome is Result.NOT_FIXED and not verdict.defects:
-        points = f"{_points(verdict.max_score)} points are given when you hand it in"
-        return [Text.assemble(("Public checks only", "bold yellow"), f" · {points} · {run}")]
+    hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
+    if exercise.is_public():
+        nudge: list[Line] = [hint] if exercise.hints else []
+        if verdict.outcome is not Result.NOT_GRADABLE:
+            told = f"{points(verdict.max_score)} points are given when you hand it in"
+            return [Text.assemble(("Public checks only", "bold yellow"), f" · {told} · {run}"), *nudge]
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
     word, style = {
         Result.FIXED: ("Fixed", "bold green"),
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
         Result.NOT_GRADABLE: ("Not gradable", "bold red"),
     }[verdict.outcome]
-    score = f"{_points(verdict.score)} of {_points(verdict.max_score)} points" + (
-        f", {_points(extra)} extra" if extra else ""
-    )
-    lines = [Text.assemble((word, style), f" · {score} · {run}")]
-    if (
-        any(defect.status is not DefectStatus.FIXED for defect in verdict.defects)
-        and verdict.outcome is not Result.NOT_GRADABLE
-    ):
-        lines.append(_nudge(verdict))
-    return lines
+    score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
+    score += f", {points(extra)} extra" if extra else ""
+    return [Text.assemble((word, style), f" · {score} · {run}"), *_next(verdict, exercise, hint)]
 
 
-def _nudge(verdict: Verdict) -> Text:
-    return Text(f"A nudge: python -m grader hint {verdict.exercise}", "dim")
+def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
+    """What to do now."""
+    left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    if verdict.outcome is not Result.FIXED:
+        has_hints = bool(exercise.defects or exercise.hints)
+        return [hint] if has_hints else []
+    source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
+    beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
+    lines: list[Line] = [Text(f"It comes from {source}.", "dim")]
+    if left:
+        lines.append(Text(f"An extra is left: python -m grader hint {verdict.exercise}", "dim"))
+    return [*lines, Text(f"Next: {beside_reference}; python -m grader names the next hunt.", "dim")]
 
 
 def _open_layers(verdict: Verdict) -> list[Text]:
     """One line where this machine could not close something to the submission."""
     names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
     return [Text(f"Open to submissions on this machine: {', '.join(names)}", "yellow")] if names else []
-
-
-def _points(points: float) -> str:
-    return f"{points:g}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.course.paths import Course
 from grader.errors import KitError
+from grader.student.progress import forget_progress
 from grader.submission import Unreadable, read_submission
 from grader.submission.choice import choose_file, is_edited
 
@@ -19,7 +20,7 @@ def changes(course: Course, exercise_id: str) -> str:
 
 
 def start_again(course: Course, exercise_id: str) -> list[str]:
-    """Put the starter back; what was there is kept, and one line says where."""
+    """Put the starter back and rewind the hints; what was there is kept, and one line says where."""
     told = []
     for path in course.editable_files(exercise_id):
         pristine = course.pristine(path)
@@ -33,6 +34,7 @@ def start_again(course: Course, exercise_id: str) -> list[str]:
         else:
             told.append(f"{path.name}: it was missing and is back")
         path.write_bytes(pristine.read_bytes())
+    forget_progress(course, exercise_id)
     return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
 
 

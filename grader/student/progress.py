@@ -1,5 +1,6 @@
 """What the kit remembers between runs, in the course's `.grader/`: last verdicts and the hints given."""
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,10 @@ from grader.verdict.verdict import Result, Verdict
 
 
 class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses`, `passed`, `checks`: of the last that could be graded."""
+    """What is remembered of one exercise. `statuses`, `passed` and `checks` are the last grading's.
+
+    `first_seen` says from which sizes on a defect showed when it was last seen.
+    """
 
     outcome: Result | None = None
     score: float = 0.0
@@ -21,6 +25,11 @@ class Progress(Struct, frozen=True):
     hints_given: dict[str, int] = {}
     passed: int = 0
     checks: int = 0
+    first_seen: dict[str, str] = {}
+
+    def fixed(self) -> set[str]:
+        """The defects that the last grading found fixed."""
+        return {defect for defect, status in self.statuses.items() if status is DefectStatus.FIXED}
 
 
 def load_progress(course: Course, exercise_id: str) -> Progress:
@@ -32,9 +41,10 @@ def load_progress(course: Course, exercise_id: str) -> Progress:
 
 
 def remember_verdict(course: Course, verdict: Verdict) -> None:
-    """Keep what the list and the hints need; what could not be graded leaves what is known of the defects as it was."""
+    """Keep what the list and the hints need; what was known of the defects outlives a file that cannot be graded."""
+    before = load_progress(course, verdict.exercise)
     progress = msgspec.structs.replace(
-        load_progress(course, verdict.exercise),
+        before,
         outcome=verdict.outcome,
         score=verdict.score,
         max_score=verdict.max_score,
@@ -45,8 +55,25 @@ def remember_verdict(course: Course, verdict: Verdict) -> None:
             statuses={defect.id: defect.status for defect in verdict.defects},
             passed=sum(outcome.status is Status.PASSED for outcome in verdict.checks),
             checks=len(verdict.checks),
+            first_seen={**before.first_seen, **first_seen(verdict)},
         )
     save_progress(course, verdict.exercise, progress)
+
+
+def first_seen(verdict: Verdict) -> dict[str, str]:
+    """From which sizes on each defect shows that a failing check tells of, by the smallest sizes at which it does."""
+    found: dict[str, tuple[int, str]] = {}
+    for outcome in verdict.checks:
+        if outcome.finding is not None and outcome.finding.at:
+            seen = math.prod(outcome.finding.at.values()), outcome.finding.sizes.removeprefix("wrong ")
+            for defect in verdict.causes.get(outcome.check, []):
+                found[defect] = min(found.get(defect, seen), seen)
+    return {defect: words for defect, (_, words) in found.items()}
+
+
+def forget_progress(course: Course, exercise_id: str) -> None:
+    """Whoever starts again is given the hints from the first one on."""
+    save_progress(course, exercise_id, Progress())
 
 
 def save_progress(course: Course, exercise_id: str, progress: Progress) -> None:

@@ -4,7 +4,9 @@ from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Status
+from grader.student.hints import Hint
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import listed
 from grader.verdict.verdict import Result, Verdict
 
 
@@ -16,15 +18,14 @@ class Change(Struct, frozen=True):
     passing: list[str] = []
     failing: list[str] = []
 
-    def in_words(self) -> str:
-        """What changed, or that nothing did."""
-        told = {
-            "fixed": self.fixed,
-            "reopened": self.reopened,
-            "passes now": self.passing,
-            "fails now": self.failing,
-        }
-        return " · ".join(f"{word}: {', '.join(ids)}" for word, ids in told.items() if ids) or "no change"
+    def in_words(self, exercise: Exercise) -> str:
+        """What changed, or that nothing did; defects are told by their numbers."""
+        numbers = exercise.numbers()
+        told = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
+        told += [f"defect {numbers[defect]} is back" for defect in self.reopened]
+        told += [f"right now: {listed(self.passing)}"] if self.passing else []
+        told += [f"wrong now: {listed(self.failing)}"] if self.failing else []
+        return " · ".join(told) or "no change"
 
 
 def compare(statuses: dict[str, DefectStatus], before: Verdict | None, verdict: Verdict) -> Change:
@@ -63,7 +64,10 @@ class Following(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """A verdict on what was saved last, at a time of day; brief where no save asked for it, again if told before."""
+    """A verdict on what was saved last, at a time of day; brief where no save asked for it, again if told before.
+
+    `known` were fixed before, `first_seen` tells from which sizes on the others showed.
+    """
 
     exercise: Exercise
     verdict: Verdict
@@ -72,10 +76,24 @@ class Judged(Struct, frozen=True):
     at: str
     is_brief: bool = False
     is_again: bool = False
+    known: frozenset[str] = frozenset()
+    first_seen: dict[str, str] = {}
+
+
+class Waiting(Struct, frozen=True):
+    """A judgement takes longer than usual; the file is a path in the course."""
+
+    file: str
+
+
+class Hinted(Struct, frozen=True):
+    """A hint that was asked for."""
+
+    hint: Hint
 
 
 class Said(Struct, frozen=True):
-    """A hint, a diff, or what keeps the kit from giving a verdict."""
+    """A diff, or what keeps the kit from giving a verdict."""
 
     text: str
 
@@ -84,4 +102,6 @@ class Finished(Struct, frozen=True):
     """Every exercise is fixed."""
 
 
-Event = Following | Judged | Said | Finished
+FIRST_IS_COMING = "The first verdict is on its way."
+
+Event = Following | Judged | Waiting | Hinted | Said | Finished

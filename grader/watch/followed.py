@@ -12,7 +12,7 @@ from grader.submission import Unreadable
 from grader.submission.choice import choose_file
 from grader.verdict.verdict import Result, Verdict
 from grader.watch.content import looks_cut_off
-from grader.watch.events import Event, Judged, Said, compare
+from grader.watch.events import FIRST_IS_COMING, Event, Judged, Said, compare
 from grader.watch.judging import Judgement, Judging
 from grader.watch.saves import signature
 
@@ -21,6 +21,9 @@ QUIET_SECONDS = 0.03
 
 LONG_QUIET_SECONDS = 0.4
 """The same for what cannot be graded or looks cut off, as a file does while it is being written."""
+
+SLOW_SECONDS = 0.5
+"""After so long somebody who waits is told that the judging goes on."""
 
 CANCEL_SECONDS = 2.0
 """For how long a submission may keep a newer one waiting: longer than a new examiner takes to start."""
@@ -41,6 +44,7 @@ class Followed:
         self._shown: Judgement | None = None
         self._told: Judged | None = None
         self._graded: Verdict | None = None
+        self._slow: float | None = None
         self._statuses = load_progress(course, exercise.id).statuses
         self._judge()
 
@@ -74,7 +78,7 @@ class Followed:
     def seconds_to_wait(self, at_most: float) -> float:
         """How long nothing is to be shown, unless something happens."""
         if self._judged is None:
-            return at_most
+            return min(at_most, SLOW_SECONDS / 2)
         return min(at_most, max(self._saved + self._quiet_seconds(self._judged) - time.monotonic(), 0.0))
 
     def news(self) -> Event | None:
@@ -95,8 +99,20 @@ class Followed:
             self._judge()
             return None
         if self._told is None:
-            return Said("The first verdict is on its way.")
+            return Said(FIRST_IS_COMING)
         return structs.replace(self._told, is_brief=False, is_again=True)
+
+    def verdict(self) -> Verdict | None:
+        """The verdict told last, if there is one."""
+        return self._told.verdict if self._told else None
+
+    def is_slow(self) -> bool:
+        """Whether a judgement has been under way for long enough to be spoken of; asked once for each."""
+        started = self._judging.started()
+        if started is None or started == self._slow or time.monotonic() - started < SLOW_SECONDS:
+            return False
+        self._slow = started
+        return True
 
     def is_done(self) -> bool:
         """Whether no more saves are needed."""
@@ -127,11 +143,22 @@ class Followed:
     def _tell(self, verdict: Verdict) -> Judged:
         is_first = not self._statuses and self._graded is None
         change = None if is_first else compare(self._statuses, self._graded, verdict)
+        before = load_progress(self._course, self.exercise.id)
         remember_verdict(self._course, verdict)
         if verdict.outcome is not Result.NOT_GRADABLE:
             self._statuses = {defect.id: defect.status for defect in verdict.defects}
             self._graded = verdict
         at = time.strftime("%H:%M:%S")
-        self._told = Judged(self.exercise, verdict, change, self.content.remark, at, is_brief=self._is_brief)
+        known = frozenset(before.fixed())
+        self._told = Judged(
+            self.exercise,
+            verdict,
+            change,
+            self.content.remark,
+            at,
+            is_brief=self._is_brief,
+            known=known,
+            first_seen=before.first_seen,
+        )
         self._is_brief = False
         return self._told

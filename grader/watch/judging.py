@@ -51,6 +51,10 @@ class Judging:
     def is_free(self) -> bool:
         return self._under_way is None
 
+    def started(self) -> float | None:
+        """When what is under way was begun, by the monotonic clock; None where nothing is."""
+        return self._started if self._under_way is not None else None
+
     def outdated_for(self, content: Choice) -> float:
         """Seconds for which something other than the content has been under way; 0.0 where nothing is."""
         is_outdated = self._under_way is not None and self._under_way != content.digest()

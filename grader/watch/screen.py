@@ -1,12 +1,15 @@
 """Events -> what is written for them."""
 
+from pathlib import Path
+
 from msgspec import Struct
 from rich.text import Text
 
+from grader.report.hint_page import render_hint
 from grader.report.page import Line, printable, printable_line, render_page
 from grader.report.terminal import render_terminal
 from grader.verdict.verdict import Result
-from grader.watch.events import Event, Finished, Following, Judged, Said
+from grader.watch.events import Event, Finished, Following, Hinted, Judged, Said, Waiting
 
 KEYS = "h hint · d diff · r report · q quit"
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
@@ -17,9 +20,13 @@ MOST_LINE = 1000
 
 
 class Screen(Struct, frozen=True):
-    """How to write: columns, colours, whether older verdicts are wiped away, whether keys are read."""
+    """How to write: columns, lines, colours, whether older verdicts are wiped away, whether keys are read.
+
+    Where nothing is wiped away there is room for any number of lines.
+    """
 
     width: int
+    height: int
     color: bool
     clears: bool
     has_keys: bool
@@ -34,6 +41,10 @@ def render_event(event: Event, screen: Screen) -> str:
             return _page([_result(event), *_keys(screen)], screen)
         case Judged():
             return _report(event, screen)
+        case Waiting(file):
+            return _page([Text(f"Judging {printable(file)} ...", "dim")], screen)
+        case Hinted(hint):
+            return "\n" + render_hint(hint, width=screen.width, color=screen.color)
         case Said(text):
             lines = text.rstrip("\n").split("\n")
             return _page([Text(), *(Text(printable_line(line, MOST_LINE)) for line in lines)], screen)
@@ -43,16 +54,25 @@ def render_event(event: Event, screen: Screen) -> str:
 
 def _report(event: Judged, screen: Screen) -> str:
     head = _page(_head(event), screen)
-    report = render_terminal(event.verdict, event.exercise, width=screen.width, color=screen.color)
     foot = _page([Text(), *_keys(screen)], screen)
+    taken = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
+    report = render_terminal(
+        event.verdict,
+        event.exercise,
+        width=screen.width,
+        color=screen.color,
+        height=max(screen.height - taken, 1) if screen.clears else 0,
+        known=event.known,
+        first_seen=event.first_seen,
+    )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 
 
 def _head(event: Judged) -> list[Line]:
     """Which file, when, and what changed."""
-    parts: list[str | tuple[str, str]] = [(event.verdict.file, "bold"), f" · {event.at}"]
+    parts: list[str | tuple[str, str]] = [(Path(event.verdict.file).name, "bold"), f" · {event.at}"]
     if event.change is not None and event.verdict.outcome is not Result.NOT_GRADABLE:
-        parts.append(f" · {event.change.in_words()}")
+        parts.append((f" · {event.change.in_words(event.exercise)}", "bold"))
     if event.is_again:
         parts.append(" · told again")
     remark: list[Line] = [Text(event.remark)] if event.remark else []

@@ -1,4 +1,4 @@
-"""A watch: follows one exercise, or the first that is not yet fixed, and yields what there is to show."""
+"""A watch: follows one exercise, or the easiest that is not yet fixed, and yields what there is to show."""
 
 import contextlib
 import queue
@@ -15,7 +15,7 @@ from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
 from grader.verdict.judge import MAX_SEED
-from grader.watch.events import Event, Finished, Following, Said
+from grader.watch.events import FIRST_IS_COMING, Event, Finished, Following, Hinted, Said, Waiting
 from grader.watch.followed import Followed
 from grader.watch.judging import Judgement, Judging
 from grader.watch.keys import END_OF_INPUT, Keys
@@ -88,13 +88,14 @@ class Session:
         yield Finished()
 
     def _first_left(self) -> str | None:
-        """The first exercise that is not yet done."""
+        """The easiest exercise that is not yet done."""
+        left = []
         for exercise_id in self._course.exercise_ids():
             exercise = load_exercise(self._course.description(exercise_id))
             entry = Entry(exercise_id, exercise.title, load_progress(self._course, exercise_id), exercise.is_public())
             if exercise_id not in self._fixed and not entry.is_done():
-                return exercise_id
-        return None
+                left.append((exercise.difficulty, exercise_id))
+        return min(left)[1] if left else None
 
     def _follow(self, followed: Followed) -> Iterator[Event]:
         """What happens until somebody quits or, where no exercise was named, this one is fixed."""
@@ -110,6 +111,8 @@ class Session:
             elif message or followed.has_changed():
                 followed.look()
             followed.cancel_slow()
+            if followed.is_slow():
+                yield Waiting(str(followed.content.path.name))
             news = followed.news()
             if news is not None:
                 yield news
@@ -129,7 +132,8 @@ class Session:
         exercise = followed.exercise
         try:
             if key == HINT:
-                yield Said(next_hint(self._course, exercise))
+                verdict = followed.verdict()
+                yield Hinted(next_hint(self._course, exercise, verdict)) if verdict else Said(FIRST_IS_COMING)
             elif key == DIFF:
                 yield Said(changes(self._course, exercise.id) or "Nothing has changed since the starter.")
             elif key == REPORT:

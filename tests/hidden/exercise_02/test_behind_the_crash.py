@@ -21,14 +21,14 @@ torch.Tensor.vies = torch.Tensor.view
 """
 
 
-def test_runs_once_its_sizes_are_whole(subject, reference, gaussian):
+def test_past_the_first_crash(subject, reference, gaussian):
     theirs = reference.build({"embed_dim": D, "num_heads": H})
     module = subject.build({"embed_dim": D, "num_heads": H}, like=theirs, probe=WHOLE_SIZES, entry="Variation")
     x_BTD = gaussian(B, T, D)
     compare(module(x=x_BTD), theirs(x=x_BTD), "with whole sizes, output")
 
 
-def test_masked_row_once_everything_else_runs(subject, reference, gaussian):
+def test_past_every_crash(subject, reference, gaussian):
     mask_TT = torch.ones(T, T, dtype=torch.bool)
     mask_TT[2] = False
     theirs = reference.build({"embed_dim": D, "num_heads": H})
