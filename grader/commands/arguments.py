@@ -104,6 +104,14 @@ def exercise_argument(*, required: bool = True, many: bool = False) -> Callable[
     )
 
 
+def require_file(path: Path) -> None:
+    """Raise `UsageError` unless there is a file of that name, and no link, which may lead to another's work."""
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link, and none is followed; name the file that it leads to")
+    if not path.exists():
+        raise UsageError(f"there is no {path}; name the file to grade")
+
+
 def looks_like_an_exercise(name: str) -> bool:
     """Whether a first word that is no command means an exercise: an id, a number or a path."""
     return bool(EXERCISE_ID.fullmatch(name) or BY_NUMBER.fullmatch(name) or Path(name).exists())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.commands.arguments import course_option, current_course, exercise_argument
+from grader.commands.arguments import course_option, current_course, exercise_argument, require_file
 from grader.course.paths import Course
 from grader.errors import SpecError
 from grader.report.console import ended_by_signals, has_color, has_screen, height, print_report, width
@@ -62,6 +62,8 @@ def grade(
     from grader.verdict import judge as grading
 
     course = current_course()
+    if path is not None:
+        require_file(path)
     choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)

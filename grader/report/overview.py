@@ -63,7 +63,5 @@ def _state(entry: Entry) -> tuple[str, str, str]:
     if entry.is_public:
         mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
         return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
-    score = f"{progress.score:g} of {progress.max_score:g}"
-    if progress.outcome is Result.FIXED:
-        return "✓", "green", f"fixed, {score}"
-    return "✗", "yellow", f"{score}, {len(progress.fixed())} of {len(progress.statuses)} fixed"
+    fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed"
+    return ("✓", "green", fixed) if progress.outcome is Result.FIXED else ("✗", "yellow", fixed)

@@ -21,8 +21,9 @@ WORDS = {
     DefectStatus.PRESENT: "still there",
     DefectStatus.UNKNOWN: "not known",
 }
+SCREEN_LINES = 30
 MOST_CAUSES = 5
-"""As many causes as fit one screen beside the rest."""
+"""What a screen holds, where nobody says how high it is."""
 
 OPEN_LAYERS = {
     "process": "the examiner's process",
@@ -47,12 +48,12 @@ def render_terminal(
     *,
     width: int = 100,
     color: bool = False,
-    height: int = 0,
+    height: int = SCREEN_LINES,
     names: bool = False,
     known: Collection[str] = (),
     first_seen: Mapping[str, str] = {},
 ) -> str:
-    """The verdict as lines of text, with colours where asked, and of causes as many as `height` lines hold, if given.
+    """The verdict as lines of text, with colours where asked, and as many causes as `height` lines hold.
 
     `names` adds the defects' ids; `known` are the defects of which it was told before why they mattered, `first_seen`
     tells from which sizes on each of the others showed.
@@ -68,10 +69,9 @@ def render_terminal(
     if not blocks:
         return head + foot
     title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")])
-    room = height - _lines(head, title, foot) if height else 0
-    chosen = _fitting(blocks, room) if height else blocks[:MOST_CAUSES]
+    chosen = _fitting(blocks, height - _lines(head, title, foot))
     left = len(blocks) - len(chosen)
-    more = rendered([Text(f"        and {left} more; --json lists them all", "dim")]) if left else ""
+    more = rendered([Text(f"{INDENT * ' '}and {left} more; --json lists them all", "dim")]) if left else ""
     return head + title + "".join(chosen) + more + foot
 
 
@@ -92,7 +92,7 @@ def _lines(*texts: str) -> int:
 def _fitting(blocks: list[str], room: int) -> list[str]:
     """The first block, and those after it that fit, with a line for how many do not."""
     chosen = blocks[:1]
-    for block in blocks[1:]:
+    for block in blocks[1:MOST_CAUSES]:
         is_last = len(chosen) + 1 == len(blocks)
         if _lines(*chosen, block) + (not is_last) > room:
             break
@@ -200,9 +200,8 @@ class _Shown:
 
 def _sizes(cause: Cause) -> str:
     """From which sizes on it is wrong, unless the finding says so itself."""
-    is_said = cause.finding.text.startswith("with ") and all(
-        f"{name}={size}" in cause.finding.text for name, size in list(cause.finding.at.items())[:1]
-    )
+    said = (f"{name}={size}" in cause.finding.text for name, size in cause.finding.at.items())
+    is_said = cause.finding.text.startswith("with ") and any(said)
     return "" if is_said else printable(cause.finding.sizes)
 
 
@@ -261,9 +260,11 @@ def _foot(verdict: Verdict, exercise: Exercise) -> list[Line]:
 def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     """What to do now."""
     left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    if verdict.outcome is not Result.FIXED and (left or exercise.hints):
+        return [hint]
     if verdict.outcome is not Result.FIXED:
-        has_hints = bool(exercise.defects or exercise.hints)
-        return [hint] if has_hints else []
+        changed = f"python -m grader diff {verdict.exercise} shows what you changed"
+        return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
     source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
     beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
     lines: list[Line] = [Text(f"It comes from {source}.", "dim")]

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from grader.report.hint_page import render_hint
 from grader.report.page import Line, printable, printable_line, render_page
-from grader.report.terminal import render_terminal
+from grader.report.terminal import SCREEN_LINES, render_terminal
 from grader.verdict.verdict import Result
 from grader.watch.events import Event, Finished, Following, Hinted, Judged, Said, Waiting
 
@@ -61,7 +61,7 @@ def _report(event: Judged, screen: Screen) -> str:
         event.exercise,
         width=screen.width,
         color=screen.color,
-        height=max(screen.height - taken, 1) if screen.clears else 0,
+        height=screen.height - taken if screen.clears else SCREEN_LINES,
         known=event.known,
         first_seen=event.first_seen,
     )

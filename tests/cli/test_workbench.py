@@ -7,9 +7,10 @@ import sys
 import pytest
 
 from grader.course.loading import load_exercise
+from grader.errors import UsageError
 from grader.examiner.outcome import Finding
 from grader.student.changes import changes, start_again
-from grader.student.hints import next_hint
+from grader.student.hints import Hint, next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
@@ -20,13 +21,19 @@ MASK, LONG = "mask-discarded", "long-sequence-unmasked"
 
 
 @pytest.fixture
-def hint(own_course):
-    exercise = load_exercise(own_course.description(EXERCISE))
-    return lambda: next_hint(own_course, exercise)
+def exercise(own_course):
+    return load_exercise(own_course.description(EXERCISE))
 
 
-def graded(course, fixed: set[str], exercise_id: str = EXERCISE) -> None:
-    """Remember a grading after which these defects were fixed."""
+@pytest.fixture
+def steps(exercise):
+    """The steps of a defect, each as one line."""
+    hints = {defect.id: defect.hints for defect in exercise.defects}
+    return lambda defect: [" ".join(text.split()) for text in hints[defect]]
+
+
+def verdict_on(course, fixed: set[str], exercise_id: str = EXERCISE) -> Verdict:
+    """A verdict by which these defects are fixed and the others are not."""
     exercise = load_exercise(course.description(exercise_id))
     defects = [
         DefectVerdict(each.id, DefectStatus.FIXED if each.id in fixed else DefectStatus.PRESENT, 0, 1, each.stretch)
@@ -35,34 +42,52 @@ def graded(course, fixed: set[str], exercise_id: str = EXERCISE) -> None:
     is_whole = all(each.id in fixed for each in exercise.defects if not each.stretch)
     outcome = Result.FIXED if is_whole else Result.NOT_FIXED
     score = 10.0 if is_whole else 0.0
-    remember_verdict(course, Verdict(exercise_id, "f", outcome, None, score, 10, 1, defects, [], [], {}, 0))
+    return Verdict(exercise_id, "f", outcome, None, score, 10, 1, defects, [], [], {}, 0)
 
 
-def test_each_call_gives_one_more_hint_and_the_last_one_is_said_to_be_the_last(own_course, hint):
-    graded(own_course, set())
-    wanted = [" ".join(text.split()) for text in load_exercise(own_course.description(EXERCISE)).defects[0].hints]
-    assert hint() == f"{MASK}, hint 1 of 3: {wanted[0]}"
-    assert hint() == f"{MASK}, hint 2 of 3: {wanted[1]}"
-    assert hint() == f"{MASK}, hint 3 of 3: {wanted[2]} That was the last one."
-    assert hint() == f"{MASK}, hint 3 of 3: {wanted[2]} That was the last one."
+def graded(course, fixed: set[str], exercise_id: str = EXERCISE) -> None:
+    """Remember a grading after which these defects were fixed."""
+    remember_verdict(course, verdict_on(course, fixed, exercise_id))
+
+
+def test_each_call_gives_one_step_more_below_those_given(own_course, exercise, steps):
+    starter = verdict_on(own_course, set())
+    about = "exercise_03 · defect 1 · still there · 7 points"
+    more = "The next one: python -m grader hint exercise_03 1"
+    for given in (1, 2, 3, 3):
+        after = more if given < 3 else "That was the last one."
+        assert next_hint(own_course, exercise, starter) == Hint(about, steps(MASK)[:given], 3, after)
     assert load_progress(own_course, EXERCISE).hints_given == {MASK: 3}
 
 
-def test_hints_follow_what_the_last_grading_left(own_course, hint):
-    assert hint().startswith(f"{MASK}, hint 1 of 3: ")
-    graded(own_course, {MASK})
-    assert hint().startswith(f"{LONG}, hint 1 of 3: ")
-    graded(own_course, {LONG})
-    assert hint().startswith(f"{MASK}, hint 2 of 3: ")
-    graded(own_course, {MASK, LONG})
-    assert hint() == f"Every defect of {EXERCISE} is fixed; there is nothing left to hint at."
+def test_hints_follow_what_the_file_has_left(own_course, exercise, steps):
+    numbers = exercise.numbers()
+    for fixed, left, given in (({MASK}, LONG, 1), ({LONG}, MASK, 1), ({MASK}, LONG, 2)):
+        hint = next_hint(own_course, exercise, verdict_on(own_course, fixed))
+        assert f"defect {numbers[left]} · still there" in hint.about
+        assert hint.steps == steps(left)[:given]
+    done = next_hint(own_course, exercise, verdict_on(own_course, {MASK, LONG}))
+    assert done == Hint(EXERCISE, [], 0, f"Every defect of {EXERCISE} is fixed; there is nothing left to hint at.")
 
 
-def test_an_attempt_that_cannot_be_graded_leaves_what_was_known_of_the_defects(own_course, hint):
+def test_a_number_asks_for_one_defect_whose_name_is_told_once_it_is_fixed(own_course, exercise, steps):
+    assert next_hint(own_course, exercise, verdict_on(own_course, set()), 2).steps == steps(LONG)[:1]
+    told = next_hint(own_course, exercise, verdict_on(own_course, {MASK}), 1).after
+    assert told == "Defect 1 is fixed: the masked scores were thrown away."
+    with pytest.raises(UsageError, match="exercise_03 has no defect 3; its defects are 1 to 2"):
+        next_hint(own_course, exercise, verdict_on(own_course, set()), 3)
+
+
+def test_the_steps_given_are_shown_again_without_a_new_one(own_course, exercise, steps):
+    starter = verdict_on(own_course, set())
+    assert next_hint(own_course, exercise, starter, only_given=True).steps == []
+    next_hint(own_course, exercise, starter)
+    assert next_hint(own_course, exercise, starter, only_given=True).steps == steps(MASK)[:1]
+
+
+def test_an_attempt_that_cannot_be_graded_leaves_what_was_known_of_the_defects(own_course, exercise):
     graded(own_course, {MASK})
-    exercise = load_exercise(own_course.description(EXERCISE))
     remember_verdict(own_course, not_gradable(exercise, "f", 1, Finding("load", "it raises")))
-    assert hint().startswith(f"{LONG}, hint 1 of 3: ")
     progress = load_progress(own_course, EXERCISE)
     assert (progress.outcome, progress.score) == (Result.NOT_GRADABLE, 0.0)
     assert progress.statuses[MASK] is DefectStatus.FIXED
@@ -71,21 +96,51 @@ def test_an_attempt_that_cannot_be_graded_leaves_what_was_known_of_the_defects(o
 def test_defects_that_count_are_hinted_at_before_those_that_are_extra(own_course):
     exercise = load_exercise(own_course.description("exercise_07"))
     counting = [each.id for each in exercise.defects if not each.stretch]
-    graded(own_course, set(counting[:-1]), "exercise_07")
-    assert next_hint(own_course, exercise).startswith(f"{counting[-1]}, hint 1 of 3: ")
+    verdict = verdict_on(own_course, set(counting[:-1]), "exercise_07")
+    number = exercise.numbers()[counting[-1]]
+    assert next_hint(own_course, exercise, verdict).about.startswith(f"exercise_07 · defect {number} · still there")
 
 
-def test_a_hint_before_the_first_grading_says_that_grading_would_help(hint):
-    assert hint().endswith(f"\n(Run python -m grader {EXERCISE} first, and hints follow what is left.)")
+def test_a_file_that_does_not_run_is_hinted_at_as_that_and_keeps_what_was_known(own_course, run_cli):
+    module, _ = own_course.editable_files(EXERCISE)
+    graded(own_course, {MASK})
+    module.write_text("class CausalSelfAttention(\n")
+    shown = run_cli("hint", EXERCISE, cwd=own_course.root).stdout
+    assert "exercise_03 cannot be graded as it stands" in shown
+    assert "a bracket or a quote that is not closed" in " ".join(shown.split())
+    assert load_progress(own_course, EXERCISE).fixed() == {MASK}
+    assert load_progress(own_course, EXERCISE).hints_given == {}
 
 
-def test_a_spoilt_memory_is_forgotten_and_replaced(own_course, hint):
+def test_a_crash_that_hides_the_rest_is_hinted_at_first(own_course, run_cli):
+    module, _ = own_course.editable_files("exercise_02")
+    exercise = load_exercise(own_course.description("exercise_02"))
+    number = exercise.numbers()["float-head-dim"]
+    assert f"defect {number} · still there" in run_cli("hint", "exercise_02", cwd=own_course.root).stdout
+    text = own_course.reference("exercise_02").read_text(encoding="utf-8")
+    module.write_text(text.replace("        # x: (B, T, E)\n", "        1 / 0\n"), encoding="utf-8")
+    shown = run_cli("hint", "exercise_02", cwd=own_course.root).stdout
+    assert "exercise_02 does not run" in shown
+    assert "ZeroDivisionError" in shown
+
+
+def test_a_spoilt_memory_is_forgotten_and_replaced(own_course, exercise):
     path = own_course.state_folder() / "progress" / f"{EXERCISE}.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"score": "much"}')
     assert load_progress(own_course, EXERCISE) == Progress()
-    assert hint().startswith(f"{MASK}, hint 1 of 3: ")
+    next_hint(own_course, exercise, verdict_on(own_course, set()))
     assert load_progress(own_course, EXERCISE).hints_given == {MASK: 1}
+
+
+def test_the_numbers_of_defects_do_not_follow_the_description(own_course):
+    is_in_order = []
+    for exercise_id in own_course.exercise_ids():
+        exercise = load_exercise(own_course.description(exercise_id))
+        numbers = [exercise.numbers()[defect.id] for defect in exercise.defects]
+        assert sorted(numbers) == list(range(1, len(numbers) + 1))
+        is_in_order.append(numbers == sorted(numbers))
+    assert not all(is_in_order)
 
 
 def test_nothing_has_changed_in_a_fresh_exercise(own_course):
@@ -117,6 +172,7 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     assert second == "attention.ipynb: it was missing and is back"
     for path in (module, notebook):
         assert path.read_bytes() == own_course.pristine(path).read_bytes()
+    save_progress(own_course, EXERCISE, Progress(hints_given={MASK: 2}))
     assert start_again(own_course, EXERCISE) == [f"{EXERCISE} is as it was handed out; nothing to reset"]
 
 
@@ -139,7 +195,9 @@ def test_the_commands_do_what_they_say(own_course, run_cli):
     reset = run_cli("reset", EXERCISE, cwd=own_course.root)
     assert (reset.returncode, reset.stderr) == (0, "")
     assert reset.stdout.startswith("attention.py: your version is kept as .grader/kept/exercise_03/attention-")
-    assert run_cli("hint", EXERCISE, cwd=own_course.root).stdout.startswith(f"{MASK}, hint 1 of 3: ")
+    shown = run_cli("hint", EXERCISE, cwd=own_course.root).stdout
+    assert shown.startswith("exercise_03 · defect 1 · still there · 7 points\n\n 1   Take m = ")
+    assert shown.endswith("\nStep 1 of 3. The next one: python -m grader hint exercise_03 1\n")
 
 
 def test_an_exercise_that_does_not_exist_is_wrong_usage_and_the_known_ones_are_named(own_course, run_cli):
@@ -156,13 +214,27 @@ def test_the_list_shows_every_state_and_the_overall_progress(own_course, run_cli
     shown = run_cli(cwd=own_course.root, columns=80)
     assert (shown.returncode, shown.stderr) == (0, "")
     lines = shown.stdout.splitlines()
-    assert [line[:13] for line in lines[:7]] == [f"{mark} exercise_{n:02}" for n, mark in enumerate("✗·✓·✗··", 1)]
-    assert lines[0].endswith("0 of 10, 1 of 4 gone")
+    marks = {line[2:13]: line[0] for line in lines if line[2:10] == "exercise"}
+    assert (marks["exercise_01"], marks["exercise_02"], marks["exercise_03"], marks["exercise_05"]) == tuple("✗·✓✗")
+    assert lines[0].endswith("1 of 4 fixed")
     assert lines[1].endswith("not tried yet")
-    assert lines[2].endswith("fixed, 10 of 10")
-    assert lines[4].endswith("not gradable")
-    assert "█" * 4 + "░" * 26 + "  1 of 7 fixed" in lines
-    assert lines[-1] == "Next: read exercises/exercise_01/README.md, then python -m grader exercise_01"
+    assert lines[2].endswith("1 of 2 fixed")
+    assert lines[4].endswith("does not run")
+    assert any(line.endswith(f"  1 of {len(marks)} fixed") for line in lines)
+    assert lines[-2:] == [
+        "Next, easiest first: read exercises/exercise_02/README.md, then",
+        "  python -m grader exercise_02",
+    ]
+    assert max(map(len, lines)) <= 80
+    assert "●●○○○  Half of it never wakes up" in lines[0]
+
+
+def test_all_fixed_is_celebrated_in_one_line(own_course, run_cli):
+    for exercise_id in own_course.exercise_ids():
+        save_progress(own_course, exercise_id, Progress(Result.FIXED, 10, 10))
+    assert (
+        run_cli(cwd=own_course.root).stdout.splitlines()[-1].startswith("Every defect of every hunt is found and fixed")
+    )
 
 
 def test_the_list_imports_no_torch(own_course):

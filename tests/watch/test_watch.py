@@ -69,12 +69,10 @@ def test_a_save_is_judged_within_a_second_and_the_first_line_says_what_changed(w
         module.write_text(f"{(fix, starter)[number % 2]}\n# {number}\n", encoding="utf-8")
         told = watch.verdict()
         seconds.append(time.monotonic() - started)
-        first = told.replace("\x1b[H\x1b[2J\x1b[3J", "").lstrip("\r\n").splitlines()[0]
-        word = ("fixed", "reopened")[number % 2]
-        assert re.fullmatch(
-            rf"exercises/exercise_03/attention.py · \d\d:\d\d:\d\d · {word}: mask-discarded, long-sequence-unmasked",
-            first,
-        )
+        first = told.rpartition("\x1b[H\x1b[2J\x1b[3J")[2].splitlines()[0]
+        word = ("fixed", "back")[number % 2]
+        changed = rf"defect 1 is {word} · defect 2 is {word}"
+        assert re.fullmatch(rf"attention.py · \d\d:\d\d:\d\d · {changed}", first)
         assert ("Fixed · 10 of 10", "Not yet · 0 of 10")[number % 2] in told
     print("save to verdict:", *(f"{each:.3f}" for each in seconds))
     assert sorted(seconds)[2] < SOON
@@ -220,7 +218,7 @@ def test_a_submission_that_hangs_does_not_keep_the_next_one_waiting(watch, cours
 
 def test_keys_give_a_hint_the_diff_and_the_report_again(watch, module, starter):
     watch.press("h")
-    assert "hint 1 of" in watch.wait_for("hint 1 of")
+    assert "defect 1 · still there" in watch.wait_for("Step 1 of 3")
     watch.press("d")
     assert "+# " in watch.wait_for(r"\+# \d+")
     watch.press("\x1b[d")  # what a terminal sends for some key of its own
@@ -338,7 +336,7 @@ def test_a_student_edition_is_watched_with_its_public_checks(tmp_path):
         fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
         watch.forget()
         (edition / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")
-        assert re.search(r"passes now: \S", watch.verdict())
+        assert re.search(r"right now: \S", watch.verdict())
         watch.press("h")
         watch.wait_for("This edition has no hints")
         watch.press("q")
