@@ -11,20 +11,20 @@ import nbformat
 from grader.author.proof import Step
 from grader.author.scaffold import write_readme
 from grader.course.fragments import mend, put_back
-from grader.course.loading import load_exercise
 from grader.course.paths import Course, write_whole
+from grader.course.reading import read_exercise
 from grader.course.records import Exercise
 from grader.errors import SpecError
 from grader.submission import Unreadable, read_submission
 
 
-def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
+def derive_files(course: Course, exercise: Exercise) -> list[Path]:
     """Write what follows from the description: the reference out of the starter, the README out of the story.
 
     What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
     does not stand in the starter exactly once.
     """
-    starter = course.pristine(course.editable_files(exercise.id)[0]).read_text(encoding="utf-8")
+    starter = read_module(course, course.pristine(course.editable_files(exercise.id)[0]))
     reference = course.reference(exercise.id)
     readme = course.exercise_folder(exercise.id) / "README.md"
     remembered = _remembered(course, exercise.id)
@@ -42,15 +42,26 @@ def derive_reference(course: Course, exercise: Exercise) -> list[Path]:
     return changed
 
 
+def read_module(course: Course, path: Path) -> str:
+    """The text of a starter or reference; `SpecError` with its place where it cannot be read or parsed."""
+    where = path.relative_to(course.root)
+    try:
+        text = path.read_text(encoding="utf-8")
+        ast.parse(text)
+    except SyntaxError as error:
+        problem = f"{where}:{error.lineno}:{error.offset}: expected Python, got {error.msg}; mend that line"
+        raise SpecError([problem]) from error
+    except (OSError, ValueError) as error:
+        raise SpecError([f"{where}: cannot be read: {error}; put the file there, in UTF-8"]) from error
+    return text
+
+
 def _mended(course: Course, exercise: Exercise, starter: str) -> str:
     """The starter without its defects, from which they can be put back."""
     description = course.description(exercise.id)
-    try:
-        reference = mend(starter, exercise.defects)
-    except SpecError as error:
-        place = description.relative_to(course.root)
-        raise SpecError([f"{place}: {problem} in the starter" for problem in error.problems]) from error
-    load_exercise(description, reference)
+    read_exercise(description, starter=starter)
+    reference = mend(starter, exercise.defects)
+    read_exercise(description, reference)
     return reference
 
 

@@ -2,7 +2,7 @@
 
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from msgspec import Struct, structs
@@ -62,32 +62,52 @@ class Round(Struct, frozen=True):
 def find_differences(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
     """For each text what first told it from the reference, or nothing."""
     course = Course(root)
-    exercise = load_exercise(course.description(exercise_id))
-    return [_first_difference(source, course, exercise, text) for text in texts]
+    with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
+        return [comparison.first_difference(text) for text in texts]
 
 
-def _first_difference(source: WorkerSource, course: Course, exercise: Exercise, text: str) -> str:
-    path = course.reference(exercise.id)
-    local = Reference(path, exercise.interface.class_name)
-    limits = structs.replace(exercise.limits, seconds=structs.replace(exercise.limits.seconds, total=600.0))
-    generous = structs.replace(exercise, limits=limits)
-    texts = (text, path.read_text(encoding="utf-8"))
-    sessions = [Session(source, generous, submission_from_text(each)) for each in texts]
-    try:
-        for session in sessions:
+class Comparison:
+    """The reference in a worker, beside which one text after another is run."""
+
+    def __init__(self, source: WorkerSource, course: Course, exercise: Exercise) -> None:
+        path = course.reference(exercise.id)
+        limits = structs.replace(exercise.limits, seconds=structs.replace(exercise.limits.seconds, total=600.0))
+        self._source = source
+        self._exercise = structs.replace(exercise, limits=limits)
+        self._local = Reference(path, exercise.interface.class_name)
+        self._reference = Session(source, self._exercise, submission_from_text(path.read_text(encoding="utf-8")))
+        self._rounds: dict[int, tuple[Round, Seen]] = {}
+
+    def __enter__(self) -> Self:
+        self._reference.load()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reference.close()
+
+    def first_difference(self, text: str, rounds: int = ROUNDS) -> str:
+        """What first told the text from the reference in so many rounds, or nothing."""
+        session = Session(self._source, self._exercise, submission_from_text(text))
+        try:
             session.load()
-        for seed in range(ROUNDS):
-            round_ = _make_round(exercise, seed)
-            seen = [_observe(session, local, round_) for session in sessions]
-            differing = [name for name in seen[1] if not _agree(seen[0].get(name), seen[1][name])]
-            if differing:
-                return f"{differing[0]} differs with {round_.described}"
-    except SubjectError as error:
-        return f"it {error}"
-    finally:
-        for session in sessions:
+            for seed in range(rounds):
+                round_, expected = self._round(seed)
+                seen = _observe(session, self._local, round_)
+                differing = [name for name in expected if not _agree(seen.get(name), expected[name])]
+                if differing:
+                    return f"{differing[0]} differs with {round_.described}"
+        except SubjectError as error:
+            return f"it {error}"
+        finally:
             session.close()
-    return ""
+        return ""
+
+    def _round(self, seed: int) -> tuple[Round, Seen]:
+        """A round, and what the reference shows in it."""
+        if seed not in self._rounds:
+            round_ = _make_round(self._exercise, seed)
+            self._rounds[seed] = round_, _observe(self._reference, self._local, round_)
+        return self._rounds[seed]
 
 
 def _make_round(exercise: Exercise, seed: int) -> Round:

@@ -10,7 +10,7 @@ import libcst as cst
 from msgspec import Struct
 
 from grader.author.attention_mutants import ATTENTION_OPERATORS
-from grader.author.module_mutants import MODULE_OPERATORS
+from grader.author.module_mutants import IN_PLACE, MODULE_OPERATORS
 from grader.author.parsed_source import Edit, ParsedSource, is_output_only, replace
 
 Operator = Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]
@@ -50,6 +50,49 @@ def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> lis
 def plain_lines(text: str) -> str:
     """Lines without outer blanks and indentation, for comparing fragments of code."""
     return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
+    """Whether a mutant may only be worded otherwise: None for False, an axis from its other end, in place or not."""
+    match _differing(ast.parse(source), ast.parse(mutant.text)):
+        case [(ast.Constant(value=False), ast.Constant(value=None))]:
+            return True
+        case [(ast.Attribute(attr=before), ast.Attribute(attr=after))]:
+            return str(after) == f"{before}_"
+        case [(ast.BinOp(), ast.Call(func=ast.Attribute(attr=name)))]:
+            return name in IN_PLACE.values()
+        case [(one, other)]:
+            ours, theirs = _whole_number(one), _whole_number(other)
+            return ours is not None and theirs is not None and (ours < 0) != (theirs < 0)
+    return False
+
+
+def _differing(one: ast.AST, other: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    """The smallest subtrees that differ, a signed number being one."""
+    is_number = _whole_number(one) is not None and _whole_number(other) is not None
+    if type(one) is not type(other) or is_number:
+        return [] if ast.dump(one) == ast.dump(other) else [(one, other)]
+    pairs = []
+    for name in one._fields:
+        ours, theirs = (
+            value if isinstance(value, list) else [value] for value in (getattr(one, name), getattr(other, name))
+        )
+        if len(ours) != len(theirs):
+            return [(one, other)]
+        for mine, yours in zip(ours, theirs, strict=True):
+            if isinstance(mine, ast.AST) and isinstance(yours, ast.AST):
+                pairs += _differing(mine, yours)
+            elif type(mine) is not type(yours) or mine != yours:
+                return [(one, other)]
+    return pairs
+
+
+def _whole_number(node: ast.AST) -> int | None:
+    try:
+        value = ast.literal_eval(ast.unparse(node)) if isinstance(node, ast.UnaryOp | ast.Constant) else None
+    except ValueError:
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _changed_texts(parsed: ParsedSource, operators: dict[str, Operator]) -> Iterator[tuple[str, int, str]]:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.author.mutants import Mutant
+from grader.course.records import Exercise
 from grader.report.page import Line, indented, render_page
 
 
@@ -21,11 +22,15 @@ class MutantStatus(StrEnum):
 
 
 class Step(Struct, frozen=True):
-    """One thing that was proven: `figures` says how much of it, `problems` what is wrong and what to do about it."""
+    """One thing that was proven: `figures` says how much of it, `problems` what is wrong and what to do about it.
+
+    `warnings` are what holds and might be better.
+    """
 
     name: str
     figures: str = ""
     problems: list[str] = []
+    warnings: list[str] = []
 
     def holds(self) -> bool:
         return not self.problems
@@ -83,6 +88,22 @@ ADVICE = {
 OTHERWISE = "matches_reference on a ladder or with inputs that reach this line, else a hidden test"
 
 
+DOCUMENTED_POINTS = 10
+
+
+def points_step(exercise: Exercise) -> Step:
+    """What an exercise is worth, and a warning where that is not what students are used to."""
+    total = exercise.max_score()
+    if total == DOCUMENTED_POINTS:
+        return Step("points", f"{total:g}")
+    parts = " + ".join(f"{defect.points:g}" for defect in exercise.defects if not defect.stretch)
+    warning = (
+        f"the defects' points and nothing_else_broke add up to {total:g} ({parts} + {exercise.nothing_else_broke:g}), "
+        f"not to {DOCUMENTED_POINTS}; those of stretch defects do not count"
+    )
+    return Step("points", f"{total:g}", warnings=[warning])
+
+
 def advice_for(operator: str) -> str:
     """The property that would see a mutant of this operator."""
     return ADVICE.get(operator, OTHERWISE)
@@ -90,15 +111,17 @@ def advice_for(operator: str) -> str:
 
 STEPS = {
     "sources": "sources",
-    "scores": "seeds, dtypes",
+    "points": "points",
+    "scores": "scores",
     "attribution": "subsets",
     "alternatives": "right fixes",
-    "equivalents": "compared",
+    "rewrites": "rewrites",
+    "equivalents": "declared",
 }
 """The steps, and their headings in the table."""
 
 STATUSES = (MutantStatus.VALUE, MutantStatus.CRASH, MutantStatus.EQUIVALENT)
-TICK, CROSS = ("✓", "green"), ("✗", "red")
+TICK, CROSS, MARK = ("✓", "green"), ("✗", "red"), ("!", "yellow")
 
 
 def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False) -> str:
@@ -129,16 +152,18 @@ def _table(proofs: list[Proof]) -> Table:
 def _cell(step: Step | None) -> Text:
     if step is None:
         return Text("not reached", "dim")
-    return Text.assemble(TICK if step.holds() else CROSS, f" {step.figures}".rstrip())
+    mark = CROSS if not step.holds() else MARK if step.warnings else TICK
+    return Text.assemble(mark, f" {step.figures}".rstrip())
 
 
 def _problems(proof: Proof) -> Iterator[Line]:
-    if proof.holds():
+    told = [(CROSS, step, problem) for step in proof.steps for problem in step.problems]
+    told += [(MARK, step, warning) for step in proof.steps for warning in step.warnings]
+    if not told and not proof.survivors:
         return
     yield from (Text(), Text(proof.exercise, "bold"))
-    for step in proof.steps:
-        for problem in step.problems:
-            yield Text.assemble(CROSS, f" {step.name}: {problem}")
+    for mark, step, problem in told:
+        yield Text.assemble(mark, f" {step.name}: {problem}")
     for survivor in proof.survivors:
         mutant = survivor.mutant
         yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")

@@ -7,47 +7,51 @@ from typing import TypeVar
 import msgspec
 
 from grader.author.proof import MutantStatus, Step
-from grader.course.paths import Course
+from grader.course.paths import Course, write_whole
 from grader.examiner.digest import key_digest, kit_digest
 
 Kind = TypeVar("Kind")
 
-PROVING = "grader.author.prove"
-"""What is found out is found out there."""
+COMPARING, PROVING = "grader.author.differential", "grader.author.proof_tasks"
+"""The modules in which texts are compared and judged."""
 
 
 class ProofCache:
-    """Results by the digest of everything they depend on, one line each; half a line at the end does no harm."""
+    """Results by the digest of what each depends on, one line each; half a line at the end does no harm."""
 
     def __init__(self, course: Course, exercise_id: str) -> None:
-        self._digest = inputs_digest(course, exercise_id)
-        folder = course.state_folder() / "proofs"
-        self._path = folder / f"{exercise_id}-{self._digest[:16]}.jsonl"
-        for outdated in folder.glob(f"{exercise_id}-*.jsonl"):
-            if outdated != self._path:
-                outdated.unlink(missing_ok=True)
-        self._known = _read(self._path)
+        self._digests = {kind: digest[:16] for kind, digest in _digests(course, exercise_id).items()}
+        self._path = course.state_folder() / "proofs" / f"{exercise_id}.jsonl"
+        found = _read(self._path)
+        current = tuple(f"{kind}-{digest}-" for kind, digest in self._digests.items())
+        self._known = {key: value for key, value in found.items() if key.startswith(current)}
+        if len(self._known) < len(found):
+            lines = [b"\n" + msgspec.json.encode([key, value]) for key, value in self._known.items()]
+            write_whole(self._path, b"".join(lines))
 
     def status(self, text: str) -> MutantStatus | None:
         """What became of a mutant with this text; None where it has not been tried."""
-        return _decode(self._known.get(_key("status", text)), MutantStatus)
+        return _decode(self._known.get(self._key("status", text)), MutantStatus)
 
     def difference(self, text: str) -> str | None:
         """What told a declared equivalent from the reference, empty for nothing; None where they were not compared."""
-        return _decode(self._known.get(_key("difference", text)), str)
+        return _decode(self._known.get(self._key("difference", text)), str)
 
-    def steps(self) -> list[Step] | None:
-        """What judging found; None where it has not been done."""
-        return _decode(self._known.get(_key("steps", "")), list[Step])
+    def steps(self, task: str) -> list[Step] | None:
+        """What a task found; None where it has not been done."""
+        return _decode(self._known.get(self._key("steps", task)), list[Step])
 
     def store_status(self, text: str, status: MutantStatus) -> None:
-        self._store(_key("status", text), status)
+        self._store(self._key("status", text), status)
 
     def store_difference(self, text: str, difference: str) -> None:
-        self._store(_key("difference", text), difference)
+        self._store(self._key("difference", text), difference)
 
-    def store_steps(self, steps: list[Step]) -> None:
-        self._store(_key("steps", ""), steps)
+    def store_steps(self, task: str, steps: list[Step]) -> None:
+        self._store(self._key("steps", task), steps)
+
+    def _key(self, kind: str, text: str) -> str:
+        return f"{kind}-{self._digests[kind]}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
     def _store(self, key: str, value: object) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,18 +59,16 @@ class ProofCache:
             file.write(b"\n" + msgspec.json.encode([key, value]))
 
 
-def inputs_digest(course: Course, exercise_id: str) -> str:
-    """What the proof of an exercise depends on, its mutants aside."""
+def _digests(course: Course, exercise_id: str) -> dict[str, str]:
+    """What each kind of result depends on, beside the text that it is about."""
+    key = key_digest(course, exercise_id)
+    compared = hashlib.sha256(f"{key}\0{kit_digest(COMPARING)}".encode()).hexdigest()
     files = sorted(course.pristine(course.exercise_folder(exercise_id) / "attention.py").parent.glob("*"))
     files += sorted(course.alternatives(exercise_id).glob("*.py"))
-    digest = hashlib.sha256(f"{key_digest(course, exercise_id)}\0{kit_digest(PROVING)}".encode())
+    judged = hashlib.sha256(f"{key}\0{kit_digest(PROVING)}".encode())
     for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def _key(kind: str, text: str) -> str:
-    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+        judged.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return {"status": compared, "difference": compared, "steps": judged.hexdigest()}
 
 
 def _read(path: Path) -> dict[str, msgspec.Raw]:

@@ -1,12 +1,15 @@
 """What a process of the pool does for a proof: run mutants, and judge what must be judged exactly."""
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 
 import torch
 
+from grader.author.differential import Comparison, find_differences
+from grader.author.mutants import Mutant, is_same_in_other_words
 from grader.author.proof import MutantStatus, Step
+from grader.author.rewrites import rewrites_of
 from grader.course.checks import Check
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
@@ -29,16 +32,61 @@ SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)
 DTYPES = ("float32", "float64")
 
 
-def try_mutants(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[MutantStatus]:
-    """What becomes of each mutant; its checks stop at the first that sees it."""
+ROUNDS_OF_REWRITES = 24
+"""Rounds in which a rewrite is run beside the reference."""
+
+
+def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: list[Mutant]) -> list[MutantStatus]:
+    """What becomes of each mutant; its checks stop at the first that sees it.
+
+    A survivor that says the same in other words, and computes the same beside the reference, is equivalent.
+    """
     course = Course(root)
 
     def body(examiners: Examiners) -> list[MutantStatus]:
         examiner = examiners.examiner(load_exercise(course.description(exercise_id)))
-        seen = (examiner.examine(submission_from_text(text), SEEDS[0], stops_at_failure=True) for text in texts)
-        return [_status(each) for each in seen]
+        texts = (submission_from_text(mutant.text) for mutant in mutants)
+        return [_status(examiner.examine(text, SEEDS[0], stops_at_failure=True)) for text in texts]
 
-    return with_examiners(course, source, body)
+    statuses = with_examiners(course, source, body)
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    doubtful = [
+        mutant
+        for mutant, status in zip(mutants, statuses, strict=True)
+        if status is MutantStatus.SURVIVED and is_same_in_other_words(reference, mutant)
+    ]
+    texts = [mutant.text for mutant in doubtful]
+    same = dict(zip(texts, find_differences(source, root, exercise_id, texts) if texts else [], strict=True))
+    return [
+        MutantStatus.EQUIVALENT if same.get(mutant.text) == "" else status
+        for mutant, status in zip(mutants, statuses, strict=True)
+    ]
+
+
+def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
+    """The reference written otherwise, where that computes the same, is right and gets everything."""
+    course = Course(root)
+    exercise = load_exercise(course.description(exercise_id))
+    rewrites = rewrites_of(course.reference(exercise_id).read_text(encoding="utf-8"))
+    with Comparison(source, course, exercise) as comparison:
+        right = [each for each in rewrites if not comparison.first_difference(each.text, ROUNDS_OF_REWRITES)]
+
+    def body(examiners: Examiners) -> list[Step]:
+        judge = Judge(course, examiners)
+        problems = []
+        for each, seed in zip(right, cycle(SEEDS), strict=False):
+            verdict = judge(exercise_id, submission_from_text(each.text), "attention.py", seed)
+            if verdict.outcome is not Result.FIXED:
+                problems.append(
+                    f"the reference rewritten ({', '.join(each.rules)}) computes the same but is refused with seed "
+                    f"{seed}: {_failures(verdict)}; that check asks for too much:\n{each.diff()}"
+                )
+        return [Step("rewrites", str(len(right)), problems)]
+
+    try:
+        return with_examiners(course, source, body)
+    except BrokenExerciseError:
+        return [Step("rewrites")]  # the scores tell
 
 
 def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
@@ -133,7 +181,9 @@ class _Judged:
             if verdict.outcome is not Result.FIXED:
                 shown = path.relative_to(self._course.root)
                 problems.append(f"{shown} is right but is refused: {_failures(verdict)}; that check asks for too much")
-        return Step("alternatives", str(len(paths)), problems)
+        folder = self._course.alternatives(self._exercise.id).relative_to(self._course.root)
+        warning = f"there are none; put right solutions in other hands into {folder}/, or nobody knows if they pass"
+        return Step("alternatives", str(len(paths)), problems, [] if paths else [warning])
 
     def _undetermined(self) -> Iterator[str]:
         """Where the reference, in eval mode, gives two answers to one input."""

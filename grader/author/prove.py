@@ -2,20 +2,21 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from functools import partial
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from grader.author.derived_files import compare_sources, derive_reference
+from grader.author.derived_files import compare_sources, derive_files, read_module
 from grader.author.differential import Matching, find_differences, match_equivalents
 from grader.author.mutants import Mutant, mutants_of
-from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for
+from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for, points_step
 from grader.author.proof_cache import ProofCache
-from grader.author.proof_tasks import judge_exactly, try_mutants
-from grader.course.loading import load_exercise
+from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.course.paths import Course
-from grader.course.records import Exercise
+from grader.course.reading import read_exercise
+from grader.examiner.key import has_key
 from grader.examiner.worker_source import open_worker_source
 
 T = TypeVar("T")
@@ -53,13 +54,15 @@ BATCH = 12
 Job = tuple[Future[Any], Callable[[], None]]
 """A result to come, and what to do once it is there."""
 
+StepTask = Callable[..., list[Step]]
+
 Advance = Callable[[int, int], None]
 """Called with how much is done and how much there is to do."""
 
 
 def prove(course: Course, exercise_ids: list[str], advance: Advance) -> list[Proof]:
     """The proofs of the exercises, in their order. Raises `SpecError` for a wrong description."""
-    cases = [_UnfinishedProof(course, load_exercise(course.description(exercise_id))) for exercise_id in exercise_ids]
+    cases = [_UnfinishedProof(course, exercise_id) for exercise_id in exercise_ids]
     pool = TaskPool(os.cpu_count() or 1)
     try:
         jobs = dict(job for case in cases for job in case.start(pool))
@@ -72,18 +75,26 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance) -> list[Pro
     return [case.proof() for case in cases]
 
 
+STEPS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites)
+"""What finds steps of a proof; each is remembered by its name."""
+
+
 class _UnfinishedProof:
     """The proof of one exercise as it grows."""
 
-    def __init__(self, course: Course, exercise: Exercise) -> None:
-        derive_reference(course, exercise)
+    def __init__(self, course: Course, exercise_id: str) -> None:
+        starter = read_module(course, course.pristine(course.editable_files(exercise_id)[0]))
+        exercise = read_exercise(course.description(exercise_id), starter=starter)
+        derive_files(course, exercise)
         self._course = course
-        self._exercise = exercise
+        self._reference = read_module(course, course.reference(exercise_id))
+        self._exercise = read_exercise(course.description(exercise_id), self._reference)
         self._sources = compare_sources(course, exercise)
-        self._cache = ProofCache(course, exercise.id)
-        mutants = mutants_of(course.reference(exercise.id).read_text(encoding="utf-8"))
-        self._matching: Matching = match_equivalents(mutants, exercise.equivalents)
-        self._steps = self._cache.steps() or []
+        self._cache = ProofCache(course, exercise_id)
+        self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
+        self._steps = {task.__name__: self._cache.steps(task.__name__) for task in STEPS}
+        if not has_key(course, exercise_id):
+            self._steps[judge_exactly.__name__] = None
         known = {mutant.text: self._cache.status(mutant.text) for mutant in self._matching.others}
         self._statuses = {text: status for text, status in known.items() if status is not None}
         differences = {mutant.text: self._cache.difference(mutant.text) for mutant in self._matching.declared}
@@ -91,47 +102,45 @@ class _UnfinishedProof:
 
     def start(self, pool: TaskPool) -> Iterator[Job]:
         """Hand over what has not been found out yet."""
-        where = (self._course.root, self._exercise.id)
-        if not self._steps:
-            steps = pool.submit(judge_exactly, *where)
-            yield steps, lambda: self._store_steps(steps.result())
+        for task in STEPS:
+            if self._steps[task.__name__] is None:
+                yield self._start(pool, task, partial(self._store_steps, task.__name__))
         uncompared = [mutant for mutant in self._matching.declared if mutant.text not in self._differences]
+        for mutants in _batches(uncompared):
+            texts = [mutant.text for mutant in mutants]
+            yield self._start(pool, find_differences, partial(self._store_differences, texts), texts)
         untested = [mutant for mutant in self._matching.others if mutant.text not in self._statuses]
-        for texts in _batches(uncompared):
-            yield self._start_comparison(pool, texts)
-        for texts in _batches(untested):
-            yield self._start_mutants(pool, texts)
+        for mutants in _batches(untested):
+            yield self._start(pool, try_mutants, partial(self._store_statuses, mutants), mutants)
 
-    def _start_comparison(self, pool: TaskPool, texts: list[str]) -> Job:
-        found = pool.submit(find_differences, self._course.root, self._exercise.id, texts)
-        return found, lambda: self._store_differences(zip(texts, found.result(), strict=True))
+    def _start(self, pool: TaskPool, task: Callable[..., T], store: Callable[[T], None], *arguments: Any) -> Job:
+        found = pool.submit(task, self._course.root, self._exercise.id, *arguments)
+        return found, lambda: store(found.result())
 
-    def _start_mutants(self, pool: TaskPool, texts: list[str]) -> Job:
-        found = pool.submit(try_mutants, self._course.root, self._exercise.id, texts)
-        return found, lambda: self._store_statuses(zip(texts, found.result(), strict=True))
+    def _store_steps(self, task: str, steps: list[Step]) -> None:
+        self._steps[task] = steps
+        self._cache.store_steps(task, steps)
 
-    def _store_steps(self, steps: list[Step]) -> None:
-        self._steps = steps
-        self._cache.store_steps(steps)
-
-    def _store_differences(self, found: Iterable[tuple[str, str]]) -> None:
-        for text, difference in found:
+    def _store_differences(self, texts: list[str], differences: list[str]) -> None:
+        for text, difference in zip(texts, differences, strict=True):
             self._differences[text] = difference
             self._cache.store_difference(text, difference)
 
-    def _store_statuses(self, found: Iterable[tuple[str, MutantStatus]]) -> None:
-        for text, status in found:
-            self._statuses[text] = status
-            self._cache.store_status(text, status)
+    def _store_statuses(self, mutants: list[Mutant], statuses: list[MutantStatus]) -> None:
+        for mutant, status in zip(mutants, statuses, strict=True):
+            self._statuses[mutant.text] = status
+            self._cache.store_status(mutant.text, status)
 
     def proof(self) -> Proof:
         """What was found out, once everything is in."""
-        survivors = [mutant for mutant in self._matching.others if self._statuses[mutant.text] is MutantStatus.SURVIVED]
-        statuses = Counter(self._statuses[mutant.text] for mutant in self._matching.others)
-        statuses[MutantStatus.EQUIVALENT] = len(self._matching.declared)
+        others = self._matching.others
+        survivors = [mutant for mutant in others if self._statuses[mutant.text] is MutantStatus.SURVIVED]
+        statuses = Counter(self._statuses[mutant.text] for mutant in others)
+        statuses[MutantStatus.EQUIVALENT] += len(self._matching.declared)
+        steps = [step for task in STEPS for step in self._steps[task.__name__] or []]
         return Proof(
             self._exercise.id,
-            [self._sources, *self._steps, self._equivalents_step()],
+            [self._sources, points_step(self._exercise), *steps, self._equivalents_step()],
             {status: statuses[status] for status in MutantStatus},
             [Survivor(mutant, advice_for(mutant.operator)) for mutant in survivors],
         )
@@ -149,6 +158,5 @@ class _UnfinishedProof:
         return Step("equivalents", str(len(self._matching.declared)), problems)
 
 
-def _batches(mutants: list[Mutant]) -> Iterator[list[str]]:
-    texts = [mutant.text for mutant in mutants]
-    return (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
+def _batches(mutants: list[Mutant]) -> Iterator[list[Mutant]]:
+    return (mutants[start : start + BATCH] for start in range(0, len(mutants), BATCH))

@@ -7,7 +7,7 @@ import click
 from grader.commands.arguments import course_option, current_course, exercise_argument
 from grader.report.console import has_color, print_report, progress_bar, width
 
-PROOF_WIDTH = 120
+PROOF_WIDTH = 130
 """Columns that the table of a proof takes."""
 
 

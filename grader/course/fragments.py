@@ -1,5 +1,6 @@
 """Fragments of a description against the reference: each stands where its defect can be put back, and nowhere else."""
 
+import ast
 import difflib
 from collections.abc import Iterable, Iterator
 
@@ -110,8 +111,42 @@ def mismatches(exercise: Exercise, reference: str) -> Iterator[Problem]:
         expected = "fragments that can be put back all together"
         yield Problem(("defects",), expected, str(error), "keep the defects' lines apart")
         return
+    lost = list(lost_in_starter(exercise, starter))
+    yield from lost or _unparsable(exercise, reference)
+
+
+def lost_in_starter(exercise: Exercise, starter: str) -> Iterator[Problem]:
+    """Fragments of the starter that do not stand there once, or whose fix is no code there."""
+    sound = True
     for index, defect in enumerate(exercise.defects):
-        yield from _lost_fragments(defect, starter, "was", ("defects", index), "the starter")
+        for problem in _lost_fragments(defect, starter, "was", ("defects", index), "the starter"):
+            sound = False
+            yield problem
+    for index, defect in enumerate(exercise.defects if sound else []):
+        try:
+            mended = mend(starter, [defect])
+        except SpecError as error:
+            expected = "fragments that can be mended one after the other"
+            yield Problem(("defects", index, "was"), expected, str(error), "keep the fragments' lines apart")
+        else:
+            yield from _syntax_problem(mended, ("defects", index, "fix"), "once it stands in the starter")
+
+
+def _unparsable(exercise: Exercise, reference: str) -> Iterator[Problem]:
+    for index, defect in enumerate(exercise.defects):
+        variant = put_back(reference, [defect])
+        yield from _syntax_problem(variant, ("defects", index, "was"), "once it stands in the reference")
+
+
+def _syntax_problem(text: str, path: Path, where: str) -> Iterator[Problem]:
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        line = text.split("\n")[(error.lineno or 1) - 1].strip()
+        found = f"{error.msg}, at {quoted(line)}"
+        yield Problem(
+            path, f"code that can be parsed {where}", found, "write whole lines, indented as they stand there"
+        )
 
 
 def _counts(defect: Defect) -> set[int]:

@@ -17,15 +17,11 @@ _loaded: dict[Path, tuple[Stamp, Exercise]] = {}
 """What this process has loaded, for as long as the file stays as it was."""
 
 
-def load_exercise(path: Path, reference: str | None = None) -> Exercise:
-    """The exercise described by the file, its fragments matched against the reference's text where that is given.
+def load_exercise(path: Path) -> Exercise:
+    """The exercise described by the file.
 
     Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
     """
-    if reference is not None:
-        from grader.course.reading import read_exercise
-
-        return read_exercise(path, reference)
     stamp = _stamp(path)
     known = _loaded.get(path.absolute())
     if known is not None and known[0] == stamp:

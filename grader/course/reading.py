@@ -1,16 +1,17 @@
 """exercise.yaml -> Exercise; what is wrong with it is told all at once, each fault with its place."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from grader.course import problem
 from grader.course.document import MAX_BYTES, Node, RefusedError, read_document
-from grader.course.fragments import mismatches
+from grader.course.fragments import lost_in_starter, mismatches
 from grader.course.problem import BLANK, MOST_PROBLEMS, Problem
 from grader.course.records import Exercise
+from grader.course.signatures import misnamed_parts
 from grader.course.soundness import unsound_parts
 from grader.errors import SpecError
 
@@ -21,8 +22,8 @@ SHAPERS = ("constructor", "inputs", "ladder", "method", "outputs", "property")
 """Keys of a check or of the interface that decide what the check's other arguments may be."""
 
 
-def read_exercise(path: Path, reference: str | None = None) -> Exercise:
-    """The exercise described by the file, its fragments matched against the reference's text where that is given.
+def read_exercise(path: Path, reference: str | None = None, starter: str | None = None) -> Exercise:
+    """The exercise described by the file, its names and fragments held against the sources that are given.
 
     Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
     """
@@ -40,13 +41,30 @@ def read_exercise(path: Path, reference: str | None = None) -> Exercise:
     said = {each.path for each in written if each.path}
     broken |= said
     problems = [*written, *(each for each in misfits if each.path not in said)]
-    meaning = [*unsound_parts(exercise), *(mismatches(exercise, reference) if reference is not None else ())]
+    against = list(_against_sources(exercise, reference, starter))
+    unsound = [each for each in unsound_parts(exercise) if not _follows_from(each.path, against)]
+    meaning = [*unsound, *against]
     problems += [each for each in meaning if not _rests_on(each.path, broken)]
     if problems:
         told = _sentences(problems, root, shown)
         more = [f"{shown}: and {len(told) - MOST_PROBLEMS} more problems"] * (len(told) > MOST_PROBLEMS)
         raise SpecError(told[:MOST_PROBLEMS] + more)
     return exercise
+
+
+def _against_sources(exercise: Exercise, reference: str | None, starter: str | None) -> Iterator[Problem]:
+    if starter is not None:
+        yield from lost_in_starter(exercise, starter)
+        yield from misnamed_parts(exercise, starter)
+    if reference is not None:
+        yield from mismatches(exercise, reference)
+        yield from misnamed_parts(exercise, reference)
+
+
+def _follows_from(path: problem.Path, against: list[Problem]) -> bool:
+    """Whether an argument that a check names is only unknown because the constructor's was misspelt."""
+    is_named = path[:1] == ("checks",) and path[2:3] in (("defaults",), ("probability",))
+    return is_named and any(each.path[:2] == ("interface", "constructor") for each in against)
 
 
 def _convert(root: Node, exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:

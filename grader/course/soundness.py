@@ -1,11 +1,12 @@
 """What a description says, where its values have the right types: names that exist, parts that go together."""
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 from grader.course import checks as c
 from grader.course.arguments import argument_problems, ladder_problems, missing_on_ladder, size_names, unknown_sizes
-from grader.course.problem import Path, Problem, nearest, quoted
+from grader.course.problem import Path, Problem, listed, nearest, quoted
 from grader.course.properties import Property
 from grader.course.records import Defect, Exercise
 
@@ -23,9 +24,33 @@ def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
     if not exercise.ladder:
         yield Problem(("ladder",), "at least one rung", "none", "write ladder: [{batch: 1, tokens: 5}]")
     yield from ladder_problems(exercise.ladder, ("ladder",))
+    yield from _sizes_beyond_reason(exercise.ladder, exercise.interface.inputs, ("ladder",))
     yield from _interface_problems(exercise)
     for index, check in enumerate(exercise.checks):
         yield from _check_problems(exercise, check, ("checks", index))
+
+
+LARGEST_SIZE = 100_000
+MOST_NUMBERS = 1_000_000
+"""In one input: what is larger takes seconds to draw and to send, and shows nothing that less does not."""
+
+
+def _sizes_beyond_reason(ladder: c.Ladder, inputs: c.Inputs, path: Path) -> Iterator[Problem]:
+    """Sizes that no machine grades in time."""
+    for index, rung in enumerate(ladder):
+        large = [name for name, size in rung.items() if size > LARGEST_SIZE]
+        for name in large:
+            expected = f"a size of at most {LARGEST_SIZE:,}"
+            yield Problem((*path, index, name), expected, f"{rung[name]:,}", "write a size of at most a few hundred")
+        for name, spec in inputs.items() if not large else ():
+            shape = spec.shape if isinstance(spec, c.MadeInput) else spec
+            if not isinstance(shape, list):
+                continue
+            numbers = prod(rung.get(size, 1) if isinstance(size, str) else size for size in shape)
+            if numbers > MOST_NUMBERS:
+                found = f"{numbers:,} in {name}"
+                remedy = f"write smaller sizes for {listed([str(size) for size in shape])}"
+                yield Problem((*path, index), f"inputs of at most {MOST_NUMBERS:,} numbers", found, remedy)
 
 
 def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
@@ -147,6 +172,8 @@ def axis_problem(axis: int, rank: int, path: Path) -> Problem:
 def _check_problems(exercise: Exercise, check: Property, path: Path) -> Iterator[Problem]:
     ladder = check.ladder or exercise.ladder
     yield from ladder_problems(check.ladder, (*path, "ladder"))
+    inputs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
+    yield from _sizes_beyond_reason(check.ladder, inputs, (*path, "ladder"))
     if not ladder:
         return
     sizes = size_names(ladder)

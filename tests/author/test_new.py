@@ -7,7 +7,7 @@ import re
 import nbformat
 import pytest
 
-from grader.author.derived_files import derive_reference
+from grader.author.derived_files import derive_files
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
@@ -110,7 +110,7 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
     new()
     fill_in(own_course)
     exercise = load_exercise(own_course.description(EXERCISE))
-    changed = derive_reference(own_course, exercise)
+    changed = derive_files(own_course, exercise)
     assert {path.name for path in changed} == {"attention.py", "README.md"}
     assert own_course.reference(EXERCISE).read_text() == BUGGY.replace("dim=-2)", "dim=-1)")
 
@@ -303,28 +303,28 @@ def test_the_reference_follows_the_yaml_until_somebody_edits_it(own_course, new)
     new()
     fill_in(own_course, ANSWERS | {"defects[0].fix": "torch.softmax(scores, dim=3)"})
     reference, description = own_course.reference(EXERCISE), own_course.description(EXERCISE)
-    derive_reference(own_course, load_exercise(description))
+    derive_files(own_course, load_exercise(description))
     assert "dim=3)" in reference.read_text()
     description.write_text(description.read_text().replace("dim=3)", "dim=-1)"))
-    derive_reference(own_course, load_exercise(description))
+    derive_files(own_course, load_exercise(description))
     assert reference.read_text() == BUGGY.replace("dim=-2)", "dim=-1)")
-    assert derive_reference(own_course, load_exercise(description)) == []
+    assert derive_files(own_course, load_exercise(description)) == []
     mine = reference.read_text() + "\n# mine\n"
     reference.write_text(mine)
-    assert derive_reference(own_course, load_exercise(description)) == []
+    assert derive_files(own_course, load_exercise(description)) == []
     assert reference.read_text() == mine
 
 
 def test_shipped_references_are_left_alone(own_course):
     for exercise_id in own_course.exercise_ids():
-        assert derive_reference(own_course, load_exercise(own_course.description(exercise_id))) == []
+        assert derive_files(own_course, load_exercise(own_course.description(exercise_id))) == []
 
 
 def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written(own_course, new):
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=7)"})
-    with pytest.raises(SpecError, match=r"exercise\.yaml: defect softmax-over-queries: .*dim=7.* in the starter"):
-        derive_reference(own_course, load_exercise(own_course.description(EXERCISE)))
+    with pytest.raises(SpecError, match=r":35:10: defects\[0\]\.was: .* stands nowhere; no line is like .dim=7"):
+        derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 
 
@@ -332,7 +332,7 @@ def test_a_fix_that_stands_elsewhere_too_is_refused_before_it_is_written(own_cou
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=-2)", "defects[0].fix": "dim=-1)"})
     with pytest.raises(SpecError, match=r"exercise\.yaml:\d+:10: defects\[0\]\.fix: .* stands 2 times"):
-        derive_reference(own_course, load_exercise(own_course.description(EXERCISE)))
+        derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 
 

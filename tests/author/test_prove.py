@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from grader.author.mutants import OPERATORS, mutants_of
-from grader.author.proof import ADVICE, MutantStatus
+from grader.author.proof import ADVICE, MutantStatus, Step, points_step
 from grader.author.proof_cache import ProofCache
 from grader.author.prove import prove
+from grader.course.loading import load_exercise
 from grader.course.paths import Course
+from grader.examiner.key import has_key
 
 EXERCISE = "exercise_06"
 
@@ -187,8 +189,6 @@ def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents
 
 
 def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> None:
-    description = own_course.description(EXERCISE)
-    text = description.read_text(encoding="utf-8")
     totals = []
 
     def stop_after_six(done: int, total: int) -> None:
@@ -198,7 +198,7 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
 
     with pytest.raises(KeyboardInterrupt):
         prove(own_course, [EXERCISE], stop_after_six)
-    (cache,) = (own_course.state_folder() / "proofs").glob(f"{EXERCISE}-*.jsonl")
+    cache = own_course.state_folder() / "proofs" / f"{EXERCISE}.jsonl"
     cache.write_bytes(cache.read_bytes() + b'["status-0123')  # the line that was being written
     (proof,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert totals[-1] == totals[0] - 6
@@ -209,9 +209,33 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     (again,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert again == proof
     assert totals[-1] == 0
-    description.write_text(text + "# other inputs, another proof\n", encoding="utf-8")
-    assert ProofCache(own_course, EXERCISE).steps() is None
-    assert not cache.exists()
+    own_course.key(EXERCISE).unlink()
+    prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
+    assert totals[-1] == 1  # the key is written anew
+    assert has_key(own_course, EXERCISE)
+
+
+def test_a_proof_forgets_what_depends_on_what_was_changed_and_nothing_else(own_course: Course) -> None:
+    mutant, task = "x = 1\n", "judge_exactly"
+    description = own_course.description(EXERCISE)
+    text = description.read_text(encoding="utf-8")
+    cache = ProofCache(own_course, EXERCISE)
+    cache.store_status(mutant, MutantStatus.VALUE)
+    cache.store_steps(task, [Step("scores")])
+
+    declared = "- was: a = 1\n    becomes: a = 2\n    reason: nothing reads it\n"
+    description.write_text(f"{text}\n  {declared}", encoding="utf-8")  # words, points and declarations change nothing
+    cache = ProofCache(own_course, EXERCISE)
+    assert (cache.status(mutant), cache.steps(task)) == (MutantStatus.VALUE, [Step("scores")])
+
+    alternative = own_course.alternatives(EXERCISE) / "another.py"
+    alternative.parent.mkdir(parents=True, exist_ok=True)
+    alternative.write_text("x = 1\n", encoding="utf-8")
+    cache = ProofCache(own_course, EXERCISE)
+    assert (cache.status(mutant), cache.steps(task)) == (MutantStatus.VALUE, None)
+
+    description.write_text(text.replace("check: 5", "check: 4") + "limits: {memory_mb: 1024}\n", encoding="utf-8")
+    assert ProofCache(own_course, EXERCISE).status(mutant) is None
 
 
 def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Course) -> None:
@@ -241,6 +265,14 @@ def swap(path: Path, before: str, after: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert before in text
     path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def test_points_that_do_not_add_up_to_ten_are_said(own_course: Course) -> None:
+    description = own_course.description(EXERCISE)
+    assert points_step(load_exercise(description)).warnings == []
+    swap(description, "nothing_else_broke: 3", "nothing_else_broke: 2.5")
+    (warning,) = points_step(load_exercise(description)).warnings
+    assert warning.startswith("the defects' points and nothing_else_broke add up to 9.5 (7 + 2.5), not to 10")
 
 
 def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: Course, run_cli) -> None:

@@ -10,6 +10,7 @@ import pytest
 from grader.course import loading
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
+from grader.course.reading import read_exercise
 from grader.course.records import Defect
 from grader.errors import SpecError
 from grader.submission import read_submission
@@ -312,3 +313,88 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
 def test_a_made_tensor_that_cannot_be_meant_is_refused_with_its_place(load, spec, problem):
     with pytest.raises(SpecError, match=problem):
         load("inputs: {x: [batch, size]}", f"inputs: {{x: [batch, size], ids: {spec}}}")
+
+
+WITH_BOTH = """\
+from torch import nn
+
+
+class Helper(nn.Module):
+    def forward(self, y):
+        return y
+
+
+class Attention(nn.Module):
+    def __init__(self, size, bias=False):
+        super().__init__()
+        x = 2
+
+    def forward(self, x):
+        return x
+"""
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Hold a description with one line replaced against the reference."""
+
+    def hold(before: str, after: str, reference: str = WITH_BOTH, starter: str | None = None, checks: str = "") -> str:
+        assert before in DESCRIPTION
+        path = tmp_path / "exercise_90" / "exercise.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(DESCRIPTION.replace(before, after, 1) + checks, encoding="utf-8")
+        with pytest.raises(SpecError) as refused:
+            read_exercise(path, None if starter else reference, starter)
+        return str(refused.value).partition("exercise.yaml:")[2]
+
+    return hold
+
+
+def test_names_that_the_reference_does_not_have_are_told_with_their_place(hold):
+    assert hold("class: Attention", "class: Atention") == (
+        '7:10: interface.class: expected a class of the reference: Helper or Attention, got "Atention"; write Attention'
+    )
+    assert hold("inputs: {x: [batch, size]}", "inputs: {xs: [batch, size]}") == (
+        '9:12: interface.inputs.xs: expected an input of forward: x, got "xs"; write x'
+    )
+    assert hold("{size: size}", "{sise: size}") == (
+        '8:17: interface.constructor.sise: expected an argument of the class: size or bias, got "sise"; write size'
+    )
+    assert hold("{size: size}", "{bias: true}") == (
+        "8:16: interface.constructor: expected every argument that has no default, got no size; "
+        "add size: size, and a size of that name to every rung"
+    )
+    assert hold("- property: keeps_dtype", "- {property: keeps_dtype, method: backward}") == (
+        '23:37: checks[1].method: expected a method of the class: forward or __init__, got "backward"; '
+        "write one of them"
+    ).replace("forward or __init__", "__init__ or forward")
+
+
+def test_a_misspelt_argument_of_the_constructor_is_not_a_misspelt_default(hold):
+    both = "constructor: {bais: true, size: size}"
+    told = hold("constructor: {size: size}", both, checks="  - {property: keeps_dtype, id: plain, defaults: [bias]}\n")
+    assert told == (
+        '8:17: interface.constructor.bais: expected an argument of the class: size or bias, got "bais"; write bias'
+    )
+
+
+def test_a_fix_that_is_no_code_is_told_with_its_place_and_what_is_wrong(hold):
+    starter = WITH_BOTH.replace("x = 2", "x = 1")
+    assert hold("fix: x = 2", "fix: x = (2", starter=starter) == (
+        "17:10: defects[0].fix: expected code that can be parsed once it stands in the starter, "
+        "got '(' was never closed, at \"x = (2\"; write whole lines, indented as they stand there"
+    )
+    assert hold("was: x = 1", "was: x = 3", starter=starter).startswith(
+        "16:10: defects[0].was: expected a fragment that stands once in the starter, got one that stands nowhere"
+    )
+
+
+def test_sizes_beyond_reason_are_refused_where_they_stand(load):
+    with pytest.raises(
+        SpecError, match=r":11:\d+: ladder\[0\].size: expected a size of at most 100,000, got 1,000,000"
+    ):
+        load("ladder: [{batch: 1, size: 2}]", "ladder: [{batch: 1, size: 1000000}]")
+    with pytest.raises(
+        SpecError, match=r"ladder\[0\]: expected inputs of at most 1,000,000 numbers, got 15,000,000 in"
+    ):
+        load("ladder: [{batch: 1, size: 2}]", "ladder: [{batch: 300, size: 50000}]")

@@ -1,0 +1,103 @@
+"""What a reference's class takes, found by parsing: the names that a description gives are held against it."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from grader.course.checks import Check
+from grader.course.problem import Path, Problem, listed, nearest, quoted
+from grader.course.records import Exercise
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Signature(Struct, frozen=True):
+    """The names that a function takes by keyword, those without a default, and whether it takes any others."""
+
+    names: list[str]
+    required: list[str]
+    takes_any: bool
+
+
+def signature_of(function: Function, *, is_method: bool = True) -> Signature:
+    """The signature of a function, or of a method without self."""
+    arguments = function.args
+    plain = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    required = plain[: len(plain) - len(arguments.defaults)]
+    only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    names = [*plain, *(each.arg for each in arguments.kwonlyargs)]
+    required += [each.arg for each, default in only if default is None]
+    skipped = 1 if is_method else 0
+    return Signature(names[skipped:], [name for name in required if name in names[skipped:]], bool(arguments.kwarg))
+
+
+def methods_of(tree: ast.Module) -> dict[str, dict[str, Function]]:
+    """The classes of a module, each with its methods and those that it inherits in this module."""
+    found: dict[str, dict[str, Function]] = {}
+    for each in tree.body:
+        if isinstance(each, ast.ClassDef):
+            bases = [found[ast.unparse(base)] for base in reversed(each.bases) if ast.unparse(base) in found]
+            own = {node.name: node for node in each.body if isinstance(node, Function)}
+            found[each.name] = {name: method for methods in (*bases, own) for name, method in methods.items()}
+    return found
+
+
+def misnamed_parts(exercise: Exercise, reference: str) -> Iterator[Problem]:
+    """A class, arguments, inputs and methods that the reference does not have."""
+    classes = methods_of(ast.parse(reference))
+    interface = exercise.interface
+    if interface.class_name not in classes:
+        yield _unknown("a class of the reference", interface.class_name, classes, ("interface", "class"), is_key=False)
+        return
+    methods = classes[interface.class_name]
+    forward = signature_of(methods["forward"]) if "forward" in methods else None
+    yield from _misnamed_arguments(exercise, methods)
+    if forward is not None:
+        yield from _misnamed(forward, interface.inputs, "an input of forward", ("interface", "inputs"))
+    for index, check in enumerate(exercise.checks):
+        yield from _misnamed_in_check(check, methods, ("checks", index))
+
+
+def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:
+    """Arguments of the constructor that it does not take, and those that it needs and nobody gives."""
+    if "__init__" not in methods:
+        return
+    taken, given = signature_of(methods["__init__"]), exercise.interface.constructor
+    path = ("interface", "constructor")
+    yield from _misnamed(taken, given, "an argument of the class", path)
+    taken_for = {nearest(name, taken.names) for name in given if name not in taken.names}
+    missing = [name for name in taken.required if name not in given and name not in taken_for]
+    if missing:
+        remedy = f"add {', '.join(f'{name}: {name}' for name in missing)}, and a size of that name to every rung"
+        yield Problem(path, "every argument that has no default", f"no {listed(missing, 'or')}", remedy)
+
+
+def _misnamed_in_check(check: Check, methods: dict[str, Function], path: Path) -> Iterator[Problem]:
+    if check.method and check.method not in methods:
+        yield _unknown("a method of the class", check.method, methods, (*path, "method"), is_key=False)
+        return
+    if "__init__" in methods:
+        built = signature_of(methods["__init__"])
+        yield from _misnamed(built, check.constructor, "an argument of the class", (*path, "constructor"))
+        for index, name in enumerate(check.defaults):
+            if name not in built.names and not built.takes_any:
+                yield _unknown("an argument of the class", name, built.names, (*path, "defaults", index), is_key=False)
+    called = methods.get(check.method or "forward")
+    if called is not None:
+        what = f"an input of {check.method or 'forward'}"
+        yield from _misnamed(signature_of(called), check.inputs, what, (*path, "inputs"))
+
+
+def _misnamed(taken: Signature, given: dict[str, Any], what: str, path: Path) -> Iterator[Problem]:
+    for name in given:
+        if name not in taken.names and not taken.takes_any:
+            yield _unknown(what, name, taken.names, (*path, name), is_key=True)
+
+
+def _unknown(what: str, name: str, known: Iterable[str], path: Path, *, is_key: bool) -> Problem:
+    names = list(known)
+    near = nearest(name, names) or (names[0] if len(names) == 1 else "")
+    remedy = f"write {near}" if near else "write one of them" if names else "take it out"
+    return Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy, at_key=is_key)
