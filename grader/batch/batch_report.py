@@ -35,7 +35,12 @@ class Clock:
 def counts(progress: Progress) -> str:
     """What was done, in a line."""
     parts = [f"{progress.judged:,} judged", f"{progress.shared:,} shared"]
-    optional = {"already there": progress.skipped, "not judged": progress.not_judged, "left out": progress.left}
+    optional = {
+        "already there": progress.skipped,
+        "not judged": progress.not_judged,
+        "left out": progress.left,
+        "scored anew": progress.rescored,
+    }
     parts += [f"{count:,} {name}" for name, count in optional.items() if count]
     return ", ".join(parts)
 
@@ -48,20 +53,21 @@ def progress_line(progress: Progress, total: int, clock: Clock) -> str:
 
 
 def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:
-    """What a batch came to: what was passed over, a row for each exercise, and what this run did."""
-    lines: list[Line] = [Text(line, "yellow") for line in report.passed_over.lines()]
+    """What a batch came to: what was skipped, a row for each exercise, and what this run did."""
+    lines: list[Line] = [Text(line, "yellow") for line in (*report.skipped.lines(), *map(printable, report.warnings))]
     for exercise, why in report.progress.broken.items():
         lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {printable(why)}", "red"))
     lines.append(_table(report.totals))
     time_taken = f"in {duration(clock.seconds())}, {clock.rate(report.progress):.1f} verdicts a second"
-    lines.append(Text(f"{counts(report.progress)} {time_taken}; kept in {printable(gradebook)}"))
+    lines.append(Text(f"{counts(report.progress)} {time_taken}; recorded in {printable(gradebook)}"))
     return render_page(lines, width, color=color)
 
 
 def interrupted(progress: Progress | None, gradebook: str) -> str:
     """What to know after an interrupt."""
     done = f"{counts(progress)}; " if progress else ""
-    return f"Interrupted: {done}what was judged is kept in {printable(gradebook)}; the same command goes on from there."
+    done += f"what was judged is recorded in {printable(gradebook)}"
+    return f"Interrupted: {done}; the same command goes on from there."
 
 
 def duration(seconds: float) -> str:
@@ -90,7 +96,7 @@ BAR_SECONDS = 0.1
 
 
 class Display:
-    """Shows a batch's progress; after an interrupt, says what is kept."""
+    """Shows a batch's progress; after an interrupt, says what is recorded."""
 
     def __init__(self, gradebook: Path, write: Callable[[str], None], *, is_terminal: bool) -> None:
         self.clock = Clock()
@@ -136,6 +142,6 @@ class Display:
         if self._bar is None:
             self._write(progress_line(progress, self._total, self.clock))
             return
-        told = f"{counts(progress)}, {self.clock.rate(progress):.1f}/s"
-        self._bar.update(self._bar.task_ids[0], completed=progress.position, counts=told)
+        text = f"{counts(progress)}, {self.clock.rate(progress):.1f}/s"
+        self._bar.update(self._bar.task_ids[0], completed=progress.position, counts=text)
         self._bar.refresh()

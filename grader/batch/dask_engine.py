@@ -1,4 +1,4 @@
-"""The engine on a Dask cluster: what is judged travels as text, what comes of it as the same records, all as bytes."""
+"""The engine on a Dask cluster: tasks and their results are serialized with msgpack, and no code travels."""
 
 import contextlib
 import itertools
@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from grader.batch import work
 from grader.batch.run import Engine
-from grader.batch.work import Job, Judged, Place, versions
+from grader.batch.tasks import Task, TaskResult
+from grader.batch.work import Place, versions
 from grader.course.paths import Course, find_course
 from grader.errors import KitError, UsageError
 from grader.gradebook import Versions
@@ -45,9 +46,9 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "judge": Kind(work.judge, Job, Judged),
+    "judge": Kind(work.judge, Task, TaskResult),
     "fingerprint": Kind(work.fingerprint, Submission, str),
-    "trial": Kind(work.trial, str, Judged),
+    "trial": Kind(work.trial, str, TaskResult),
 }
 
 
@@ -83,23 +84,23 @@ def answer(message: bytes) -> bytes:
         course = find_course(Path.cwd())
         refusal = _why_refused(order, course)
     except (KitError, OSError) as error:
-        refusal = Judged(None, f"the worker on {socket.gethostname()} has no course to judge by: {error}")
+        refusal = TaskResult(None, f"the worker on {socket.gethostname()} has no course to judge by: {error}")
     if refusal is not None:
-        return msgspec.msgpack.encode(refusal if kind.gives is Judged else "")
+        return msgspec.msgpack.encode(refusal if kind.gives is TaskResult else "")
     place = Place(str(course.root), order.is_strict)
     return msgspec.msgpack.encode(kind.function(place, msgspec.msgpack.decode(order.payload, type=kind.takes)))
 
 
-def _why_refused(order: Order, course: Course) -> Judged | None:
+def _why_refused(order: Order, course: Course) -> TaskResult | None:
     """On a worker: why its verdict would not be the batch's own."""
     here, wanted = versions(course, order.exercise or course.exercise_ids()[0]), order.versions
     where = f"the worker on {socket.gethostname()}"
     if (here.kit, here.torch) != (wanted.kit, wanted.torch):
         has = f"has kit {here.kit} with torch {here.torch}, the batch {wanted.kit} with {wanted.torch}"
-        return Judged(None, f"{where} {has}; install the same on both")
+        return TaskResult(None, f"{where} {has}; install the same on both")
     if order.exercise and here.exercise != wanted.exercise:
-        told = f"{where} has another version of {order.exercise} in {course.root}; bring both to the same"
-        return Judged(None, told, is_exercise_broken=True)
+        text = f"{where} has another version of {order.exercise} in {course.root}; bring both to the same"
+        return TaskResult(None, text, is_exercise_broken=True)
     return None
 
 
@@ -133,7 +134,7 @@ class _ClusterExecutor(Executor):
             self._inner.shutdown(wait=False)
 
     def _order(self, name: str, payload: Any, *, is_strict: bool) -> Order:
-        exercise = payload.exercise if isinstance(payload, Job) else payload if isinstance(payload, str) else ""
+        exercise = payload.record.exercise if isinstance(payload, Task) else payload if isinstance(payload, str) else ""
         known = exercise or self._course.exercise_ids()[0]
         if known not in self._versions:
             self._versions[known] = versions(self._course, known)
@@ -144,18 +145,18 @@ class _ClusterExecutor(Executor):
         try:
             return msgspec.msgpack.decode(done.result(), type=kind.gives)
         except BaseException as error:  # noqa: BLE001 - what ends a task elsewhere must not end the batch
-            return Judged(None, _in_words(error)) if kind.gives is Judged else ""
+            return TaskResult(None, _explained(error)) if kind.gives is TaskResult else ""
 
 
-def _in_words(error: BaseException) -> str:
+def _explained(error: BaseException) -> str:
     """Why a task came back without an answer."""
     name = type(error).__name__
     if name == "KilledWorker":
         return "every worker of the cluster that it was given to has died"
     if "Cancelled" in name:
         return "the cluster has dropped it: its scheduler is gone"
-    told = next(iter(str(error).splitlines()), "")
-    return f"a worker of the cluster raised {name}: {told}"
+    first_line = next(iter(str(error).splitlines()), "")
+    return f"a worker of the cluster raised {name}: {first_line}"
 
 
 def _connect(address: str) -> "Client":
@@ -169,12 +170,12 @@ def _connect(address: str) -> "Client":
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        told = f"no scheduler answers at {address} within {CONNECT_SECONDS:.0f} s"
-        raise UsageError(f"{told}; start one with dask scheduler, and name the address it shows") from error
+        text = f"no scheduler answers at {address} within {CONNECT_SECONDS:.0f} s"
+        raise UsageError(f"{text}; start one with dask scheduler, and name the address it shows") from error
     try:
         client.wait_for_workers(1, timeout=CONNECT_SECONDS)
     except TimeoutError as error:
         client.close()
-        told = f"the scheduler at {address} has no worker"
-        raise UsageError(f"{told}; start one with dask worker {address}, in the course's folder") from error
+        text = f"the scheduler at {address} has no worker"
+        raise UsageError(f"{text}; start one with dask worker {address}, in the course's folder") from error
     return client

@@ -1,86 +1,74 @@
-"""Which submissions are alike: of those, one is judged, and the others wait for its verdict."""
+"""Dedupe: of submissions that are alike one is judged, and the others wait for its verdict."""
 
-from typing import Literal
+from grader.batch.tasks import Task
+from grader.gradebook import Gradebook, SharedVerdict, Versions
+from grader.gradebook.gradebook import Likeness
 
-from msgspec import Struct
-
-from grader.gradebook import Gradebook, Handed, Kept, Versions
-from grader.submission import Submission
-
-Likeness = Literal["digest", "fingerprint"]
+Key = tuple[Likeness, str, Versions, int]
 
 
-class Candidate(Struct, frozen=True, eq=False):
-    """A submission that may have to be judged."""
-
-    handed: Handed
-    versions: Versions
-    submission: Submission
-
-
-class Sharing:
+class Deduplicator:
     """Remembers what is being judged; the gradebook remembers what was.
 
     Submissions are alike when their sources are equal, or their syntax trees where the verdict names no line. What is
     judged and what is shared depends on the order of submissions alone, not on who is done first.
     """
 
-    def __init__(self, gradebook: Gradebook, seed: int, *, open_counts: bool) -> None:
+    def __init__(self, gradebook: Gradebook, *, open_counts: bool) -> None:
         self._gradebook = gradebook
-        self._seed = seed
         self._open_counts = open_counts
-        self._leaders: dict[tuple[Likeness, str, Versions], Candidate] = {}
-        self._followers: dict[Candidate, list[Candidate]] = {}
+        self._leaders: dict[Key, Task] = {}
+        self._followers: dict[Task, list[Task]] = {}
         self.waiting = 0
 
-    def is_copy(self, handed: Handed, versions: Versions) -> bool:
+    def is_copy(self, task: Task) -> bool:
         """Whether a submission with the very same source was judged or is being judged."""
-        return ("digest", handed.digest, versions) in self._leaders or bool(self._judged("digest", handed, versions))
+        return _keys(task)[0] in self._leaders or bool(self._judged("digest", task))
 
-    def shared(self, candidate: Candidate) -> Kept | None:
+    def shared(self, task: Task) -> SharedVerdict | None:
         """The verdict of one that is alike; None while there is none."""
-        handed, versions = candidate.handed, candidate.versions
-        same = self._judged("digest", handed, versions)
-        if same is not None or not handed.fingerprint:
+        same = self._judged("digest", task)
+        if same is not None or not task.record.fingerprint:
             return same
-        like = self._judged("fingerprint", handed, versions)
+        like = self._judged("fingerprint", task)
         return None if like is None or like.is_bound else like
 
-    def follows(self, candidate: Candidate) -> bool:
-        """Whether one that is alike is being judged; the candidate then waits for it, and else is the one to wait for.
+    def follows(self, task: Task) -> bool:
+        """Whether one that is alike is being judged; the task then waits for it, and else is the one to wait for.
 
-        What settled candidates are waited for by comes back from `settle`.
+        Those that waited for a task come back from `settle`.
         """
-        handed, versions = candidate.handed, candidate.versions
-        leader = self._leaders.get(("digest", handed.digest, versions))
-        is_bound = bool(handed.fingerprint and self._judged("fingerprint", handed, versions))
-        if leader is None and handed.fingerprint and not is_bound:
-            leader = self._leaders.get(("fingerprint", handed.fingerprint, versions))
+        is_bound = bool(task.record.fingerprint and self._judged("fingerprint", task))
+        keys = _keys(task)
+        leader = next((self._leaders[key] for key in (keys[:1] if is_bound else keys) if key in self._leaders), None)
         if leader is not None:
-            self._followers[leader].append(candidate)
+            self._followers[leader].append(task)
             self.waiting += 1
             return True
-        self._followers[candidate] = []
-        for key in self._keys(candidate):
-            self._leaders.setdefault(key, candidate)
+        self._followers[task] = []
+        for key in keys:
+            self._leaders.setdefault(key, task)
         return False
 
-    def settle(self, candidate: Candidate) -> list[Candidate]:
-        """Those that waited for a candidate, now that it was judged or could not be."""
-        for key in self._keys(candidate):
-            if self._leaders.get(key) is candidate:
+    def settle(self, task: Task) -> list[Task]:
+        """Those that waited for a task, now that it was judged or could not be."""
+        for key in _keys(task):
+            if self._leaders.get(key) is task:
                 del self._leaders[key]
-        followers = self._followers.pop(candidate, [])
+        followers = self._followers.pop(task, [])
         self.waiting -= len(followers)
         return followers
 
-    def _judged(self, likeness: Likeness, handed: Handed, versions: Versions) -> Kept | None:
-        value = handed.digest if likeness == "digest" else handed.fingerprint
-        return self._gradebook.judged_alike(likeness, value, versions, self._seed, open_counts=self._open_counts)
+    def _judged(self, likeness: Likeness, task: Task) -> SharedVerdict | None:
+        return self._gradebook.judged_alike(
+            likeness, task.record, task.versions, task.seed, open_counts=self._open_counts
+        )
 
-    def _keys(self, candidate: Candidate) -> list[tuple[Likeness, str, Versions]]:
-        handed, versions = candidate.handed, candidate.versions
-        keys: list[tuple[Likeness, str, Versions]] = [("digest", handed.digest, versions)]
-        if handed.fingerprint:
-            keys.append(("fingerprint", handed.fingerprint, versions))
-        return keys
+
+def _keys(task: Task) -> list[Key]:
+    """By what others may be like the task: its exact source, and its syntax tree where it has one."""
+    record = task.record
+    keys: list[Key] = [("digest", record.digest, task.versions, task.seed)]
+    if record.fingerprint:
+        keys.append(("fingerprint", record.fingerprint, task.versions, task.seed))
+    return keys

@@ -1,4 +1,4 @@
-"""A batch from its command's words to what it came to."""
+"""A batch from its command's options to its report."""
 
 import contextlib
 import secrets
@@ -10,16 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.batch.layouts import BROKEN, CLOSED, LAYOUTS, TOO_LONG, find_layout
+from grader.batch.layouts import LAYOUTS, SkippedFiles, find_layout
 from grader.batch.run import Batch, Engine, Progress
-from grader.batch.submissions import EntryReader, PassedOver
+from grader.batch.tasks import SubmissionLoader
 from grader.course.paths import Course
 from grader.errors import UsageError
 from grader.gradebook import Gradebook
 from grader.verdict.judge import MAX_SEED
-
-UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED)
-"""What may have held submissions and could not be read."""
 
 Show = Callable[[Progress], None]
 
@@ -33,16 +30,16 @@ class Options(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """What a batch came to: its own counts, what it passed over, and a row of the gradebook for each exercise."""
+    """What a batch came to: its own counts, what it skipped, a row of the gradebook for each exercise, and warnings."""
 
     progress: Progress
-    passed_over: PassedOver
+    skipped: SkippedFiles
     totals: list[tuple[Any, ...]]
+    warnings: list[str] = []
 
     def exit_code(self) -> int:
         """0 when every submission has a verdict, else 1."""
-        is_read = not any(kind in self.passed_over.counts for kind in UNREAD_KINDS)
-        return 0 if self.progress.is_complete() and is_read else 1
+        return 0 if self.progress.is_complete() and self.skipped.is_all_read() else 1
 
 
 def grade_submissions(
@@ -60,17 +57,28 @@ def grade_submissions(
     """
     if not (course.root / "solutions").is_dir():
         raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
-    passed_over = PassedOver()
-    layout = find_layout(submissions, set(course.exercise_ids()), passed_over)
+    skipped = SkippedFiles()
+    layout = find_layout(submissions, set(course.exercise_ids()), skipped)
     with _terminable(), Gradebook(gradebook) as book, engine as running:
-        kept = book.seed()
-        seed = next(each for each in (options.seed, kept, secrets.randbelow(MAX_SEED)) if each is not None)
+        seeds = (options.seed, book.seed(), secrets.randbelow(MAX_SEED))
+        seed = next(each for each in seeds if each is not None)
         batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
-        told = {"shares": options.shares, "allows_open": options.allows_open, "jobs": running.width}
-        number = book.begin_batch(seed, str(submissions), told)
-        batch.run(layout, EntryReader(course, _root(submissions)), number)
-        _require_submissions(batch.progress, passed_over, submissions)
-        return Report(batch.progress, passed_over, book.totals())
+        recorded = {"shares": options.shares, "allows_open": options.allows_open, "jobs": running.width}
+        number = book.begin_batch(seed, str(submissions), recorded)
+        batch.run(layout, SubmissionLoader(course, _root(submissions)), number)
+        _require_submissions(batch.progress, skipped, submissions)
+        return Report(
+            batch.progress, skipped, book.totals(), [*book.damage(), *_without_effect(options, batch.progress)]
+        )
+
+
+def _without_effect(options: Options, progress: Progress) -> list[str]:
+    """Options that say nothing about what is already graded."""
+    if not progress.skipped:
+        return []
+    names = {"--seed": options.seed is not None, "--no-share": not options.shares}
+    graded = f"has no effect on the {progress.skipped:,} already graded; to judge them again, use regrade"
+    return [f"{name} {graded}" for name, is_given in names.items() if is_given]
 
 
 @contextlib.contextmanager
@@ -93,7 +101,7 @@ def _root(submissions: Path) -> Path:
     return submissions if submissions.is_dir() else submissions.parent
 
 
-def _require_submissions(progress: Progress, passed_over: PassedOver, path: Path) -> None:
+def _require_submissions(progress: Progress, skipped: SkippedFiles, path: Path) -> None:
     if not progress.done():
-        told = "".join(f"\n  {line}" for line in passed_over.lines())
-        raise UsageError(f"there is no submission in {path}; hand over {LAYOUTS}{told}")
+        found = "".join(f"\n  {line}" for line in skipped.lines())
+        raise UsageError(f"there is no submission in {path}; hand over {LAYOUTS}{found}")

@@ -1,22 +1,26 @@
-"""The loop of a batch: a few submissions at a time go from their layout by the examiners into the gradebook."""
+"""The loop of a batch: submissions go from their layout through the engine into the gradebook, a few at a time."""
 
+import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
 
 from msgspec import Struct, field, structs
 
 from grader.batch import work
-from grader.batch.dedupe import Candidate, Sharing
-from grader.batch.submissions import GONE, Entry, EntryReader, Taken
-from grader.batch.work import Job, Judged, Place, Watchword, versions
+from grader.batch.dedupe import Deduplicator
+from grader.batch.layouts import Layout, SubmissionFiles
+from grader.batch.tasks import GONE, SubmissionLoader, Task, TaskResult
+from grader.batch.work import Place, versions
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError
-from grader.gradebook import Gradebook, Handed, Versions
-from grader.submission import Submission
+from grader.gradebook import Gradebook, SubmissionRecord, Versions
+from grader.gradebook.rescore import rescore
+from grader.submission import Submission, Unreadable
+from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import refuse
 
 IN_FLIGHT = 4
@@ -52,6 +56,7 @@ class Progress(Struct):
     skipped: int = 0
     not_judged: int = 0
     left: int = 0
+    rescored: int = 0
     broken: dict[str, str] = field(default_factory=dict)
 
     def done(self) -> int:
@@ -61,6 +66,14 @@ class Progress(Struct):
     def is_complete(self) -> bool:
         """Whether every submission has a verdict."""
         return not self.not_judged and not self.left
+
+
+class OpenExercise(Struct, frozen=True):
+    """An exercise as it was when its first submission came, and the stamps by which a change shows."""
+
+    exercise: Exercise
+    versions: Versions
+    stamps: tuple[tuple[str, int, int], ...]
 
 
 class Batch:
@@ -84,23 +97,23 @@ class Batch:
         self._shares = shares
         self._show = show
         self._open_counts = not engine.place.is_strict
-        self._sharing = Sharing(gradebook, seed, open_counts=self._open_counts)
-        self._exercises: dict[str, tuple[Exercise, Versions, Watchword]] = {}
-        self._queue: deque[tuple[Candidate, Future[str] | None]] = deque()
-        self._running: dict[Future[Judged], Candidate] = {}
+        self._deduplicator = Deduplicator(gradebook, open_counts=self._open_counts)
+        self._exercises: dict[str, OpenExercise] = {}
+        self._queue: deque[tuple[Task, Future[str] | None]] = deque()
+        self._running: dict[Future[TaskResult], Task] = {}
         self._is_tried = False
         self._losses = 0
         self._id = 0
 
-    def run(self, entries: Iterable[Entry], reader: EntryReader, batch: int) -> None:
+    def run(self, layout: Layout, loader: SubmissionLoader, batch: int) -> None:
         """Judge what the gradebook does not hold yet.
 
         Raises `KitError` where nothing can be judged or recorded; what was recorded before stays.
         """
         self._id = batch
-        for entry in entries:
-            self.progress.position = entry.position
-            self._take(entry, reader)
+        for files in layout:
+            self.progress.position = files.position
+            self._take(files, loader)
             self._decide()
             while self._is_full():
                 self._step()
@@ -111,109 +124,106 @@ class Batch:
 
     def _is_full(self) -> bool:
         under_way = len(self._queue) + len(self._running)
-        return under_way >= IN_FLIGHT * self._engine.width or self._sharing.waiting >= MOST_WAITING
+        return under_way >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MOST_WAITING
 
-    def _take(self, entry: Entry, reader: EntryReader) -> None:
-        """Read one submission and queue it, unless the gradebook holds its verdict or it needs none."""
-        opened = self._open(entry.exercise)
+    def _take(self, files: SubmissionFiles, loader: SubmissionLoader) -> None:
+        """Load one submission and queue it, unless the gradebook holds its verdict or it needs none."""
+        opened = self._open(files.exercise)
         if opened is None:
             self.progress.left += 1
             return
-        exercise, version, _ = opened
-        taken = reader.take(entry)
-        handed = Handed(entry.student, entry.exercise, taken.file, taken.digest(), "", taken.remark)
-        if taken.is_gone:
-            self._lose(handed, version, GONE)
-        elif self._gradebook.is_judged(handed, version, open_counts=self._open_counts):
+        record, submission = loader.load(files)
+        if submission is GONE:
+            self._lose(record, opened.versions, GONE.reason)
+        elif self._gradebook.is_judged(record, opened.versions, open_counts=self._open_counts):
             self.progress.skipped += 1
         else:
-            self._queue_up(handed, version, taken, exercise)
+            self._queue_up(record, submission, opened)
 
-    def _queue_up(self, handed: Handed, version: Versions, taken: Taken, exercise: Exercise) -> None:
-        submission = taken.submission
-        verdict = refuse(exercise, submission, handed.file, self._seed)
+    def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
+        seed = seed_of_attempt(self._seed, self._gradebook.attempt(record))
+        verdict = refuse(opened.exercise, submission, record.file, seed)
         if verdict is not None:
-            self._gradebook.record(self._id, handed, version, verdict)
+            self._gradebook.record(self._id, record, opened.versions, verdict)
             self.progress.judged += 1
             return
         assert isinstance(submission, Submission)
-        if not self._can_judge(handed.exercise):
+        if not self._can_judge(record.exercise):
             self.progress.left += 1
             return
-        reading = None
-        if self._shares and not self._sharing.is_copy(handed, version):
-            reading = self._engine.executor.submit(work.fingerprint, self._engine.place, submission)
-        self._queue.append((Candidate(handed, version, submission), reading))
+        task = Task(record, opened.versions, submission, seed)
+        fingerprint = None
+        if self._shares and not self._deduplicator.is_copy(task):
+            fingerprint = self._engine.executor.submit(work.fingerprint, self._engine.place, submission)
+        self._queue.append((task, fingerprint))
 
     def _decide(self) -> None:
         """Share or judge those at the head of the queue whose fingerprints are known, in the order of submissions."""
         while self._queue and (self._queue[0][1] is None or self._queue[0][1].done()):
-            candidate, reading = self._queue.popleft()
-            if reading is not None:
-                handed = structs.replace(candidate.handed, fingerprint=reading.result())
-                candidate = structs.replace(candidate, handed=handed)
-            self._share_or_judge(candidate)
+            task, fingerprint = self._queue.popleft()
+            if fingerprint is not None:
+                record = structs.replace(task.record, fingerprint=fingerprint.result())
+                task = structs.replace(task, record=record)
+            self._share_or_judge(task)
 
-    def _share_or_judge(self, candidate: Candidate) -> None:
-        handed, version = candidate.handed, candidate.versions
+    def _share_or_judge(self, task: Task) -> None:
         if self._shares:
-            kept = self._sharing.shared(candidate)
-            if kept is not None:
-                self._gradebook.record_shared(self._id, handed, version, kept)
+            shared = self._deduplicator.shared(task)
+            if shared is not None:
+                self._gradebook.record_shared(self._id, task.record, task.versions, shared)
                 self.progress.shared += 1
                 return
-            if self._sharing.follows(candidate):
+            if self._deduplicator.follows(task):
                 return
-        job = Job(handed.exercise, candidate.submission, handed.file, self._seed)
-        self._running[self._engine.executor.submit(work.judge, self._engine.place, job)] = candidate
+        self._running[self._engine.executor.submit(work.judge, self._engine.place, task)] = task
 
     def _step(self) -> None:
         """Wait for something to end, and go on with it."""
-        readings: list[Future[Any]] = [
-            reading for _, reading in self._queue if reading is not None and not reading.done()
-        ]
-        wait((*readings, *self._running), TICK_SECONDS, FIRST_COMPLETED)
+        fingerprints: list[Future[Any]] = [each for _, each in self._queue if each is not None and not each.done()]
+        wait((*fingerprints, *self._running), TICK_SECONDS, FIRST_COMPLETED)
         for future in [each for each in self._running if each.done()]:
-            candidate = self._running.pop(future)
-            self._record(candidate, _result(future))
-            for follower in self._sharing.settle(candidate):
+            task = self._running.pop(future)
+            self._record(task, _result(future))
+            for follower in self._deduplicator.settle(task):
                 self._share_or_judge(follower)
         self._decide()
         self._show(self.progress)
 
-    def _record(self, candidate: Candidate, judged: Judged) -> None:
-        handed = candidate.handed
-        if self._exercises[handed.exercise][2].has_changed():
-            judged = Judged(None, CHANGED, is_exercise_broken=True)
-        if judged.verdict is not None:
-            self._gradebook.record(self._id, handed, candidate.versions, judged.verdict)
+    def _record(self, task: Task, result: TaskResult) -> None:
+        exercise_id = task.record.exercise
+        if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
+            result = TaskResult(None, CHANGED, is_exercise_broken=True)
+        if result.verdict is not None:
+            self._gradebook.record(self._id, task.record, task.versions, result.verdict)
             self.progress.judged += 1
             self._losses = 0
-        elif judged.is_exercise_broken:
-            self.progress.broken.setdefault(handed.exercise, judged.error)
+        elif result.is_exercise_broken:
+            self.progress.broken.setdefault(exercise_id, result.error)
             self.progress.left += 1
         else:
-            self._lose(handed, candidate.versions, judged.error)
+            self._lose(task.record, task.versions, result.error)
             self._losses += 1
             if self._losses >= LOSSES_IN_A_ROW:
-                raise KitError(f"the last {LOSSES_IN_A_ROW} submissions could not be judged: {judged.error}")
+                raise KitError(f"the last {LOSSES_IN_A_ROW} submissions could not be judged: {result.error}")
 
-    def _lose(self, handed: Handed, version: Versions, reason: str) -> None:
-        self._gradebook.record_not_judged(self._id, handed, version, self._seed, reason)
+    def _lose(self, record: SubmissionRecord, version: Versions, reason: str) -> None:
+        self._gradebook.record_not_judged(self._id, record, version, self._seed, reason)
         self.progress.not_judged += 1
 
-    def _open(self, exercise_id: str) -> tuple[Exercise, Versions, Watchword] | None:
+    def _open(self, exercise_id: str) -> OpenExercise | None:
         """The exercise as it is now; None where nothing can be judged by it."""
         if exercise_id in self.progress.broken:
             return None
         if exercise_id not in self._exercises:
-            watchword = Watchword(self._course, exercise_id)
+            stamps = self._course.stamps(exercise_id)
             try:
                 exercise = load_exercise(self._course.description(exercise_id))
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            self._exercises[exercise_id] = exercise, versions(self._course, exercise_id), watchword
+            opened = OpenExercise(exercise, versions(self._course, exercise_id), stamps)
+            self.progress.rescored += rescore(self._gradebook, exercise, opened.versions.exercise)
+            self._exercises[exercise_id] = opened
         return self._exercises[exercise_id]
 
     def _can_judge(self, exercise_id: str) -> bool:
@@ -225,20 +235,27 @@ class Batch:
             return True
         submit, place = self._engine.executor.submit, self._engine.place
         trials = [submit(work.trial, place, exercise_id) for _ in range(self._engine.width)]
-        for judged in [each.result() for each in trials]:
-            if judged.verdict is not None:
+        for result in [each.result() for each in trials]:
+            if result.verdict is not None:
                 continue
-            if not judged.is_exercise_broken:
-                raise KitError(judged.error + ("; --allow-open grades all the same" if judged.is_host_open else ""))
-            self.progress.broken[exercise_id] = judged.error
+            if not result.is_exercise_broken:
+                raise KitError(result.error + ("; --allow-open grades all the same" if result.is_host_open else ""))
+            self.progress.broken[exercise_id] = result.error
             return False
         self._is_tried = True
         return True
 
 
-def _result(future: Future[Judged]) -> Judged:
+def seed_of_attempt(seed: int, attempt: int) -> int:
+    """The gradebook's seed for first submissions; another for each resubmission, the same for the whole class."""
+    if not attempt:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}/{attempt}".encode()).digest()[:8]) % MAX_SEED
+
+
+def _result(future: Future[TaskResult]) -> TaskResult:
     """What a task came to; whatever else it raised is the kit's fault for this one submission."""
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001 - a cluster's own errors, and a bug that must not end the batch
-        return Judged(None, f"{type(error).__name__}: {error}")
+        return TaskResult(None, f"{type(error).__name__}: {error}")

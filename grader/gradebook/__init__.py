@@ -1,5 +1,5 @@
-"""A SQLite file that keeps every verdict of a class."""
+"""A SQLite file that holds every verdict of a class."""
 
-from grader.gradebook.gradebook import NOT_JUDGED, Gradebook, Handed, Kept, Versions
+from grader.gradebook.gradebook import NOT_JUDGED, Gradebook, SharedVerdict, Student, SubmissionRecord, Versions
 
-__all__ = ["NOT_JUDGED", "Gradebook", "Handed", "Kept", "Versions"]
+__all__ = ["NOT_JUDGED", "Gradebook", "SharedVerdict", "Student", "SubmissionRecord", "Versions"]

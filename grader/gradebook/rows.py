@@ -34,7 +34,10 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
 
 def defect_rows(verdict: Verdict) -> list[tuple[Any, ...]]:
     """A row for each defect, the verdict's id aside."""
-    return [(d.id, d.status, d.points, d.max_points, d.stretch, d.reason) for d in verdict.defects]
+    return [
+        (number, d.id, d.status, d.points, d.max_points, d.stretch, d.reason)
+        for number, d in enumerate(verdict.defects, 1)
+    ]
 
 
 def check_rows(verdict: Verdict) -> list[tuple[Any, ...]]:

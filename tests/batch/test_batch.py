@@ -23,9 +23,10 @@ from grader.batch import work
 from grader.batch.batch_report import Clock, render_report
 from grader.batch.engines import local_engine
 from grader.batch.grading import Options, Report, grade_submissions
-from grader.batch.layouts import Folder
+from grader.batch.layouts import SkippedFiles
+from grader.batch.layouts.folders import Folder
 from grader.batch.run import CHANGED, Engine, Progress
-from grader.batch.submissions import GONE, PassedOver
+from grader.batch.tasks import GONE
 from grader.batch.work import Place
 from grader.course.paths import Course
 from grader.errors import KitError
@@ -177,7 +178,7 @@ def test_an_interrupt_ends_a_batch_at_once_and_says_how_to_go_on(tmp_path, how):
     stdout, stderr = batch.communicate(timeout=30)
     assert time.monotonic() - started < 5
     assert (batch.returncode, stdout) == (130, "")
-    told = f"1 judged, 0 shared; what was judged is kept in {path}; the same command goes on from there."
+    told = f"1 judged, 0 shared; what was judged is recorded in {path}; the same command goes on from there."
     assert stderr.strip() == f"Interrupted: {told}"
     wait_for(lambda: not (running_with(str(ROOT)) & processes), SETTLE_SECONDS)
     assert rows(path, "SELECT student FROM current") == [("a",)]
@@ -201,7 +202,9 @@ def test_nothing_is_graded_twice_and_what_changed_is_graded_again(grade, tmp_pat
         ("bob", "not_fixed"),
     ]
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "not_fixed")]
-    assert rows(path, "SELECT count(DISTINCT seed) FROM verdicts") == [(1,)]
+    seeds = dict(rows(path, "SELECT id, seed FROM verdicts"))
+    assert seeds[1] == seeds[2] != seeds[3]  # what was learnt from a first verdict does not help with the next one
+    assert rows(path, "SELECT seed FROM batches WHERE id = 3") == [(seeds[1],)]
 
 
 def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
@@ -401,7 +404,7 @@ def test_a_submission_that_vanishes_after_it_was_listed_is_recorded_as_not_judge
     report = grade(root)
     assert (report.exit_code(), report.progress.judged, report.progress.not_judged) == (1, 2, 1)
     found = rows(tmp_path / "class.sqlite", "SELECT outcome, reason FROM current ORDER BY student")
-    assert found == [("not_fixed", None), ("not_judged", GONE), ("not_fixed", None)]
+    assert found == [("not_fixed", None), ("not_judged", GONE.reason), ("not_fixed", None)]
 
 
 def test_a_broken_exercise_is_said_once_and_leaves_the_others_alone(own_course, tmp_path):
@@ -527,8 +530,8 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(monkeypatch):
 
 
 def test_what_is_shown_of_names_is_visible_and_no_markup():
-    report = Report(Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), PassedOver(), [])
-    report.passed_over.note("no submission", "[bold]\x1b[2J\u202ename")
+    report = Report(Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), SkippedFiles(), [])
+    report.skipped.add("no submission", "[bold]\x1b[2J\u202ename")
     text = render_report(report, Clock(), "class.sqlite", width=200, color=False)
     assert "no submission: [bold]\\x1b[2J\\u202ename\n" in text
     assert "\\x1b[31m[red]wrong\n" in text

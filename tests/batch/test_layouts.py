@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
-from grader.batch.layouts import find_layout
-from grader.batch.submissions import SHOWN, EntryReader, PassedOver
+from grader.batch.layouts import SkippedFiles, find_layout
+from grader.batch.layouts.records import SHOWN
+from grader.batch.tasks import SubmissionLoader
 from grader.errors import UsageError
 from grader.submission import MAX_FILE_BYTES, Submission, Unreadable
 from grader.submission.choice import choose_file
@@ -27,15 +28,15 @@ def put(root, name, text="x = 1\n"):
 
 def listed(path):
     """What a layout finds, as (student, exercise, place), and the lines on what was passed over."""
-    passed_over = PassedOver()
-    entries = [(entry.student, entry.exercise, entry.place) for entry in find_layout(path, EXERCISES, passed_over)]
-    return entries, passed_over.lines()
+    skipped = SkippedFiles()
+    entries = [(entry.student, entry.exercise, entry.place) for entry in find_layout(path, EXERCISES, skipped)]
+    return entries, skipped.lines()
 
 
-def taken(course, root, passed_over=None):
+def taken(course, root, skipped=None):
     """What the entries of a folder come to."""
-    reader = EntryReader(course, root if root.is_dir() else root.parent)
-    return [reader.take(entry) for entry in find_layout(root, EXERCISES, passed_over or PassedOver())]
+    loader = SubmissionLoader(course, root if root.is_dir() else root.parent)
+    return [loader.load(entry) for entry in find_layout(root, EXERCISES, skipped or SkippedFiles())]
 
 
 def test_both_layouts_of_folders_are_found_in_the_order_of_students_and_exercises(tmp_path):
@@ -64,7 +65,7 @@ def test_positions_end_at_the_total(tmp_path):
         put(tmp_path, f"{student}/exercise_03.py")
     lines = put(tmp_path, "all.jsonl", '{"student": "a", "exercise": "exercise_03", "source": "x"}\n')
     for path, total in ((tmp_path, 3), (lines, lines.stat().st_size)):
-        layout = find_layout(path, EXERCISES, PassedOver())
+        layout = find_layout(path, EXERCISES, SkippedFiles())
         assert layout.total == total
         assert [entry.position for entry in layout][-1] == total
 
@@ -122,7 +123,7 @@ def test_no_link_is_followed(tmp_path, course):
     entries, told = listed(root)
     assert [entry[:2] for entry in entries] == [("ada", "exercise_01"), ("cleo", "exercise_03")]
     assert sorted(told) == ["a link, not followed: ada/exercise_03", "a link, not followed: bob"]
-    submissions = [each.submission for each in taken(course, root)]
+    submissions = [each[1] for each in taken(course, root)]
     assert isinstance(submissions[0], Submission)
     assert submissions[1] == Unreadable("attention.py is a link, or lies behind one; hand in the file itself")
 
@@ -132,17 +133,17 @@ def test_a_folder_exchanged_for_a_link_after_it_was_listed_is_not_followed(tmp_p
     put(outside, "attention.py", reference())
     root = tmp_path / "class"
     put(root, "ada/exercise_03/attention.py", starter())
-    (entry,) = find_layout(root, EXERCISES, PassedOver())
+    (entry,) = find_layout(root, EXERCISES, SkippedFiles())
     shutil.rmtree(root / "ada/exercise_03")
     (root / "ada/exercise_03").symlink_to(outside)
-    assert isinstance(EntryReader(course, root).take(entry).submission, Unreadable)
+    assert isinstance(SubmissionLoader(course, root).load(entry)[1], Unreadable)
 
 
 def test_pipes_and_folders_in_the_place_of_a_file_are_submissions_that_cannot_be_read(tmp_path, course):
     (tmp_path / "ada/exercise_03/attention.py").mkdir(parents=True)
     (tmp_path / "bob").mkdir()
     os.mkfifo(tmp_path / "bob/exercise_03.py")
-    first, second = (each.submission for each in taken(course, tmp_path))
+    first, second = (each[1] for each in taken(course, tmp_path))
     assert first == Unreadable("attention.py is a directory; name the file in it")
     assert second == Unreadable("exercise_03.py is not an ordinary file; hand in a .py or .ipynb file")
 
@@ -165,9 +166,9 @@ def test_of_module_and_notebook_the_edited_one_counts_whatever_their_times_say(
         path = put(folder, twin.name, text.replace("dropout", "drop_out") if state == "edited" else text)
         is_graded = twin.name == file
         os.utime(path, (1_000_000_000 if is_graded else 2_000_000_000,) * 2)
-    (only,) = taken(course, tmp_path)
-    assert (only.file, only.remark) == (f"ada/exercise_03/{file}", remark)
-    assert only.submission.name == file
+    ((record, submission),) = taken(course, tmp_path)
+    assert (record.file, record.remark) == (f"ada/exercise_03/{file}", remark)
+    assert submission.name == file
 
 
 @pytest.mark.parametrize(
@@ -211,9 +212,9 @@ def test_a_module_that_cannot_be_read_beside_a_notebook_that_was_edited_costs_no
 def test_an_unreadable_twin_counts_as_edited(tmp_path, course):
     put(tmp_path, "ada/exercise_03.py", starter())
     put(tmp_path, "ada/exercise_03.ipynb", "no notebook")
-    (only,) = taken(course, tmp_path)
-    assert only.file == "ada/exercise_03.ipynb"
-    assert isinstance(only.submission, Unreadable)
+    ((record, submission),) = taken(course, tmp_path)
+    assert record.file == "ada/exercise_03.ipynb"
+    assert isinstance(submission, Unreadable)
 
 
 def test_one_exercise_in_both_layouts_is_taken_from_its_folder_and_told(tmp_path):
@@ -254,7 +255,7 @@ def test_lines_are_found_in_the_order_of_the_file(tmp_path, course):
         ("ada", "exercise_03", "all.jsonl, line 5"),
     ]
     assert told == []
-    sources = [each.submission.chunks[0].text for each in taken(course, path)]
+    sources = [each[1].chunks[0].text for each in taken(course, path)]
     assert sources == ["x = 1\n", "y = 2", "z"]
 
 
@@ -287,8 +288,8 @@ def test_a_line_that_is_no_submission_is_told_and_costs_only_itself(tmp_path):
 @pytest.mark.parametrize("source", ["", "  \n", "x = '\0'"])
 def test_a_source_that_cannot_be_python_is_a_submission_that_cannot_be_read(tmp_path, course, source):
     path = put(tmp_path, "a.jsonl", json.dumps({"student": "ada", "exercise": "exercise_03", "source": source}))
-    (only,) = taken(course, path)
-    assert isinstance(only.submission, Unreadable)
+    ((_, submission),) = taken(course, path)
+    assert isinstance(submission, Unreadable)
 
 
 def test_equal_sources_have_equal_digests_and_others_do_not(tmp_path, course):
@@ -299,7 +300,7 @@ def test_equal_sources_have_equal_digests_and_others_do_not(tmp_path, course):
     put(tmp_path, "e/exercise_03/attention.ipynb", notebook(code("x = 1")))
     put(tmp_path, "f/exercise_03/attention.ipynb", notebook(code("x = 1"), code("y")))
     put(tmp_path, "g/exercise_03/attention.py", "")
-    digests = [each.digest() for each in taken(course, tmp_path)]
+    digests = [each[0].digest for each in taken(course, tmp_path)]
     assert digests[0] == digests[1]
     assert len(set(digests)) == 6
 
@@ -311,4 +312,4 @@ def test_what_cannot_be_submissions_is_refused_with_the_layouts(tmp_path):
         (tmp_path / "none", r"there is no .*none; hand over DIR/<student>"),
     ):
         with pytest.raises(UsageError, match=message):
-            find_layout(path, EXERCISES, PassedOver())
+            find_layout(path, EXERCISES, SkippedFiles())

@@ -5,18 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from grader.examiner.outcome import Finding, Location, Outcome, Status
-from grader.gradebook import Handed, Versions
+from grader.gradebook import SubmissionRecord, Versions
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 VERSIONS = Versions("0.1.0+kit", "2.13.0", "one")
 CLOSED = {"process": True, "filesystem": True, "network": True, "syscalls": True, "memory": True}
-OF_THE_RUN = {"id", "verdict", "seen_in", "submission", "batch", "judged_at", "seconds"}
+OF_THE_RUN = {"id", "verdict", "seen_in", "submission", "batch", "judged_at", "seconds", "checksum"}
 """Columns that say when and in which order something was judged, not what came of it."""
 
 
-def handed(student: str = "ada", digest: str = "d1", fingerprint: str = "", exercise: str = "exercise_03") -> Handed:
-    return Handed(student, exercise, f"{student}/{exercise}/attention.py", digest, fingerprint, "a remark")
+def submission(
+    student: str = "ada", digest: str = "d1", fingerprint: str = "", exercise: str = "exercise_03"
+) -> SubmissionRecord:
+    return SubmissionRecord(student, exercise, f"{student}/{exercise}/attention.py", digest, fingerprint, "a remark")
 
 
 def verdict(**changes: Any) -> Verdict:

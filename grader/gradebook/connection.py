@@ -1,0 +1,129 @@
+"""The gradebook's SQLite file: opened, locked, migrated, written in transactions."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grader.errors import KitError, UsageError
+from grader.gradebook.checksums import seal
+from grader.gradebook.faults import acquire_lock, explain_sqlite, release_lock
+from grader.gradebook.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables, migrate, missing_parts
+
+BUSY_SECONDS = 5.0
+"""How long another program may hold the gradebook before a batch gives up."""
+
+NO_FILE = -1
+OTHER_SUFFIXES = (".csv", ".json", ".jsonl", ".xlsx", ".xls", ".txt", ".py", ".ipynb", ".zip", ".yaml", ".yml", ".html")
+"""What a gradebook is not: a name by which people and programs would take it for something else."""
+
+
+class GradebookConnection:
+    """An open file; with `writes`, nobody else writes to it meanwhile. Anyone may read it.
+
+    Everything raises `KitError` where the file cannot be read or written, having changed nothing.
+    """
+
+    def __init__(self, path: Path, *, writes: bool) -> None:
+        """Open the file; one that writes makes it or migrates it. `UsageError` where it cannot be a gradebook."""
+        self.path = path
+        _require_place(path, is_new=writes)
+        self._lock = acquire_lock(path) if writes else None
+        try:
+            with explain_sqlite(path):
+                self._connection = self._open(writes=writes)
+                self._prepare(writes=writes)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file and of the lock beside it."""
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        if self._lock is not None:
+            release_lock(self._lock)
+
+    def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        """The first row, if there is one."""
+        with explain_sqlite(self.path):
+            row: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
+            return row
+
+    def rows(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows, read while they are used."""
+        with explain_sqlite(self.path):
+            yield from self._connection.execute(statement, values)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing, whatever ends it."""
+        if inode(self.path) != self._inode:
+            raise KitError(f"{self.path} was moved or deleted while a batch was running into it; put it back")
+        with explain_sqlite(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _open(self, *, writes: bool) -> sqlite3.Connection:
+        target = str(self.path) if writes else f"{self.path.absolute().as_uri()}?mode=ro"
+        return sqlite3.connect(target, timeout=BUSY_SECONDS, isolation_level=None, uri=not writes)
+
+    def _prepare(self, *, writes: bool) -> None:
+        """Make the tables in a new file, bring an older one to this version; refuse what is no gradebook."""
+        owner, version = (self._pragma(name) for name in ("application_id", "user_version"))
+        tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if owner != APPLICATION_ID and (tables or owner or not writes):
+            raise UsageError(f"{self.path} is another program's SQLite file, not a gradebook; name another file")
+        if version > SCHEMA_VERSION:
+            raise UsageError(f"{self.path} was written by a newer version of the kit; use that one")
+        self._inode = inode(self.path)
+        if writes:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._bring_up_to_date(version, is_new=not tables)
+        elif version < SCHEMA_VERSION:
+            told = f"{self.path} was written by an older version of the kit"
+            raise UsageError(f"{told}; run batch into it once, which brings it to this one")
+        missing = missing_parts(self._connection)
+        if missing:
+            raise KitError(f"{self.path} has lost {', '.join(missing)}; put a copy back")
+
+    def _bring_up_to_date(self, version: int, *, is_new: bool) -> None:
+        if is_new:
+            with self.transaction() as connection:
+                create_tables(connection)
+        elif version < SCHEMA_VERSION:
+            with self.transaction() as connection:
+                migrate(connection)
+                for (verdict,) in connection.execute("SELECT id FROM verdicts").fetchall():
+                    seal(connection, verdict)
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def inode(path: Path) -> int:
+    """Which file a path leads to now."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return NO_FILE
+
+
+def _require_place(path: Path, *, is_new: bool) -> None:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name the gradebook's file, say {path / 'class.sqlite'}")
+    if path.suffix.lower() in OTHER_SUFFIXES:
+        text = f"a gradebook is a SQLite file, and {path.name} names another kind of file"
+        raise UsageError(f"{text}; name it {path.with_suffix('.sqlite').name}")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent} for the gradebook; make it first")
+    if not is_new and not path.is_file():
+        raise UsageError(f"there is no gradebook {path}; name the file that batch was given")

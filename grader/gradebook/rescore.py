@@ -1,0 +1,42 @@
+"""Scores computed anew from recorded outcomes, when an exercise's points have changed and nothing else."""
+
+from grader.course.records import Exercise
+from grader.gradebook.checksums import seal
+from grader.gradebook.gradebook import Gradebook
+from grader.gradebook.rows import as_json
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
+
+AFFECTED = (
+    "SELECT verdicts.id FROM verdicts JOIN submissions ON submissions.id = submission"
+    " WHERE exercise = ? AND exercise_version = ?"
+)
+
+
+def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
+    """Bring the verdicts of this version of an exercise to its points, and its defects to their numbers; how many."""
+    key = f"points of {exercise.id}, version {version}"
+    defects = [(defect.id, defect.points) for defect in exercise.defects]
+    points = as_json([defects, exercise.nothing_else_broke])
+    if gradebook.row("SELECT value FROM settings WHERE key = ?", key) == (points,):
+        return 0
+    about = (exercise.id, version)
+    with gradebook.transaction() as connection:
+        connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, points))
+        verdicts = [verdict for (verdict,) in connection.execute(AFFECTED, about)]
+        connection.execute(f"UPDATE defects SET number = -number WHERE verdict IN ({AFFECTED})", about)  # noqa: S608
+        for number, (defect, worth) in enumerate(defects, 1):
+            connection.execute(
+                "UPDATE defects SET number = ?, max_points = ?, points = CASE status WHEN ? THEN ? ELSE 0 END"  # noqa: S608
+                f" WHERE defect = ? AND verdict IN ({AFFECTED})",
+                (number, worth, DefectStatus.FIXED, worth, defect, *about),
+            )
+        connection.execute(
+            "UPDATE verdicts SET max_score = ?, score = CASE outcome WHEN ? THEN ? ELSE 0 END + (SELECT"  # noqa: S608
+            " coalesce(sum(points), 0) FROM defects WHERE verdict = coalesce(shared_with, verdicts.id) AND NOT stretch)"
+            f" WHERE score IS NOT NULL AND id IN ({AFFECTED})",
+            (exercise.max_score(), Result.FIXED, exercise.nothing_else_broke, *about),
+        )
+        for verdict in set(verdicts) - gradebook.damaged:
+            seal(connection, verdict)
+    return len(verdicts)

@@ -1,0 +1,134 @@
+PRAGMA application_id = 1112885064;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE batches (
+        id INTEGER PRIMARY KEY,
+        started_at TEXT NOT NULL,
+        ended_at TEXT,
+        seed INTEGER NOT NULL,
+        submissions TEXT NOT NULL,
+        options TEXT NOT NULL
+    );
+INSERT INTO "batches" VALUES(1,'2026-11-22T08:16:57Z','2026-11-22T08:17:12Z',3,'class','{"shares":true,"allows_open":false,"jobs":1}');
+CREATE TABLE checks (
+        verdict INTEGER NOT NULL REFERENCES verdicts,
+        number INTEGER NOT NULL,
+        check_id TEXT NOT NULL,
+        status TEXT NOT NULL,
+        kind TEXT,
+        finding TEXT,
+        sizes TEXT,
+        location TEXT,
+        explained_by TEXT,
+        is_regression INTEGER NOT NULL,
+        seconds REAL NOT NULL,
+        PRIMARY KEY (verdict, number)
+    ) WITHOUT ROWID;
+INSERT INTO "checks" VALUES(1,0,'values','passed',NULL,NULL,NULL,NULL,NULL,0,7.09298799999942275462e-02);
+INSERT INTO "checks" VALUES(1,1,'values_with_bias','passed',NULL,NULL,NULL,NULL,NULL,0,2.35453210000287072034e-02);
+INSERT INTO "checks" VALUES(1,2,'full_context','passed',NULL,NULL,NULL,NULL,NULL,0,1.8744910999885178171e-02);
+INSERT INTO "checks" VALUES(1,3,'returns_shapes','passed',NULL,NULL,NULL,NULL,NULL,0,8.40479599992249859496e-03);
+INSERT INTO "checks" VALUES(1,4,'every_parameter_learns','passed',NULL,NULL,NULL,NULL,NULL,0,2.19834749998426559614e-02);
+INSERT INTO "checks" VALUES(1,5,'future_does_not_leak','passed',NULL,NULL,NULL,NULL,NULL,0,6.62249199990583292674e-03);
+INSERT INTO "checks" VALUES(1,6,'samples_do_not_mix','passed',NULL,NULL,NULL,NULL,NULL,0,1.14148499999373598257e-02);
+INSERT INTO "checks" VALUES(1,7,'refuses_long_sequences','passed',NULL,NULL,NULL,NULL,NULL,0,1.16858020001018303446e-02);
+INSERT INTO "checks" VALUES(1,8,'dropout_only_in_training','passed',NULL,NULL,NULL,NULL,NULL,0,6.91431500013095501344e-03);
+INSERT INTO "checks" VALUES(1,9,'dropout_acts_on_weights','passed',NULL,NULL,NULL,NULL,NULL,0,1.57627979999688250245e-02);
+INSERT INTO "checks" VALUES(1,10,'keeps_dtype','passed',NULL,NULL,NULL,NULL,NULL,0,4.82426500002475222572e-03);
+INSERT INTO "checks" VALUES(1,11,'moves_between_devices','passed',NULL,NULL,NULL,NULL,NULL,0,1.29300270000385353341e-02);
+INSERT INTO "checks" VALUES(1,12,'keeps_parameters','passed',NULL,NULL,NULL,NULL,NULL,0,0.00924511099992742);
+INSERT INTO "checks" VALUES(1,13,'keeps_parameters_with_bias','passed',NULL,NULL,NULL,NULL,NULL,0,0.00179863700009264);
+INSERT INTO "checks" VALUES(1,14,'leaves_inputs_alone','passed',NULL,NULL,NULL,NULL,NULL,0,1.02336079999076901003e-02);
+INSERT INTO "checks" VALUES(1,15,'test_calls_of_other_lengths_leave_no_trace','passed',NULL,NULL,NULL,NULL,NULL,0,1.47449290000167820835e-02);
+INSERT INTO "checks" VALUES(3,0,'values','failed','values','with the same weights and inputs, forward: output at [0, 1, 0]: expected 0.293, saw 0.626; 12 of 18 elements are off','wrong from tokens=3 on; right with tokens=1',NULL,'["mask-discarded"]',0,3.69712130000152683351e-02);
+INSERT INTO "checks" VALUES(3,1,'values_with_bias','failed','values','with the same weights and inputs, forward: output at [0, 0, 2]: expected 1.34, saw 0.798; 12 of 18 elements are off','wrong from tokens=3 on; right with tokens=1',NULL,'["mask-discarded"]',0,1.63608850000400707358e-02);
+INSERT INTO "checks" VALUES(3,2,'full_context','failed','values','with the same weights and inputs, forward: output at [0, 0, 5]: expected 1.14, saw -0.275; 12 of 18 elements are off','wrong from tokens=3 on; right with tokens=1',NULL,'["mask-discarded"]',0,2.41285459999289741972e-02);
+INSERT INTO "checks" VALUES(3,3,'returns_shapes','passed',NULL,NULL,NULL,NULL,NULL,0,1.70727199997600109782e-03);
+INSERT INTO "checks" VALUES(3,4,'every_parameter_learns','passed',NULL,NULL,NULL,NULL,NULL,0,1.17288359999747626716e-02);
+INSERT INTO "checks" VALUES(3,5,'future_does_not_leak','failed','leak','changing token 1 changed the output at token 0 by 0.258; expected no change','wrong from tokens=3 on; right with tokens=1',NULL,'["mask-discarded"]',0,1.24465700000655488111e-02);
+INSERT INTO "checks" VALUES(3,6,'samples_do_not_mix','passed',NULL,NULL,NULL,NULL,NULL,0,1.63452400011010468006e-03);
+INSERT INTO "checks" VALUES(3,7,'refuses_long_sequences','failed','not-refused','with tokens=3, context_length=1: expected ValueError, saw no exception','wrong from the smallest sizes on',NULL,'["long-sequence-unmasked"]',0,4.76833299990175873972e-03);
+INSERT INTO "checks" VALUES(3,8,'dropout_only_in_training','passed',NULL,NULL,NULL,NULL,NULL,0,0.00977386599993224);
+INSERT INTO "checks" VALUES(3,9,'dropout_acts_on_weights','passed',NULL,NULL,NULL,NULL,NULL,0,1.03158399999756511533e-02);
+INSERT INTO "checks" VALUES(3,10,'keeps_dtype','failed','values','in float64, output at [0, 0, 1]: expected -1.46, saw -0.37; 12 of 18 elements are off','wrong from tokens=3 on; right with tokens=1',NULL,'["mask-discarded"]',0,1.59509579998484696261e-02);
+INSERT INTO "checks" VALUES(3,11,'moves_between_devices','passed',NULL,NULL,NULL,NULL,NULL,0,1.91276689999995141988e-02);
+INSERT INTO "checks" VALUES(3,12,'keeps_parameters','passed',NULL,NULL,NULL,NULL,NULL,0,3.6586260000603942899e-03);
+INSERT INTO "checks" VALUES(3,13,'keeps_parameters_with_bias','passed',NULL,NULL,NULL,NULL,NULL,0,1.3870469999801571248e-03);
+INSERT INTO "checks" VALUES(3,14,'leaves_inputs_alone','passed',NULL,NULL,NULL,NULL,NULL,0,1.06445169999460631515e-02);
+INSERT INTO "checks" VALUES(3,15,'test_calls_of_other_lengths_leave_no_trace','failed','values','the same module, sequence lengths (3,) in turn: output at [1, 1, 1]: expected -0.0715, saw -0.702; 24 of 36 elements are off','',NULL,'["mask-discarded"]',0,1.06483729998672060901e-02);
+CREATE TABLE defects (
+        verdict INTEGER NOT NULL REFERENCES verdicts,
+        defect TEXT NOT NULL,
+        status TEXT NOT NULL,
+        points REAL NOT NULL,
+        max_points REAL NOT NULL,
+        stretch INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (verdict, defect)
+    ) WITHOUT ROWID;
+INSERT INTO "defects" VALUES(1,'long-sequence-unmasked','fixed',1.0,1.0,1,'');
+INSERT INTO "defects" VALUES(1,'mask-discarded','fixed',7.0,7.0,0,'');
+INSERT INTO "defects" VALUES(2,'long-sequence-unmasked','unknown',0.0,3.0,0,'no check could run');
+INSERT INTO "defects" VALUES(2,'mask-in-state-dict','unknown',0.0,1.0,1,'no check could run');
+INSERT INTO "defects" VALUES(2,'output-dim-misnamed','unknown',0.0,2.0,0,'no check could run');
+INSERT INTO "defects" VALUES(2,'verbose-dropped','unknown',0.0,2.0,0,'no check could run');
+INSERT INTO "defects" VALUES(3,'long-sequence-unmasked','present',0.0,1.0,1,'');
+INSERT INTO "defects" VALUES(3,'mask-discarded','present',0.0,7.0,0,'');
+CREATE TABLE submissions (
+        id INTEGER PRIMARY KEY,
+        student TEXT NOT NULL,
+        exercise TEXT NOT NULL,
+        UNIQUE (student, exercise)
+    );
+INSERT INTO "submissions" VALUES(1,'ada','exercise_03');
+INSERT INTO "submissions" VALUES(2,'ada','exercise_05');
+INSERT INTO "submissions" VALUES(3,'bob','exercise_03');
+INSERT INTO "submissions" VALUES(4,'cleo','exercise_03');
+CREATE TABLE verdicts (
+        id INTEGER PRIMARY KEY,
+        submission INTEGER NOT NULL REFERENCES submissions,
+        batch INTEGER NOT NULL REFERENCES batches,
+        file TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        remark TEXT NOT NULL,
+        exercise_version TEXT NOT NULL,
+        kit TEXT NOT NULL,
+        torch TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        score REAL,
+        max_score REAL,
+        reason TEXT,
+        seen TEXT,
+        seed INTEGER NOT NULL,
+        seconds REAL NOT NULL DEFAULT 0,
+        isolation TEXT NOT NULL DEFAULT '{}',
+        is_closed INTEGER NOT NULL DEFAULT 1,
+        is_bound INTEGER NOT NULL DEFAULT 1,
+        shared_with INTEGER REFERENCES verdicts,
+        judged_at TEXT NOT NULL
+    );
+INSERT INTO "verdicts" VALUES(1,1,1,'ada/exercise_03/attention.py','13e603ba0c925dd99333984b2ee65d63628795467ea6f50bfa758f5cebdeda8f','75628bd718e9d91b48f7bb062b3f0777af0a86547a4fda115e2fb5798f5ab765','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','fixed',10.0,10.0,NULL,NULL,3,2.83707970000023124157e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,0,NULL,'2026-11-22T08:17:04Z');
+INSERT INTO "verdicts" VALUES(2,2,1,'ada/exercise_05/attention.py','90e9828009fa48af99ed5bfbb43432944714c5eddc382c9338790619ee0b30ec','','','f1c80bdb31f2','0.1.0+cc2b1902829a','2.13.0+cpu','not_gradable',0.0,10.0,'it cannot be compiled: SyntaxError: invalid syntax; mend that line (attention.py, line 1, column 5)','{"kind":"crash:SyntaxError","text":"it cannot be compiled: SyntaxError: invalid syntax; mend that line","sizes":"","location":{"label":"attention.py","line":1,"text":"def (:","column":5}}',3,4.39516369999637390719e-02,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,1,NULL,'2026-11-22T08:17:11Z');
+INSERT INTO "verdicts" VALUES(3,3,1,'bob/exercise_03/attention.py','26a0f8f82667d22436bf9e2b7c88c7fd2634a996265c028a81f6598d8bcfdb73','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,2.35879714000020612729e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,0,NULL,'2026-11-22T08:17:12Z');
+INSERT INTO "verdicts" VALUES(4,4,1,'cleo/exercise_03/attention.py','8030f6e21c2385baabde69190142364404e6ff004ce33634ad40a21592534647','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,0.0,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,0,3,'2026-11-22T08:17:12Z');
+CREATE INDEX newest ON verdicts (submission, id);
+CREATE INDEX same_digest ON verdicts (digest) WHERE shared_with IS NULL;
+CREATE INDEX same_fingerprint ON verdicts (fingerprint) WHERE shared_with IS NULL;
+CREATE VIEW current AS
+        SELECT submissions.student, submissions.exercise, verdicts.outcome, verdicts.score, verdicts.max_score,
+            verdicts.reason, verdicts.remark, verdicts.file, givers.student AS shared_with, verdicts.seed,
+            verdicts.seconds, verdicts.isolation, verdicts.kit, verdicts.torch, verdicts.exercise_version,
+            verdicts.judged_at, verdicts.id AS verdict, coalesce(verdicts.shared_with, verdicts.id) AS seen_in
+        FROM submissions
+        JOIN verdicts ON verdicts.id = (SELECT max(id) FROM verdicts WHERE submission = submissions.id)
+        LEFT JOIN verdicts AS given ON given.id = verdicts.shared_with
+        LEFT JOIN submissions AS givers ON givers.id = given.submission;
+CREATE VIEW current_defects AS
+        SELECT student, exercise, defect, status, points, defects.max_points, stretch, defects.reason
+        FROM current JOIN defects ON defects.verdict = current.seen_in;
+CREATE VIEW current_checks AS
+        SELECT student, exercise, number, check_id, status, kind, finding, sizes, location, explained_by,
+            is_regression, checks.seconds
+        FROM current JOIN checks ON checks.verdict = current.seen_in;
+COMMIT;
