@@ -252,7 +252,7 @@ def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_
     root = hand_in(tmp_path / "handed in", {"ada": starter()})
     path = tmp_path / "class.sqlite"
     told = []
-    for changed in (None, "report/page.py", "verdict.py"):
+    for changed in (None, "report/page.py", "verdict/verdict.py"):
         if changed:
             module = own_course.root / "grader" / changed
             module.write_text(module.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
@@ -418,7 +418,8 @@ def test_a_broken_exercise_is_said_once_and_leaves_the_others_alone(own_course, 
     path = tmp_path / "class.sqlite"
     batch = start(root, "--gradebook", path, cwd=own_course.root)
     told, errors = batch.communicate(timeout=120)
-    assert (batch.returncode, errors) == (1, "")
+    assert batch.returncode == 1
+    assert all("verdicts a second" in line for line in errors.splitlines())  # a slow machine gets lines of progress
     for exercise in ("exercise_05", "exercise_06"):
         assert " ".join(told.split()).count(f"{exercise} is left out, its description or reference is at fault: ") == 1
     assert re.search(r"^3 judged, 0 shared, 6 left out in ", told, re.MULTILINE)
