@@ -189,10 +189,10 @@ def test_of_two_edited_twins_a_class_is_given_the_grade_that_the_student_was_sho
         for path in (twin, folder / twin.name):
             path.write_text(text, encoding="utf-8")
             os.utime(path, (age * 1_000_000_000,) * 2)
-    (only,) = taken(own_course, tmp_path / "class")
+    ((record, submission),) = taken(own_course, tmp_path / "class")
     shown = choose_file(own_course, "exercise_03")
-    assert (only.file, only.remark) == (f"ada/exercise_03/{file}", why)
-    assert (shown.path.name, shown.read) == (file, only.submission)
+    assert (record.file, record.remark) == (f"ada/exercise_03/{file}", why)
+    assert (shown.path.name, shown.read) == (file, submission)
 
 
 def test_a_module_that_cannot_be_read_beside_a_notebook_that_was_edited_costs_nothing(tmp_path, course):
@@ -201,12 +201,12 @@ def test_a_module_that_cannot_be_read_beside_a_notebook_that_was_edited_costs_no
     notebook = course.pristine(course.editable_files("exercise_03")[1]).read_text(encoding="utf-8")
     put(folder, "attention.ipynb", notebook.replace("dropout", "drop_out"))
     (folder / "attention.py").write_bytes(b"\xff\xfe not text")
-    (only,) = taken(course, tmp_path)
-    assert (only.file, only.remark) == (
+    ((record, submission),) = taken(course, tmp_path)
+    assert (record.file, record.remark) == (
         "ada/exercise_03/attention.ipynb",
         f"attention.py {TOO}: it cannot be read",
     )
-    assert not isinstance(only.submission, Unreadable)
+    assert not isinstance(submission, Unreadable)
 
 
 def test_an_unreadable_twin_counts_as_edited(tmp_path, course):
