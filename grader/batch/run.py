@@ -18,7 +18,7 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError
 from grader.gradebook import Gradebook, SubmissionRecord, Versions
-from grader.gradebook.rescore import rescore
+from grader.gradebook.rescore import rescore, with_points
 from grader.submission import Submission, Unreadable
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import refuse
@@ -194,7 +194,8 @@ class Batch:
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
             result = TaskResult(None, CHANGED, is_exercise_broken=True)
         if result.verdict is not None:
-            self._gradebook.record(self._id, task.record, task.versions, result.verdict)
+            verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
+            self._gradebook.record(self._id, task.record, task.versions, verdict)
             self.progress.judged += 1
             self._losses = 0
         elif result.is_exercise_broken:

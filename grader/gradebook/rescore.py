@@ -1,16 +1,34 @@
 """Scores computed anew from recorded outcomes, when an exercise's points have changed and nothing else."""
 
+from msgspec import structs
+
 from grader.course.records import Exercise
 from grader.gradebook.checksums import seal
 from grader.gradebook.gradebook import Gradebook
 from grader.gradebook.rows import as_json
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import Result
+from grader.verdict.verdict import Result, Verdict
 
 AFFECTED = (
     "SELECT verdicts.id FROM verdicts JOIN submissions ON submissions.id = submission"
     " WHERE exercise = ? AND exercise_version = ?"
 )
+
+
+def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
+    """The verdict with the points of this description: where it was made, they may have been others."""
+    worth = {defect.id: defect.points for defect in exercise.defects}
+    defects = [
+        structs.replace(
+            defect,
+            points=worth[defect.id] if defect.status is DefectStatus.FIXED else 0.0,
+            max_points=worth[defect.id],
+        )
+        for defect in verdict.defects
+    ]
+    score = sum(defect.points for defect in defects if not defect.stretch)
+    score += exercise.nothing_else_broke if verdict.outcome is Result.FIXED else 0.0
+    return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
 
 
 def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:

@@ -212,7 +212,7 @@ def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
     hand_in(root, {"ada": starter("exercise_06")}, "exercise_06")
     assert grade(root, own_course).progress.judged == 2
     description = own_course.description(EXERCISE)
-    description.write_text(description.read_text(encoding="utf-8") + "# a word more\n", encoding="utf-8")
+    description.write_text(description.read_text(encoding="utf-8") + TIGHT, encoding="utf-8")
     report = grade(root, own_course)
     assert (report.progress.judged, report.progress.skipped) == (1, 1)
     hidden = own_course.hidden_tests("exercise_06")
@@ -224,6 +224,24 @@ def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
     versions = "SELECT exercise, count(DISTINCT exercise_version) FROM verdicts"
     versions += " JOIN submissions ON submission = submissions.id GROUP BY exercise"
     assert rows(tmp_path / "class.sqlite", versions) == [("exercise_03", 2), ("exercise_06", 2)]
+
+
+def test_a_mended_typo_regrades_nobody_and_other_points_are_added_up_anew(grade, own_course, tmp_path):
+    root = hand_in(tmp_path / "class", {"ada": starter(), "bob": reference(), "cleo": like(1, reference())})
+    path = tmp_path / "class.sqlite"
+    assert grade(root, own_course).progress.judged == 2
+    description = own_course.description(EXERCISE)
+    text = description.read_text(encoding="utf-8")
+    for old, new in (("title: ", "title: Of "), ("hints:\n", "hints:  # three\n"), ("points: 7\n", "points: 5\n")):
+        assert old in text
+        text = text.replace(old, new, 1)
+    description.write_text(text, encoding="utf-8")
+    progress = grade(root, own_course).progress
+    assert (progress.judged, progress.skipped, progress.rescored) == (0, 3, 3)
+    found = "SELECT student, score, max_score FROM current ORDER BY student"
+    assert rows(path, found) == [("ada", 0.0, 8.0), ("bob", 8.0, 8.0), ("cleo", 8.0, 8.0)]
+    again = grade(root, own_course)
+    assert (again.progress.rescored, again.warnings) == (0, [])
 
 
 def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(grade, own_course, tmp_path):

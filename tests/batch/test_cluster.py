@@ -197,7 +197,8 @@ def test_a_worker_with_another_exercise_is_refused_and_with_the_same_again_it_ju
     for root in (course, far):
         description = root / "solutions" / EXERCISE / "exercise.yaml"
         text = description.read_text(encoding="utf-8")
-        description.write_text(text.replace("nothing_else_broke: 3", "nothing_else_broke: 5"), encoding="utf-8")
+        text = text.replace("nothing_else_broke: 3", "nothing_else_broke: 5") + "limits: {output_bytes: 50_000}\n"
+        description.write_text(text, encoding="utf-8")
         status, told = ended(batch(course, handed_in, gradebook, *on(cluster)))
         if root is course:
             assert status == 1
@@ -205,6 +206,18 @@ def test_a_worker_with_another_exercise_is_refused_and_with_the_same_again_it_ju
             assert rows(gradebook, "SELECT score FROM current") == [(10.0,)]
     assert status == 0, told
     assert rows(gradebook, "SELECT score FROM current") == [(12.0,)]  # the examiner that stood has started again
+
+
+def test_points_are_those_of_the_batch_whatever_a_worker_has(tmp_path, course, cluster):
+    far = shutil.copytree(course, tmp_path / "far")
+    description = far / "solutions" / EXERCISE / "exercise.yaml"
+    text = description.read_text(encoding="utf-8")
+    description.write_text(text.replace("nothing_else_broke: 3", "nothing_else_broke: 5"), encoding="utf-8")
+    cluster.worker(far, "--no-nanny")
+    gradebook = tmp_path / "class.sqlite"
+    handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
+    assert ended(batch(course, handed_in, gradebook, *on(cluster)))[0] == 0
+    assert rows(gradebook, "SELECT score, max_score FROM current") == [(10.0, 10.0)]
 
 
 def test_a_scheduler_that_goes_ends_the_batch_with_a_sentence_and_it_can_go_on(tmp_path, course, cluster):
