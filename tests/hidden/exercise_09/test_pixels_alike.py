@@ -1,0 +1,37 @@
+"""An image whose pixels all pass on the same: how a pixel divides its attention must not matter then."""
+
+# B batch, C channels, M height, N width
+
+import torch
+
+from grader.examiner.compare import FLOAT32, Failure, number
+
+B, C, M, N = 2, 5, 3, 4
+ARGUMENTS = {"channels": C, "heads": 2, "dim_head": 6}
+PROBE = """
+class Variation(submission.ImageAttention):
+    def with_one_value(self, x):
+        with torch.no_grad():
+            rows = self.to_qkv.weight.shape[0] // 3
+            self.to_qkv.weight[2 * rows:, 1:] = 0
+        passed_on = self(x)
+        return torch.stack([passed_on, passed_on - x])
+"""
+
+
+def test_pixels_that_all_pass_on_the_same(subject, gaussian):
+    module = subject.build(ARGUMENTS, probe=PROBE, entry="Variation")
+    x_BCMN = gaussian(B, C, M, N)
+    x_BCMN[:, 0] = 1.0
+    images = module.call("with_one_value", x=x_BCMN)
+    if not isinstance(images, torch.Tensor) or list(images.shape) != [2, B, C, M, N]:
+        raise Failure("type", "an image whose pixels all have the same value to pass on: expected an image")
+    pixels = images.flatten(3)
+    spread = float((pixels.amax(3) - pixels.amin(3)).flatten(1).amax(1).min())  # with the detour or without
+    if not spread <= 100 * FLOAT32.absolute:
+        raise Failure(
+            "spread",
+            "an image whose pixels all have the same value to pass on: expected every pixel to gather the same, saw "
+            f"what they gather differ by up to {number(spread)}",
+        )
+
