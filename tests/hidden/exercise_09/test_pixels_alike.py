@@ -34,4 +34,3 @@ def test_pixels_that_all_pass_on_the_same(subject, gaussian):
             "an image whose pixels all have the same value to pass on: expected every pixel to gather the same, saw "
             f"what they gather differ by up to {number(spread)}",
         )
-
