@@ -289,6 +289,7 @@ def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: 
         ) in " ".join(refused.stderr.split())
 
 
+@pytest.mark.slow
 def test_every_exercise_is_proven(run_cli) -> None:
     result = run_cli("prove", timeout=1200, columns=160)
     assert result.returncode == 0, result.stdout + result.stderr

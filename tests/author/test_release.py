@@ -274,6 +274,7 @@ def test_students_have_no_instructors_commands(editions):
     assert re.search(r"^  grade ", shown, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_edition_can_be_installed_in_a_fresh_environment(edition, tmp_path):
     """Nothing is downloaded: the environment finds this one's libraries, but not this one's kit."""
     fresh = tmp_path / "fresh"

@@ -140,6 +140,7 @@ def test_a_class_is_graded_from_the_command_line(run_cli, tmp_path, handed_in):
     assert kit[0][0].startswith("0.1.0+")
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_killed_again_and_again_ends_with_the_gradebook_of_one_that_is_not(tmp_path, handed_in):
     whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
     options = (handed_in, "--seed", "3", "--jobs", "2", "--gradebook")
@@ -396,6 +397,7 @@ def test_a_submission_that_ends_its_examiner_twice_is_not_judged_and_the_batch_g
     assert (report.exit_code(), report.progress.judged, report.progress.skipped) == (0, 1, 2)
 
 
+@pytest.mark.slow
 def test_a_batch_that_loses_every_submission_stops(course, tmp_path):
     hanging = {f"m{number:02}": at_import(f"time.sleep({number} + 1000)") for number in range(30)}
     root = hand_in(tmp_path / "class", {"a": unique(1)} | hanging)

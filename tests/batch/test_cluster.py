@@ -152,6 +152,7 @@ def verdicts(gradebook: Path) -> int:
     return 0
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_batch_changes_nothing_in_the_gradebook(tmp_path, course, cluster):
     far = shutil.copytree(course, tmp_path / "far")  # another folder, as on another machine
     first, second = (cluster.worker(far, "--no-nanny") for _ in range(2))
@@ -173,6 +174,7 @@ def test_a_worker_killed_in_mid_batch_changes_nothing_in_the_gradebook(tmp_path,
     assert rows(spread, "SELECT count(*), sum(outcome = 'fixed') FROM current") == [(21, 10)]
 
 
+@pytest.mark.slow
 def test_a_submission_that_kills_every_worker_costs_only_itself(tmp_path, course, cluster):
     preload = tmp_path / "deadly.py"
     preload.write_text(DEADLY, encoding="utf-8")
@@ -188,6 +190,7 @@ def test_a_submission_that_kills_every_worker_costs_only_itself(tmp_path, course
     assert rows(gradebook, "SELECT count(*) FROM current WHERE outcome = 'fixed'") == [(6,)]
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_exercise_is_refused_and_with_the_same_again_it_judges_anew(tmp_path, course, cluster):
     far = shutil.copytree(course, tmp_path / "far")
     cluster.worker(far, "--no-nanny")
@@ -220,6 +223,7 @@ def test_points_are_those_of_the_batch_whatever_a_worker_has(tmp_path, course, c
     assert rows(gradebook, "SELECT score, max_score FROM current") == [(10.0, 10.0)]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_ends_the_batch_with_a_sentence_and_it_can_go_on(tmp_path, course, cluster):
     cluster.worker(course, "--no-nanny")
     handed_in = a_class(tmp_path / "class")

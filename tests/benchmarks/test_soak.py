@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /pr
 BEFORE = Look(50, 6, 70, 0, 900.0, 1500.0, 0)
 
 
+@pytest.mark.slow
 def test_a_row_of_hostile_submissions_leaves_no_process_descriptor_file_or_memory():
     lines: list[str] = []
     assert soak(150, lines.append) == [], lines

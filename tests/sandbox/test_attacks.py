@@ -1,6 +1,7 @@
 """The corpus of attacks under five hosts: right verdicts and nothing left where files, network and calls are closed;
 elsewhere no verdict is forged, and what got out is named by the verdict."""
 
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -15,11 +16,21 @@ CLOSED = ("all layers", "no namespaces")
 FEWEST = 120
 
 
+def _hosts(names: Iterable[str]) -> list[object]:
+    """Those that lack a layer are slow to try."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if HOSTS[name].lacks else []) for name in names]
+
+
+every_host = pytest.mark.parametrize("host", _hosts(HOSTS))
+closed_hosts = pytest.mark.parametrize("host", _hosts(CLOSED))
+
+
 @pytest.fixture(scope="module")
-def runs():
-    """A run of the corpus on each host, three at a time: much of it is waiting for deadlines."""
+def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Run]]]:
+    """A run of the corpus on each host that a test asks for, some at a time: much of it is waiting for deadlines."""
+    asked = {item.callspec.params["host"] for item in request.session.items if "runs" in item.fixturenames}
     with ThreadPoolExecutor(LANES) as lanes:
-        yield {name: lanes.submit(run_on, name, is_whole=False) for name in HOSTS}
+        yield {name: lanes.submit(run_on, name, is_whole=False) for name in HOSTS if name in asked}
 
 
 def test_every_file_of_the_corpus_has_an_expected_verdict() -> None:
@@ -29,19 +40,19 @@ def test_every_file_of_the_corpus_has_an_expected_verdict() -> None:
     assert [attack.key for attack in attacks if not attack.path.is_file() and attack.key not in MAKERS] == []
 
 
-@pytest.mark.parametrize("host", CLOSED)
+@closed_hosts
 def test_where_all_is_closed_every_verdict_is_right(runs: dict[str, Future[Run]], host: str) -> None:
     run = runs[host].result()
     assert all(run.isolation.values()), run.isolation
     assert wrong(run) == {}
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@every_host
 def test_no_verdict_is_forged(runs: dict[str, Future[Run]], host: str) -> None:
     assert forged(runs[host].result()) == {}
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@every_host
 def test_what_gets_out_was_named_by_the_verdict(runs: dict[str, Future[Run]], host: str) -> None:
     run = runs[host].result()
     got_out = {
@@ -53,7 +64,7 @@ def test_what_gets_out_was_named_by_the_verdict(runs: dict[str, Future[Run]], ho
     assert {layer for layer, got in got_out.items() if got} <= named, (got_out, run.changed, run.messages)
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@every_host
 def test_nothing_is_left_running_or_open(runs: dict[str, Future[Run]], host: str) -> None:
     run = runs[host].result()
     assert (run.processes, run.descriptors) == ([], [])

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import msgspec
@@ -19,17 +20,19 @@ class Host(Struct, frozen=True):
     """What a host lacks, and the seed that it is tried with.
 
     A test run spares it all but one in `one_in` of the attacks that no layer guards against, and where it is `quick`
-    the waiting for deadlines; `tests/benchmarks/attacks_table.py` spares it none.
+    the waiting for deadlines, and shares the rest among `lanes` side by side, for much of it is waiting;
+    `tests/benchmarks/attacks_table.py` spares it none.
     """
 
     lacks: tuple[str, ...] = ()
     seed: int = 0
     one_in: int = 1
     quick: bool = False
+    lanes: int = 1
 
 
 HOSTS = {
-    "all layers": Host(seed=7),
+    "all layers": Host(seed=7, lanes=3),
     "no namespaces": Host(("namespaces",), seed=8, one_in=3),
     "no Landlock": Host(("landlock",), seed=9, one_in=10, quick=True),
     "no seccomp": Host(("seccomp",), seed=10, one_in=10, quick=True),
@@ -38,9 +41,28 @@ HOSTS = {
 
 
 def run_on(name: str, *, is_whole: bool) -> Run:
-    """A run of the corpus on a host, in a session of its own: attacks aim at process groups."""
-    host = HOSTS[name]
-    options = [f"--seed={host.seed}"]
+    """A run of the corpus on a host."""
+    lanes = 1 if is_whole else HOSTS[name].lanes
+    with ThreadPoolExecutor(lanes) as running:
+        return joined(list(running.map(lambda lane: _run_lane(HOSTS[name], lane, lanes, is_whole), range(lanes))))
+
+
+def joined(runs: list[Run]) -> Run:
+    """What came of all that one host judged."""
+    return Run(
+        seen=[seen for run in runs for seen in run.seen],
+        isolation={layer: all(run.isolation[layer] for run in runs) for layer in runs[0].isolation},
+        changed={key: names for run in runs for key, names in run.changed.items()},
+        processes=[name for run in runs for name in run.processes],
+        descriptors=[name for run in runs for name in run.descriptors],
+        messages=[name for run in runs for name in run.messages],
+        seconds=max(run.seconds for run in runs),
+    )
+
+
+def _run_lane(host: Host, lane: int, lanes: int, is_whole: bool) -> Run:
+    """A share of the corpus, in a session of its own: attacks aim at process groups."""
+    options = [f"--seed={host.seed}", f"--lane={lane}", f"--lanes={lanes}"]
     if not is_whole:
         options += [f"--one-in={host.one_in}", *(["--quick"] if host.quick else [])]
     if host.seed % 2 == 0:

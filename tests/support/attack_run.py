@@ -236,6 +236,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
     parser.add_argument("--one-in", type=int, default=1, help="of the families that no layer guards against")
     parser.add_argument("--backwards", action="store_true")
+    parser.add_argument("--lane", type=int, default=0, help="which share of them")
+    parser.add_argument("--lanes", type=int, default=1, help="how many shares there are")
     parser.add_argument("--spare", default="", help="a family to leave out")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
@@ -248,6 +250,7 @@ def main() -> None:
         for place, each in enumerate(attacks)
         if each.family in GUARDED or (place + options.seed) % options.one_in == 0
     ]
+    attacks = attacks[options.lane :: options.lanes]
     if options.backwards:
         attacks.reverse()
     sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks, options.seed)) + b"\n")
