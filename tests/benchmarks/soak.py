@@ -23,7 +23,7 @@ from grader.errors import KitError
 from grader.service.examiner_process import ExaminerProcess
 from grader.submission import Submission, Unreadable, read_submission
 from tests.support.attack_makers import MAKERS
-from tests.support.attack_run import EXERCISE, _copy_course
+from tests.support.attack_run import AMPLE, EXERCISE, copy_course
 from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import relatives
 
@@ -117,7 +117,7 @@ def soak(count: int, tell=print) -> list[str]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-")))
         root, temporary = folder / "course", folder / "tmp"
         temporary.mkdir()
-        _copy_course(root, "no canary")
+        copy_course(root, "no canary", AMPLE)
         stack.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
         stack.callback(os.environ.__setitem__, "TMPDIR", os.environ.get("TMPDIR", tempfile.gettempdir()))
         tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
@@ -155,7 +155,7 @@ def _grown(looks: list[Look]) -> list[str]:
 def _quick_submissions(folder: Path) -> Iterator[Submission]:
     """What of the corpus becomes a submission and does not wait for a deadline."""
     for number, attack in enumerate(read_corpus()):
-        if not attack.expected.slow:
+        if not attack.expected.hangs and not attack.expected.slow:
             read = _read(attack, folder / f"{number}" / attack.name)
             if isinstance(read, Submission):
                 yield read

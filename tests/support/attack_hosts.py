@@ -20,19 +20,17 @@ class Host(Struct, frozen=True):
     """What a host lacks, and the seed that it is tried with.
 
     A test run spares it all but one in `one_in` of the attacks that no layer guards against, and where it is `quick`
-    the waiting for deadlines, and shares the rest among `lanes` side by side, for much of it is waiting;
-    `tests/benchmarks/attacks_table.py` spares it none.
+    what takes its time or waits for deadlines; `tests/benchmarks/attacks_table.py` spares it none.
     """
 
     lacks: tuple[str, ...] = ()
     seed: int = 0
     one_in: int = 1
     quick: bool = False
-    lanes: int = 1
 
 
 HOSTS = {
-    "all layers": Host(seed=7, lanes=3),
+    "all layers": Host(seed=7),
     "no namespaces": Host(("namespaces",), seed=8, one_in=3),
     "no Landlock": Host(("landlock",), seed=9, one_in=10, quick=True),
     "no seccomp": Host(("seccomp",), seed=10, one_in=10, quick=True),
@@ -41,10 +39,16 @@ HOSTS = {
 
 
 def run_on(name: str, *, is_whole: bool) -> Run:
-    """A run of the corpus on a host."""
-    lanes = 1 if is_whole else HOSTS[name].lanes
-    with ThreadPoolExecutor(lanes) as running:
-        return joined(list(running.map(lambda lane: _run_lane(HOSTS[name], lane, lanes, is_whole), range(lanes))))
+    """A run of the corpus on a host; what waits for deadlines is judged beside the rest."""
+    host = HOSTS[name]
+    options = [f"--seed={host.seed}"]
+    if not is_whole:
+        options.append(f"--one-in={host.one_in}")
+    if "seccomp" in host.lacks and os.geteuid() != 0:
+        options.append("--spare=signals")  # nothing may hold them there, and they would end this run
+    parts = [["--quick"]] if host.quick and not is_whole else [[], ["--hanging"]]
+    with ThreadPoolExecutor(len(parts)) as running:
+        return joined(list(running.map(lambda part: _run_part(host, [*options, *part]), parts)))
 
 
 def joined(runs: list[Run]) -> Run:
@@ -60,15 +64,8 @@ def joined(runs: list[Run]) -> Run:
     )
 
 
-def _run_lane(host: Host, lane: int, lanes: int, is_whole: bool) -> Run:
-    """A share of the corpus, in a session of its own: attacks aim at process groups."""
-    options = [f"--seed={host.seed}", f"--lane={lane}", f"--lanes={lanes}"]
-    if not is_whole:
-        options += [f"--one-in={host.one_in}", *(["--quick"] if host.quick else [])]
-    if host.seed % 2 == 0:
-        options.append("--backwards")  # so that not all hosts wait for deadlines at the same time
-    if "seccomp" in host.lacks and os.geteuid() != 0:
-        options.append("--spare=signals")  # nothing may hold them there, and they would end this run
+def _run_part(host: Host, options: list[str]) -> Run:
+    """A run in a session of its own: attacks aim at process groups."""
     inside = [sys.executable, "-m", "tests.support.attack_run", *options]
     command = [sys.executable, str(HOST), "--without", ",".join(host.lacks), "--", *inside]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=SECONDS, start_new_session=True, check=False)

@@ -1,6 +1,6 @@
 """Judge the corpus on this host and look at what it left behind.
 
-    python -m tests.support.attack_run [--quick] [--seed N] [FAMILY ...]
+    python -m tests.support.attack_run [--hanging|--quick] [--seed N] [FAMILY ...]
 
 One line of JSON on stdout, the record of the run. `tests/support/host.py` takes layers away from the host.
 """
@@ -21,11 +21,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import KitError
 from grader.service.examiner_process import ExaminerProcess
-from grader.submission import Unreadable, read_submission, submission_from_text
-from grader.verdict.verdict import Verdict
+from grader.submission import Submission, read_submission, submission_from_text
+from grader.verdict.verdict import Verdict, refuse
 from grader.worker.sandbox import PR_SET_CHILD_SUBREAPER, control_process
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
@@ -40,10 +41,13 @@ GUARDED = ("daemons", "exec", "network", "privileges", "resources", "secrets", "
 
 LIMITS = """
 limits:
-  seconds: {load: 3, check: 2, total: 4}
+  seconds: {seconds}
   memory_mb: 512
   output_bytes: 100_000
 """
+AMPLE, TIGHT = "{load: 20, check: 10, total: 40}", "{load: 1.5, check: 1, total: 2}"
+"""Seconds for what ends by itself, however busy the machine is, and for what waits for a deadline."""
+
 CANARY_TEST = '"""{canary}"""\n\n\ndef test_nothing_that_a_submission_could_fail():\n    pass\n'
 ORDER_SECONDS = 0.5
 """How long the next worker may take to be started after a verdict."""
@@ -77,7 +81,7 @@ class Run(Struct, frozen=True):
     seconds: float
 
 
-def run_corpus(attacks: list[Attack], seed: int) -> Run:
+def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
     """Judge them one after the other in one standing examiner."""
     control_process(PR_SET_CHILD_SUBREAPER, 1)  # whatever escapes the nursery becomes a child of this process
     canary = f"canary-{secrets.token_hex(12)}"
@@ -85,7 +89,7 @@ def run_corpus(attacks: list[Attack], seed: int) -> Run:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder) / "course"
-        _copy_course(root, canary)
+        copy_course(root, canary, seconds)
         with Listeners(Path(folder)) as listeners, ExaminerProcess(Course(root), strict=False) as examiner:
             ground = _Ground(examiner, root, listeners, canary, seed)
             isolation = ground.judge_plain()
@@ -108,6 +112,7 @@ class _Ground:
     def __init__(self, examiner: ExaminerProcess, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
         self._examiner = examiner
         self._root = root
+        self._exercise = load_exercise(Course(root).description(EXERCISE))
         self._listeners = listeners
         self._canary = canary
         self._seed = seed
@@ -151,10 +156,11 @@ class _Ground:
         return process.pid
 
     def _judge(self, path: Path) -> Verdict:
-        submission = read_submission(path, path.name, inside=path.parent)  # as what is handed in is read
-        if isinstance(submission, Unreadable):
-            return _unread(submission, self._seed)
-        return self._examiner.judge(EXERCISE, submission, path.name, self._seed)
+        read = read_submission(path, path.name, inside=path.parent)  # as what is handed in is read and refused
+        if (refused := refuse(self._exercise, read, path.name, self._seed)) is not None:
+            return refused
+        assert isinstance(read, Submission)
+        return self._examiner.judge(EXERCISE, read, path.name, self._seed)
 
     @contextmanager
     def _placed(self, attack: Attack) -> Iterator[Path]:
@@ -181,24 +187,15 @@ class _Ground:
         return source
 
 
-def _unread(unreadable: Unreadable, seed: int) -> Verdict:
-    """What grading makes of a file that cannot be read."""
-    from grader.course.loading import load_exercise
-    from grader.examiner.outcome import Finding
-    from grader.verdict.verdict import not_gradable
-
-    exercise = load_exercise(Course(ROOT).description(EXERCISE))
-    return not_gradable(exercise, "", seed, Finding("unreadable", unreadable.reason))
-
-
-def _copy_course(root: Path, canary: str) -> None:
-    """The exercise with tight limits, and the canary wherever a secret stands."""
+def copy_course(root: Path, canary: str, seconds: str) -> None:
+    """The exercise with limits of its own, and the canary wherever a secret stands."""
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / EXERCISE, root / part / EXERCISE)
     solution, hidden = root / "solutions" / EXERCISE, root / "tests" / "hidden" / EXERCISE
     hidden.mkdir(parents=True)
     (hidden / "test_canary.py").write_text(CANARY_TEST.format(canary=canary), encoding="utf-8")
-    for name, addition in (("exercise.yaml", f"{LIMITS}# {canary}\n"), ("attention.py", f"# {canary}\n")):
+    limits = LIMITS.format(seconds=seconds)
+    for name, addition in (("exercise.yaml", f"{limits}# {canary}\n"), ("attention.py", f"# {canary}\n")):
         with (solution / name).open("a", encoding="utf-8") as file:
             file.write(addition)
 
@@ -233,16 +230,15 @@ def _more(before: list[str], after: list[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("families", nargs="*")
-    parser.add_argument("--quick", action="store_true", help="leave out what waits for a deadline")
+    parser.add_argument("--hanging", action="store_true", help="what waits for a deadline, in place of all else")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes its time")
     parser.add_argument("--one-in", type=int, default=1, help="of the families that no layer guards against")
-    parser.add_argument("--backwards", action="store_true")
-    parser.add_argument("--lane", type=int, default=0, help="which share of them")
-    parser.add_argument("--lanes", type=int, default=1, help="how many shares there are")
     parser.add_argument("--spare", default="", help="a family to leave out")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     attacks = [attack for attack in read_corpus() if not options.families or attack.family in options.families]
     attacks = [attack for attack in attacks if attack.family != options.spare]
+    attacks = [attack for attack in attacks if attack.expected.hangs == options.hanging]
     if options.quick:
         attacks = [attack for attack in attacks if not attack.expected.slow]
     attacks = [
@@ -250,10 +246,8 @@ def main() -> None:
         for place, each in enumerate(attacks)
         if each.family in GUARDED or (place + options.seed) % options.one_in == 0
     ]
-    attacks = attacks[options.lane :: options.lanes]
-    if options.backwards:
-        attacks.reverse()
-    sys.stdout.buffer.write(msgspec.json.encode(run_corpus(attacks, options.seed)) + b"\n")
+    run = run_corpus(attacks, options.seed, TIGHT if options.hanging else AMPLE)
+    sys.stdout.buffer.write(msgspec.json.encode(run) + b"\n")
 
 
 if __name__ == "__main__":

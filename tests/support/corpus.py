@@ -16,8 +16,8 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     """The right verdict: its outcome and score, or an upper bound of it, and words of its reason or of a finding.
 
     `where_files_are_open` is the outcome of what needs no more than to read a file: where neither Landlock nor
-    namespaces close the file system, it may come to that, and the verdict says that files were open. `slow` files wait
-    for a deadline.
+    namespaces close the file system, it may come to that, and the verdict says that files were open. What
+    `hangs` waits for a deadline; what is `slow` takes its time otherwise.
     """
 
     outcome: str
@@ -25,6 +25,7 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     max_score: float | None = None
     says: str = ""
     where_files_are_open: str = ""
+    hangs: bool = False
     slow: bool = False
 
     def bound(self) -> float:
