@@ -114,7 +114,7 @@ def test_an_exercise_may_be_called_by_its_number_or_by_a_path_into_its_folder(co
 
 def test_a_path_elsewhere_and_a_number_that_is_not_there_mean_no_exercise(course, tmp_path):
     (tmp_path / "exercise_03").mkdir()
-    for name in ("8", "exercise_08", str(tmp_path / "exercise_03"), "solutions", ""):
+    for name in ("98", "exercise_98", str(tmp_path / "exercise_03"), "solutions", ""):
         assert exercise_called(course, name) is None
 
 
