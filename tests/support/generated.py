@@ -1,0 +1,124 @@
+"""Submissions that are made: right ones by rewriting references and alternatives, wrong ones by mutating them.
+
+A right one computes what the reference does, a wrong one does not: each has been run beside it at many sizes.
+
+    python -m tests.support.generated --right 300 --wrong 300 --seeds 10
+"""
+
+import argparse
+import random
+from collections.abc import Iterator
+from itertools import cycle
+
+from msgspec import Struct
+
+from grader.author.differential import Comparison
+from grader.author.mutants import mutants_of
+from grader.author.rewrites import RULES, rewrite
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.examiner.outcome import Status
+from grader.verdict.verdict import Result, Verdict
+from tests.support.judging import Judge
+from tests.support.paths import ROOT
+
+ROUNDS = 40
+"""Rounds in which a generated submission is run beside the reference."""
+
+MOST_RULES = 6
+SHARE = 0.7
+"""The share of the places that a rule fits at which it is used."""
+
+PROMISED = ("the output", "the gradient", "the number of outputs", "an input after", "names of parameters")
+"""Differences that no interface allows; how a refusal is worded, one may."""
+
+
+class Generated(Struct, frozen=True):
+    """A submission, and what it was made of: the file and the rules, or the line that was changed."""
+
+    exercise: str
+    origin: str
+    text: str
+
+
+def right_ones(course: Course, source: object, exercise_id: str, seed: int) -> Iterator[Generated]:
+    """Right submissions without end, by rewriting the reference and the alternatives in turn."""
+    draw = random.Random(f"{exercise_id}/{seed}")
+    bases = _bases(course, exercise_id)
+    seen: set[str] = set()
+    with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
+        for name, base in cycle(bases.items()):
+            rules = tuple(draw.sample([*RULES], draw.randint(1, MOST_RULES)))
+            text = rewrite(base, rules, lambda: draw.random() < SHARE)
+            if text not in seen and not comparison.first_difference(text, ROUNDS):
+                yield Generated(exercise_id, f"{name}: {', '.join(rules)}", text)
+            seen.add(text)
+
+
+def wrong_ones(course: Course, source: object, exercise_id: str, seed: int) -> Iterator[Generated]:
+    """Wrong submissions, by mutating the reference and the alternatives, and rewriting half of them."""
+    draw = random.Random(f"{exercise_id}/{seed}")
+    mutants = [(name, each) for name, base in _bases(course, exercise_id).items() for each in mutants_of(base)]
+    draw.shuffle(mutants)
+    with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
+        for name, mutant in mutants:
+            rules = tuple(draw.sample([*RULES], draw.randint(0, 2)))
+            try:
+                text = rewrite(mutant.text, rules, lambda: draw.random() < SHARE) if rules else mutant.text
+            except SyntaxError:
+                continue
+            if comparison.first_difference(text, ROUNDS).startswith(PROMISED):
+                yield Generated(exercise_id, f"{name}:{mutant.line}: {mutant.operator}\n{mutant.diff}", text)
+
+
+def passes(verdict: Verdict) -> bool:
+    """Whether nothing at all was found: extra defects count, too."""
+    return verdict.outcome is Result.FIXED and all(each.status is Status.PASSED for each in verdict.checks)
+
+
+def _bases(course: Course, exercise_id: str) -> dict[str, str]:
+    paths = [course.reference(exercise_id), *sorted(course.alternatives(exercise_id).glob("*.py"))]
+    return {f"{path.parent.name}/{path.name}": path.read_text(encoding="utf-8") for path in paths}
+
+
+def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generated]:
+    """So many submissions of an exercise, or as many as can be made."""
+    make = {"right": right_ones, "wrong": wrong_ones}[kind]
+    made = make(judge.course, judge.source, exercise_id, seed=count)
+    return [each for each, _ in zip(made, range(count), strict=False)]
+
+
+def misjudged(judge: Judge, kind: str, exercise_id: str, count: int, seeds: int) -> Iterator[tuple[Generated, Verdict]]:
+    """Right ones that are refused, or wrong ones that pass, at any of so many seeds."""
+    made = taken(judge, kind, exercise_id, count)
+    assert made, f"none can be made of {exercise_id}"
+    for seed in range(1, seeds + 1):
+        verdicts = judge.many(exercise_id, [each.text for each in made], seed * 7919)
+        for each, verdict in zip(made, verdicts, strict=True):
+            if (verdict.outcome is not Result.FIXED) if kind == "right" else passes(verdict):
+                yield each, verdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--right", type=int, default=300)
+    parser.add_argument("--wrong", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("exercises", nargs="*")
+    given = parser.parse_args()
+    judge = Judge(Course(ROOT))
+    exercises = given.exercises or judge.course.exercise_ids()
+    for kind, wanted in (("right", given.right), ("wrong", given.wrong)):
+        share = -(-wanted // len(exercises))
+        for exercise_id in exercises if wanted else ():
+            count = 0
+            for each, verdict in misjudged(judge, kind, exercise_id, share, given.seeds):
+                count += 1
+                found = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+                print(f"{kind}, {exercise_id}, seed {verdict.seed}, {each.origin}\n  {found}\n{each.text}", flush=True)
+            print(f"{exercise_id}: {share} {kind} ones at {given.seeds} seeds: {count} misjudged", flush=True)
+    judge.close()
+
+
+if __name__ == "__main__":
+    main()
