@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from grader.course.paths import Course
-from grader.examiner.torch_import import THREAD_SETTINGS
 from grader.verdict.verdict import Verdict
+from grader.worker.torch_import import THREAD_SETTINGS
 from tests.support.paths import ROOT
 
 for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked

@@ -12,7 +12,6 @@ import torch
 
 from grader.errors import KitError
 from grader.examiner.proxies import Pass, Tensors, flatten
-from grader.worker.torch_parts import complete_torch_for
 
 
 class LocalModule:
@@ -82,7 +81,6 @@ class Reference:
     """Builds the reference's class in this process."""
 
     def __init__(self, path: Path, class_name: str) -> None:
-        complete_torch_for(path.read_text(encoding="utf-8"))
         self._module = _import_file(path)
         self._class_name = class_name
 

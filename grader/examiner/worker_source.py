@@ -16,7 +16,7 @@ def open_worker_source(*, spawn: bool = not CAN_FORK, for_many: bool = False) ->
     Imports torch, and keeps other processes from reading this one's memory. `for_many` workers it takes a little longer
     to open, and less for each.
     """
-    from grader.examiner.torch_import import assert_single_thread, import_torch
+    from grader.worker.torch_import import import_torch
 
     import_torch(for_many=for_many)
     from grader.examiner.workers import Nursery, hide_memory
@@ -26,5 +26,4 @@ def open_worker_source(*, spawn: bool = not CAN_FORK, for_many: bool = False) ->
         from grader.examiner.spawner import Spawner
 
         return Spawner()
-    assert_single_thread()
     return Nursery()

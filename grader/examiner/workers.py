@@ -11,12 +11,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Protocol
 
 from grader.course.records import Limits
 from grader.errors import KitError, LostNurseryError
 from grader.submission import Submission
-from grader.worker.nursery import ANSWER, COLLECT, FORK, ORDER, run_nursery
+from grader.worker.nursery import ANSWER, FORK, ORDER, REAP, run_nursery
 from grader.worker.protocol import (
     ClosedError,
     Isolation,
@@ -121,6 +122,7 @@ class Nursery:
     """Forks workers from a process that holds torch and no secret. Make it before opening any check or reference."""
 
     def __init__(self) -> None:
+        _require_single_thread()
         self._control, theirs = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -166,13 +168,13 @@ class Nursery:
         self._control.close()
         os.waitpid(self._process, 0)
 
-    def collect(self, process: int) -> "_Asked":
+    def reap(self, process: int) -> "_Asked":
         """Have a worker that was killed cleared away, and what it started."""
         with _nursery_alive():
-            self._control.sendall(ORDER.pack(COLLECT, process, 0, 0))
-        collected = _Asked()
-        self._asked.append(collected)
-        return collected
+            self._control.sendall(ORDER.pack(REAP, process, 0, 0))
+        reaped = _Asked()
+        self._asked.append(reaped)
+        return reaped
 
     def listen_for(self, wanted: "_Asked") -> None:
         """Take in answers, which come in the order of the questions, until this one has come."""
@@ -188,6 +190,13 @@ class Nursery:
         forked, self._ordered = self._ordered, None
         self.listen_for(forked)
         Worker(forked.connection, forked.stdout, forked).kill()
+
+
+def _require_single_thread() -> None:
+    """Raise `KitError` unless this process may fork: a forked copy of a torch with threads hangs."""
+    tasks = Path("/proc/self/task")
+    if tasks.is_dir() and len(list(tasks.iterdir())) != 1:
+        raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
 
 
 @contextlib.contextmanager
@@ -216,19 +225,19 @@ class _Forked(_Asked):
     limits: Limits
     connection: socket.socket
     stdout: IO[bytes]
-    collected: _Asked | None = None
+    reaped: _Asked | None = None
 
     def kill(self) -> None:
         (handle,) = self.handles
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             signal.pidfd_send_signal(handle, signal.SIGKILL)
         os.close(handle)
-        self.collected = self.nursery.collect(self.answer)
+        self.reaped = self.nursery.reap(self.answer)
 
     def wait(self) -> int:
-        assert self.collected is not None
-        self.nursery.listen_for(self.collected)
-        return os.waitstatus_to_exitcode(self.collected.answer)
+        assert self.reaped is not None
+        self.nursery.listen_for(self.reaped)
+        return os.waitstatus_to_exitcode(self.reaped.answer)
 
 
 def hide_memory() -> None:

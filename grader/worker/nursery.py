@@ -1,7 +1,7 @@
-"""The nursery: a process forked before any secret is opened, which forks one worker for each request.
+"""The nursery: a process forked before any secret is opened, which forks and reaps workers.
 
 The examiner sends one byte and three descriptors (the worker's end of its connection, its stdout, its stderr) and gets
-back the worker's process id with a descriptor for it. A second message collects a dead worker and whatever it left.
+back the worker's process id with a descriptor for it. A second message reaps a dead worker and whatever it left.
 """
 
 import os
@@ -10,8 +10,7 @@ import socket
 import struct
 from typing import NoReturn
 
-from grader.worker.layers import FILES, Layers, readable_folders
-from grader.worker.namespaces import leave_namespaces, take_own_root
+from grader.worker.layers import FILES, Layers, leave_namespaces, readable_folders, take_own_root
 from grader.worker.protocol import send
 from grader.worker.sandbox import (
     PR_SET_CHILD_SUBREAPER,
@@ -31,7 +30,7 @@ ORDER = struct.Struct(">BqQQ")
 ANSWER = struct.Struct(">q")
 """An answer: a process id or a wait status."""
 
-FORK, COLLECT = 1, 2
+FORK, REAP = 1, 2
 EXIT_FAILED_START = 97
 
 
@@ -106,7 +105,7 @@ def _hand_over(control: socket.socket, process: int, descriptors: list[int]) -> 
     os.close(handle)
 
 
-def _become_worker(descriptors: list[int], room: Sandbox) -> NoReturn:
+def _become_worker(descriptors: list[int], sandbox: Sandbox) -> NoReturn:
     status = EXIT_FAILED_START
     try:
         connection, stdout, stderr = descriptors
@@ -119,7 +118,7 @@ def _become_worker(descriptors: list[int], room: Sandbox) -> NoReturn:
         from grader.worker.server import serve  # needs torch, which the examiner has imported by now
 
         end = socket.socket(fileno=connection)
-        send(end, confine(room))
+        send(end, confine(sandbox))
         serve(end)
         status = 0
     finally:
@@ -127,7 +126,7 @@ def _become_worker(descriptors: list[int], room: Sandbox) -> NoReturn:
 
 
 def _kill_children(but: set[int]) -> None:
-    """End and collect every process that a worker left behind; they come here when their parent ends."""
+    """Kill and reap every process that a worker left behind; they come here when their parent ends."""
     while children := _children() - but:
         for child in children:
             os.kill(child, signal.SIGKILL)

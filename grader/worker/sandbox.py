@@ -113,7 +113,7 @@ class Sandbox(NamedTuple):
     memory_bytes: int
 
 
-def confine(room: Sandbox) -> Isolation:
+def confine(sandbox: Sandbox) -> Isolation:
     """Leave the caller with nothing it does not need; what turned out to hold."""
     forget_environment()
     os.environ.update(KEPT_ENVIRONMENT)
@@ -124,14 +124,14 @@ def confine(room: Sandbox) -> Isolation:
     tempfile.tempdir = "/"  # what only asks for a place, as torch's compiler does when it is imported, gets an answer
     _renew_streams()
     if os.name == "posix":
-        _limit_resources(room.output_bytes, room.memory_bytes)
+        _limit_resources(sandbox.output_bytes, sandbox.memory_bytes)
     become_nobody(readable_folders())
     drop_capabilities()
     die_with_parent()  # this and the next are cleared by new credentials, and seccomp forbids them
     control_process(PR_SET_DUMPABLE, 0)
     control_process(PR_SET_NO_NEW_PRIVS, 1)
-    room.layers.enter()
-    return find_isolation(room.outside)
+    sandbox.layers.enter()
+    return find_isolation(sandbox.outside)
 
 
 def forget_environment() -> None:

@@ -1,6 +1,7 @@
 """The worker's loop: take a request, run the submission, answer. Whatever the submission does ends up as a reply."""
 
 import ast
+import contextlib
 import linecache
 import socket
 import sys
@@ -33,7 +34,7 @@ from grader.worker.protocol import (
     send,
 )
 from grader.worker.syntax_trees import fingerprint, method_trees
-from grader.worker.torch_parts import complete_torch_for, is_complete, stub_compiler
+from grader.worker.torch_import import left_incomplete, stub_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
     from_python,
@@ -53,6 +54,10 @@ WORKER_SEED = 0
 verdict can be repeated, and a check alone sees what it sees among others."""
 
 
+LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
+"""The name by which a probe says that it does without the kernels of the meta device that are not imported yet."""
+
+
 class Server:
     """One submission, loaded once, and the modules built from it."""
 
@@ -61,6 +66,7 @@ class Server:
         self.chunks: dict[str, list[str]] = {}
         self.modules: dict[int, Any] = {}
         self._modes: dict[int, bool] = {}
+        self._leaving_torch: set[int] = set()
         self._is_building = False
 
     def answer(self, request: Request) -> Message:
@@ -69,11 +75,7 @@ class Server:
         try:
             return self._dispatch(request)
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
-            raised = self.describe(error)
-        if is_complete():
-            return raised
-        complete_torch_for(f"{raised.type}: {raised.text}")
-        return self.answer(request) if is_complete() else raised
+            return self.describe(error)
 
     def describe(self, error: BaseException) -> Raised:
         """The reply that tells of an exception, also of one that resists being looked at."""
@@ -90,7 +92,8 @@ class Server:
         if isinstance(request, Build):
             return self._build(request)
         if isinstance(request, Call):
-            return self._call(request)
+            with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
+                return self._call(request)
         if isinstance(request, Read):
             return Returned(from_python(getattr(self.modules[request.module], request.name)), {})
         return self._transfer(request)
@@ -104,8 +107,6 @@ class Server:
             self.chunks[chunk.label] = lines
             linecache.cache[chunk.label] = (len(chunk.text), None, [line + "\n" for line in lines], chunk.label)
         compiled = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
-        for chunk in request.chunks:
-            complete_torch_for(chunk.text)
         trees = method_trees([tree for _, tree in compiled])
         tolerated: Raised | None = None
         for label, tree in compiled:
@@ -133,6 +134,8 @@ class Server:
             exec(compile(request.probe, "probe", "exec"), names)  # noqa: S102 - the same place: beside the submission
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
         module = names[request.entry](**arguments)
+        if request.probe and names.get(LEAVES_TORCH):
+            self._leaving_torch.add(request.module)
         if request.dtype:
             module = module.to(TORCH_DTYPES[request.dtype])
         self.modules[request.module] = module

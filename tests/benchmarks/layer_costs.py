@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from grader.examiner.torch_import import import_torch
 from grader.worker import sandbox as confinement
-from grader.worker.layers import FILES, Layers, readable_folders
-from grader.worker.namespaces import leave_namespaces, take_own_root
+from grader.worker.layers import FILES, Layers, leave_namespaces, readable_folders, take_own_root
 from grader.worker.sandbox import become_nobody, drop_capabilities
 from grader.worker.self_test import Outside, find_isolation, look_outside
+from grader.worker.torch_import import import_torch
 
 WORKERS = 40
 OUTPUT_BYTES, MEMORY_BYTES = 1_000_000, 1 << 30

@@ -27,7 +27,7 @@ from grader.examiner.reference import LocalModule, Reference, _detached, _run_pr
 from grader.examiner.session import SubjectRaisedError
 from grader.worker.protocol import Raised
 from grader.worker.server import MODULE_NAME, WORKER_SEED
-from grader.worker.torch_parts import stub_compiler
+from grader.worker.torch_import import stub_compiler
 from grader.worker.values import type_name
 
 Check = Callable[[Context], None]

@@ -6,9 +6,9 @@ from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Limits
-from grader.examiner.torch_import import assert_single_thread, import_torch
 from grader.submission import Submission, submission_from_text
 from grader.verdict.verdict import Verdict
+from grader.worker.torch_import import import_torch
 
 SEED = 7
 
@@ -18,7 +18,6 @@ class Judge:
 
     def __init__(self, course: Course) -> None:
         import_torch()
-        assert_single_thread()
         from grader.examiner.workers import Nursery
 
         self.course = course

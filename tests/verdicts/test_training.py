@@ -49,6 +49,65 @@ def test_a_right_fix_with_checkpoints_gets_everything(judge_text: Judge, is_reen
     assert_gets_everything(judge_text, text)
 
 
+SWITCHES = (
+    "torch.use_deterministic_algorithms(True)",
+    "torch.use_deterministic_algorithms(True, warn_only=True)",
+    "torch.set_deterministic_debug_mode('warn')",
+    "torch.set_float32_matmul_precision('high')",
+    "torch.set_default_device('cpu')",
+    "torch.set_default_dtype(torch.get_default_dtype())",
+    "torch.set_flush_denormal(True)",
+    "torch.set_num_threads(1)",
+    "torch.set_printoptions(precision=3)",
+    "torch.set_warn_always(True)",
+    "torch.set_anomaly_enabled(True)",
+    "torch.autograd.set_detect_anomaly(True)",
+    "torch.manual_seed(0); torch.cuda.manual_seed_all(0); torch.mps.manual_seed",
+    "torch.set_rng_state(torch.get_rng_state())",
+    "torch.backends.cudnn.deterministic = True; torch.backends.cudnn.benchmark = False",
+    "torch.backends.cuda.matmul.allow_tf32 = True; torch.backends.cudnn.allow_tf32 = True",
+    "torch.backends.cuda.enable_flash_sdp(False); torch.backends.cuda.enable_mem_efficient_sdp(False)",
+    "torch.backends.mha.set_fastpath_enabled(False)",
+    "torch.backends.mkldnn.enabled = False; torch.backends.opt_einsum.enabled = False",
+    "torch.compiler.set_stance('force_eager'); torch.compiler.reset()",
+    "import torch._inductor.config; torch._inductor.config.triton.cudagraphs = False",
+    "torch._logging.set_logs()",
+    "torch.sparse.check_sparse_tensor_invariants.enable()",
+    "torch.multiprocessing.set_sharing_strategy('file_system')",
+    "torch.compiler.is_compiling() and 1 / 0; torch._dynamo.is_compiling() and 1 / 0",
+)
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge, switch: str) -> None:
+    assert_gets_everything(judge_text, f"import torch\n{switch}\n{reference()}")
+
+
+DEMONSTRATIONS = {
+    "a tensor on the meta device": "torch.where(torch.ones(2, 2, device=DEVICE) > 0, 1.0, 0.0).flip(0).cumsum(0)",
+    "moved there": "nn.functional.scaled_dot_product_attention(*[torch.randn(1, 2, 3, 4).to(DEVICE)] * 3)",
+    "built there": "nn.TransformerEncoderLayer(8, 2, device=DEVICE)(torch.randn(2, 3, 8, device=DEVICE))",
+    "by default": "torch.set_default_device(DEVICE); nn.TransformerEncoderLayer(8, 2)(torch.randn(2, 3, 8))"
+    "; torch.set_default_device('cpu')",
+    "backward there": "torch.ones(3, device=DEVICE, requires_grad=True).cumsum(0).sum().backward()",
+    "indices": "torch.tril_indices(3, 3, device=DEVICE)",
+    "a generator": "torch.rand(3, generator=torch.Generator().manual_seed(3))",
+    "a data loader": "from torch.utils import data\n"
+    "[*data.DataLoader(data.TensorDataset(torch.rand(4)), shuffle=True)]",
+    "gradients as functions": "torch.func.grad(lambda x: (x**2).sum())(torch.ones(3))\n"
+    "torch.func.jacrev(torch.exp)(torch.ones(3))",
+    "vectorized": "torch.vmap(torch.sum)(torch.ones(2, 3))",
+    "a condition": "torch.cond(torch.tensor(True), torch.sin, torch.cos, (torch.ones(1),))",
+    "exported names": "torch.export.export",
+}
+"""What runs beside a right fix while it is loaded, and needs a part of torch that is not imported yet."""
+
+
+@pytest.mark.parametrize("demonstration", DEMONSTRATIONS.values(), ids=DEMONSTRATIONS)
+def test_a_right_fix_that_needs_all_of_torch_gets_everything(judge_text: Judge, demonstration: str) -> None:
+    assert_gets_everything(judge_text, f"{reference()}\n\nDEVICE = 'me' + 'ta'\n{demonstration}\n")
+
+
 def assert_gets_everything(judge_text: Judge, text: str) -> None:
     verdict = judge_text("exercise_03", text)
     assert (verdict.reason, verdict.score) == (None, verdict.max_score)

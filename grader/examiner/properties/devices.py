@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from grader.examiner.context import Context
 
 ELSEWHERE = """
+LEAVES_TORCH_INCOMPLETE = True
 MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"}}
 
 def each_in(value, change):

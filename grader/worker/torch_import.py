@@ -1,0 +1,260 @@
+"""Import torch once, single-threaded and without its slow parts: lazy imports, and a stub in place of the compiler.
+
+What works on tensors without data (the meta device) is a quarter of torch's import, and `torch.export` a fiftieth. They
+are imported when something first needs them: a name is asked for, a generator is made, or the first tensor on the meta
+device, by kernels that take the places of torch's own until then. The compiler is never imported, for that takes a
+second and writes files, which a worker may not: code that compiles runs as it stands, with the same values.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, ClassVar, Self
+
+LAZY = ("torch._meta_registrations", "torch.export")
+"""Modules that are run when one of their names is first asked for."""
+
+META_FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices")
+"""The operators that make every tensor on the meta device that is not made of another one there."""
+
+STUBBED = ("torch._dynamo", "torch._inductor")
+"""The compiler's packages."""
+
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+MADV_COLLAPSE = 25
+LARGE_PAGE = 2 << 20
+
+_undo: list[Callable[[], None]] = []
+"""What puts back torch's own, while it is incomplete."""
+
+
+def import_torch(*, for_many: bool = False) -> None:
+    """Import torch but for `LAZY`, and warm up what every worker uses.
+
+    `for_many` workers, memory is made cheap to fork, in a tenth of a second.
+    """
+    for name in THREAD_SETTINGS:
+        os.environ[name] = "1"
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    gc.disable()  # a third of torch's import is the collector walking what is being imported
+    if "torch" not in sys.modules:
+        sys.meta_path.insert(0, _LazyFinder())
+    import torch
+
+    if not is_complete():
+        _complete_on_use()
+    _warm_up(torch)
+    if for_many:
+        _gather_memory()
+    gc.freeze()
+
+
+def is_complete() -> bool:
+    """Whether torch's meta device is there."""
+    return "_waiting_loader" not in vars(sys.modules.get("torch._meta_registrations", sys))
+
+
+def complete_torch() -> None:
+    """Import what was left out for the meta device."""
+    if is_complete():
+        return
+    import torch
+
+    _put_back()
+    with torch._C.DisableTorchFunction():  # noqa: SLF001 - whoever needed it may have a mode on
+        getattr(torch._meta_registrations, "activate_meta", None)  # noqa: SLF001 - asking for a name runs the module
+    gc.freeze()
+
+
+@contextlib.contextmanager
+def left_incomplete() -> Iterator[None]:
+    """The meta device as it is, with many kernels missing, for code that knows what to do about it."""
+    was_waiting = bool(_undo)
+    _put_back()
+    try:
+        yield
+    finally:
+        if was_waiting and not is_complete():
+            _complete_on_use()
+
+
+def _complete_on_use() -> None:
+    """Complete torch when its first generator or tensor on the meta device is made."""
+    if _undo:
+        return
+    import torch
+
+    make_library: Any = torch.library.Library
+    library = make_library("aten", "IMPL", "Meta")
+    for name in META_FACTORIES:
+        library.impl(name, _completing(name), allow_override=True)
+    _undo.append(library._destroy)  # noqa: SLF001 - the only way to have the former kernels back
+
+    names = vars(torch)
+    generator, find = names.pop("Generator"), names["__getattr__"]
+
+    def find_name(name: str) -> Any:
+        if name != "Generator":
+            return find(name)
+        if "torch._prims" not in sys.modules:  # what makes generators work is part of it, and it may be half imported
+            complete_torch()
+        return generator
+
+    names["__getattr__"] = find_name
+    _undo.append(lambda: names.update({"Generator": generator, "__getattr__": find}))
+
+
+def _put_back() -> None:
+    while _undo:
+        _undo.pop()()
+
+
+def _completing(name: str) -> Callable[..., Any]:
+    """A kernel that completes torch and then is torch's own."""
+
+    def kernel(*arguments: Any, **options: Any) -> Any:
+        import torch
+
+        complete_torch()
+        operator: Any = torch.ops.aten
+        for part in name.split("."):
+            operator = getattr(operator, part)
+        return operator(*arguments, **options)
+
+    return kernel
+
+
+def _warm_up(torch: ModuleType) -> None:
+    """The kernels and tables that every attention module touches first."""
+    layer = torch.nn.Linear(2, 2)
+    scores = layer(torch.randn(1, 2, 2)) @ torch.randn(1, 2, 2).transpose(1, 2)
+    weights = torch.softmax(scores.masked_fill(torch.ones(2, 2) == 0, float("-inf")), dim=-1)
+    torch.nn.functional.dropout(weights, 0.5).sum().backward()
+    torch.allclose(weights, weights)
+
+
+def _gather_memory() -> None:
+    """Have the kernel keep what is allocated in large pages: a fork copies a table of hundreds, not of ten thousands.
+
+    Where it cannot (before Linux 6.1, or where it is switched off), all stays as it is.
+    """
+    if sys.platform != "linux":
+        return
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            areas = [line.split() for line in file]
+    except OSError:
+        return
+    for span, modes, _offset, _device, inode, *_name in areas:
+        if modes == "rw-p" and inode == "0":
+            start, end = (int(address, 16) for address in span.split("-"))
+            for page in range(-(-start // LARGE_PAGE) * LARGE_PAGE, end - LARGE_PAGE + 1, LARGE_PAGE):
+                advise(page, LARGE_PAGE, MADV_COLLAPSE)
+
+
+class _LazyModule(ModuleType):
+    """A module that runs when one of its names is first asked for."""
+
+    def __getattr__(self, name: str) -> object:
+        if (name.startswith("__") and name.endswith("__")) or "_waiting_loader" not in vars(self):
+            raise AttributeError(name)
+        vars(self).pop("_waiting_loader").exec_module(self)
+        return getattr(self, name)
+
+
+class _LazyLoader(importlib.abc.Loader):
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _LazyModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["_waiting_loader"] = self._loader
+
+
+class _LazyFinder(importlib.abc.MetaPathFinder):
+    """Finds a lazy module as usual, and lets it wait."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in LAZY else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = _LazyLoader(spec.loader)
+        return spec
+
+
+class _Nothing:
+    """A value of the stub: false, empty, with every attribute, a context that does nothing, a decorator likewise."""
+
+    def __call__(self, function: Any = None, *_arguments: object, **_options: object) -> Any:
+        return function if callable(function) else self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Let it pass."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+class _Stub(ModuleType):
+    """A package, or a module in it, whose every name is nothing; settings of it may be set."""
+
+    __path__: ClassVar[list[str]] = []  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Nothing()
+
+
+class _StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds any module of a stubbed package."""
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        is_stubbed = any(fullname == name or fullname.startswith(f"{name}.") for name in STUBBED)
+        return ModuleSpec(fullname, self, is_package=True) if is_stubbed else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Stub(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing in it."""
+
+
+def stub_compiler() -> None:
+    """Let code run that compiles, and what asks the compiler to leave it alone: optimizers, functional transforms."""
+    import torch
+
+    sys.meta_path.insert(0, _StubFinder())
+    for name in STUBBED:
+        module = importlib.import_module(name)
+        vars(torch)[name.rpartition(".")[2]] = module
+    vars(sys.modules["torch._dynamo"])["is_dynamo_supported"] = lambda: True  # else flex_attention and cond refuse
+    vars(torch)["compile"] = _Nothing()
