@@ -321,7 +321,7 @@ def test_a_session_goes_on_with_a_new_worker_and_ends_with_its_budget(judge_text
             with pytest.raises(SubjectTimedOutError):
                 subject(**ARGUMENTS)(x=torch.randn(2, 6, 4))
         session.begin_check()
-        with pytest.raises(SubjectTimedOutError, match=r"still running after 0\.0 s"):
+        with pytest.raises(SubjectTimedOutError, match=r"still running after 0\."):
             subject(**ARGUMENTS)(x=torch.randn(2, 3, 4))
     finally:
         session.close()
