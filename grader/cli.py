@@ -15,7 +15,7 @@ from grader.commands.arguments import (
 from grader.commands.classes import batch
 from grader.commands.instructor import new, prove, release, schema
 from grader.commands.machine import COMPLETE_VARIABLE, completion, doctor
-from grader.commands.student import diff, grade, hint, list_exercises, reset, watch
+from grader.commands.student import diff, grade, hint, list_exercises, reset, solution, try_, watch
 from grader.errors import KitError, UsageError
 from grader.report.console import keep_traceback
 from grader.report.page import printable_lines
@@ -23,7 +23,7 @@ from grader.report.page import printable_lines
 UNEXPECTED = 3
 INTERRUPTED = 130
 
-STUDENTS_COMMANDS = (grade, watch, hint, diff, reset, doctor, completion)
+STUDENTS_COMMANDS = (grade, watch, hint, try_, diff, solution, reset, doctor, completion)
 INSTRUCTORS_COMMANDS = (new, prove, release, schema, batch)
 
 
@@ -51,8 +51,17 @@ class Commands(click.Group):
         return exercises + super().shell_complete(ctx, incomplete)
 
 
+def _say_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        import grader
+
+        click.echo(f"grader {grader.__version__}")
+        ctx.exit()
+
+
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @course_option
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_version, help="Say which.")
 @click.pass_context
 def command_line(ctx: click.Context) -> None:
     """Hunt bugs in attention code: list the exercises, or grade one with `python -m grader exercise_03`."""

@@ -1,6 +1,7 @@
 """What the kit's own tests share."""
 
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -52,6 +53,29 @@ def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, timeout=timeout, env=environment, check=False
         )
+
+    return run
+
+
+@pytest.fixture
+def terminal() -> Callable[[Course, list[str], str], str]:
+    """What `python -m grader ...` writes to a terminal of its own in which somebody types."""
+
+    def run(course: Course, arguments: list[str], typed: str) -> str:
+        ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "grader", *arguments]
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "100"}
+        with subprocess.Popen(command, cwd=course.root, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
+            os.close(theirs)
+            os.write(ours, typed.encode())
+            told = b""
+            try:
+                while read := os.read(ours, 65536):
+                    told += read
+            except OSError:  # the terminal has gone with its last program
+                pass
+        os.close(ours)
+        return told.decode("utf-8", "replace")
 
     return run
 

@@ -1,7 +1,6 @@
 """What a student asks for: the list, a verdict, a watch, a hint, a diff, a fresh start."""
 
 import contextlib
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +8,13 @@ import click
 
 from grader.commands.arguments import course_option, current_course, exercise_argument, require_file
 from grader.course.paths import Course
-from grader.errors import SpecError
-from grader.report.console import ended_by_signals, has_color, has_screen, height, print_report, width
+from grader.errors import SpecError, UsageError
+from grader.report.console import ended_by_signals, has_color, has_screen, height, judging_note, print_report, width
 from grader.report.page import printable_lines
 
 if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.submission.choice import Choice
     from grader.verdict.verdict import Verdict
 
 
@@ -36,8 +37,9 @@ def list_exercises() -> None:
 
 
 @click.command()
-@exercise_argument()
+@exercise_argument(required=False)
 @course_option
+@click.option("--all", "every", is_flag=True, help="Grade every exercise, and show the list.")
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
@@ -47,7 +49,8 @@ def list_exercises() -> None:
 @click.pass_context
 def grade(
     ctx: click.Context,
-    exercise_id: str,
+    exercise_id: str | None,
+    every: bool,
     path: Path | None,
     as_json: bool,
     seed: int | None,
@@ -62,23 +65,46 @@ def grade(
     from grader.verdict import judge as grading
 
     course = current_course()
+    if every:
+        if exercise_id or path or as_json:
+            raise UsageError("--all grades every exercise's own file and shows the list; leave the rest out")
+        ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawn or not CAN_FORK))
+    if exercise_id is None:
+        raise UsageError(f"name an exercise, or grade --all of them: {', '.join(course.exercise_ids())}")
     if path is not None:
         require_file(path)
     choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    verdict = grading.grade(
-        course,
-        exercise_id,
-        choice,
-        seed=seed,
-        spawn=spawn or not CAN_FORK,
-        strict=strict,
-        tell=partial(_print_verdict, course, exercise_id, as_json=as_json, names=names),
-    )
+    with judging_note(choice.path.name) as clear:
+
+        def tell(verdict: "Verdict") -> None:
+            clear()
+            _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
+
+        is_spawned = spawn or not CAN_FORK
+        verdict = grading.grade(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict, tell=tell)
     if path is None:
         remember_verdict(course, verdict)
     ctx.exit(verdict.exit_code())
+
+
+def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
+    """Grade every exercise, and show the list; the exit code."""
+    from grader.student.progress import remember_verdict
+    from grader.submission.choice import choose_file
+    from grader.verdict.judge import grade as judge
+
+    codes = []
+    for exercise_id in course.exercise_ids():
+        with judging_note(exercise_id):
+            verdict = judge(
+                course, exercise_id, choose_file(course, exercise_id), seed=seed, spawn=spawn, strict=strict
+            )
+        remember_verdict(course, verdict)
+        codes.append(verdict.exit_code())
+    list_exercises()
+    return max(codes, default=0)
 
 
 def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_json: bool, names: bool) -> None:
@@ -129,19 +155,60 @@ def watch(exercise_id: str | None) -> None:
 @course_option
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
     """Give one step more for the first defect that is still in your file, or for the one of that number."""
-    from grader.course.loading import load_exercise
     from grader.report.hint_page import render_hint
     from grader.student.hints import next_hint
+
+    course, exercise, _, verdict = _graded_now(exercise_id)
+    given = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
+    print_report(render_hint(given, width=width(), color=has_color()))
+
+
+def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
+    """What the student has of an exercise, and the verdict on it, which is remembered."""
+    from grader.course.loading import load_exercise
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
-    from grader.verdict import judge as grading
+    from grader.verdict.judge import grade as judge
 
     course = current_course()
     exercise = load_exercise(course.description(exercise_id))
-    verdict = grading.grade(course, exercise_id, choose_file(course, exercise_id))
+    choice = choose_file(course, exercise_id)
+    with judging_note(choice.path.name):
+        verdict = judge(course, exercise_id, choice)
     remember_verdict(course, verdict)
-    given = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
-    print_report(render_hint(given, width=width(), color=has_color()))
+    return course, exercise, choice, verdict
+
+
+@click.command("try")
+@exercise_argument()
+@course_option
+@click.pass_context
+def try_(ctx: click.Context, exercise_id: str) -> None:
+    """Run your file once as your own code, at the smallest sizes that fail: print, input and breakpoint all work."""
+    from grader.commands.trial import start_trial
+    from grader.student.trial import plan_trial
+
+    course, exercise, choice, verdict = _graded_now(exercise_id)
+    ctx.exit(start_trial(course, plan_trial(course, exercise, choice, verdict)))
+
+
+@click.command()
+@exercise_argument()
+@course_option
+@click.option("--yes", is_flag=True, help="Do not ask before telling the answer.")
+def solution(exercise_id: str, yes: bool) -> None:
+    """Show your change beside the reference's."""
+    from grader.student.progress import load_progress
+    from grader.student.solution import compare_with_reference
+
+    course = current_course()
+    found = compare_with_reference(course, exercise_id)
+    is_fixed = load_progress(course, exercise_id).outcome == "fixed"
+    if not is_fixed and not yes:
+        click.confirm(f"{exercise_id} is not fixed yet, and this tells the answer. Show it?", abort=True)
+    click.echo(printable_lines(found.yours) or "You have changed nothing since the starter.\n", nl=False)
+    click.echo()
+    click.echo(printable_lines(found.reference), nl=False)
 
 
 @click.command()

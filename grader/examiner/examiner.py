@@ -37,6 +37,11 @@ NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
 MOST_ASSERTION_TEXT = 400
 """Characters of an assertion's message that a finding shows."""
 
+ASKS_SOMEBODY = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
+"""What raises these where stdin is empty."""
+
+INSTEAD = "python -m grader try runs your file in your terminal, where you can"
+
 KILO = 1024
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
@@ -65,6 +70,8 @@ def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
         text = f"it printed more than {limits.output_bytes:,} bytes, the limit"
     elif OUT_OF_MEMORY.search(text):
         text = f"it ran out of the memory it may use: {_memory(raised.text, limits)}"
+    elif raised.type in ASKS_SOMEBODY and (raised.type != "EOFError" or raised.text == "EOF when reading a line"):
+        text = f"it calls {ASKS_SOMEBODY[raised.type]}, and nobody is here to answer; {INSTEAD}"
     elif raised.type == "SystemExit":
         text = f"it tried to end the program ({text})"
     at = raised.location

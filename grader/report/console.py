@@ -13,11 +13,15 @@ import click
 
 from grader.course.paths import Course, find_course
 from grader.errors import KitError
+from grader.report.page import printable
 
 SIGNAL_EXIT = 128
 """A program ended by a signal exits, as shells count, with this and the signal's number."""
 
 MOST_COLUMNS = 120
+
+NOTE_SECONDS = 0.5
+"""After so long somebody who waits is told that the judging goes on."""
 
 
 def print_report(text: str) -> None:
@@ -40,6 +44,36 @@ def width() -> int:
 
 def height() -> int:
     return shutil.get_terminal_size((100, 24)).lines
+
+
+@contextlib.contextmanager
+def judging_note(name: str) -> Iterator[Callable[[], None]]:
+    """On a terminal, says from half a second on that the file is being judged; call what it gives to take that back.
+
+    An alarm does it, no thread: a process that has threads cannot fork workers safely.
+    """
+    if not sys.stderr.isatty() or not hasattr(signal, "setitimer"):
+        yield lambda: None
+        return
+    shown: list[str] = []
+
+    def show(_number: int, _frame: object) -> None:
+        shown.append(name)
+        os.write(sys.stderr.fileno(), f"Judging {printable(name)} ...".encode())
+
+    def clear() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if shown:
+            shown.clear()
+            os.write(sys.stderr.fileno(), b"\r\x1b[K")
+
+    before = signal.signal(signal.SIGALRM, show)
+    signal.setitimer(signal.ITIMER_REAL, NOTE_SECONDS)
+    try:
+        yield clear
+    finally:
+        clear()
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager

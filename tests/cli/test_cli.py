@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 import time
 
 import click
 import pytest
 
+import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called
 from tests.support.paths import ROOT
@@ -154,3 +156,32 @@ def test_shells_get_completions_and_first_words_may_be_exercises(run_cli, shell,
     }.items():
         monkeypatch.setenv(name, value)
     assert "exercise_03" in run_cli().stdout
+
+
+def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path):
+    done = run_cli("3", "--file", str(tmp_path / "nothing.py"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nothing.py; name the file to grade" in done.stderr
+    link = tmp_path / "link.py"
+    link.symlink_to(ROOT / "solutions/exercise_03/attention.py")
+    done = run_cli("3", "--file", str(link))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is a link, and none is followed" in done.stderr
+
+
+def test_the_version_is_that_of_the_package(run_cli):
+    assert run_cli("--version").stdout == f"grader {grader.__version__}\n"
+
+
+def test_all_are_graded_and_listed(own_course, run_cli):
+    for exercise_id in own_course.exercise_ids():
+        if exercise_id not in ("exercise_03", "exercise_06"):
+            shutil.rmtree(own_course.exercise_folder(exercise_id))
+    module, _ = own_course.editable_files("exercise_03")
+    module.write_bytes(own_course.reference("exercise_03").read_bytes())
+    done = run_cli("grade", "--all", cwd=own_course.root)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "2 of 2 fixed" in done.stdout.splitlines()[0]
+    assert "0 of 1 fixed" in done.stdout.splitlines()[1]
+    assert run_cli("grade", "--all", "3", cwd=own_course.root).returncode == 2
+    assert run_cli("grade", cwd=own_course.root).returncode == 2

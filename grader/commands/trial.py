@@ -1,0 +1,38 @@
+"""`try`, in a process of its own: nothing of the kit's that matters is in its memory, and stdin is the terminal's."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.student.trial import Trial, describe, prepare_trial, run_trial, traceback_of
+
+
+def start_trial(course: Course, trial: Trial) -> int:
+    """Run it and wait; the exit code."""
+    told = json.dumps({name: getattr(trial, name) for name in trial.__struct_fields__})
+    command = [sys.executable, "-m", "grader.commands.trial", str(course.root), told]
+    return subprocess.run(command, check=False).returncode
+
+
+def _run(course: Course, trial: Trial) -> int:
+    exercise = load_exercise(course.description(trial.exercise))
+    prepared = prepare_trial(exercise, trial)
+    for line in prepared.in_words():
+        click.echo(f">>> {line}")
+    path = Path(trial.file).absolute()
+    try:
+        value = run_trial(prepared, path)
+    except BaseException as error:  # noqa: BLE001 - whatever the student's file raises is theirs to read
+        click.echo(traceback_of(error, path), nl=False)
+        return 1
+    click.echo(describe(value))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_run(Course(Path(sys.argv[1])), Trial(**json.loads(sys.argv[2]))))

@@ -1,0 +1,125 @@
+"""A trial: the student's file run once as their own code is, with the inputs that a check failed with, and no check."""
+
+import importlib.util
+import traceback
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from msgspec import Struct
+
+from grader.course.paths import Course
+from grader.course.records import Exercise
+from grader.errors import KitError
+from grader.submission.choice import Choice
+from grader.submission.records import Unreadable
+from grader.verdict.causes import group_causes
+from grader.verdict.verdict import Verdict
+
+MODULE_NAME = "attention"
+"""What a submission's module is called, here as in a worker."""
+
+
+class Trial(Struct, frozen=True):
+    """What is run: a file, and the check and rung that make the inputs; without a check they are the interface's."""
+
+    exercise: str
+    file: str
+    seed: int
+    check: str = ""
+    rung: int = -1
+
+
+def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
+    """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
+    file = str(_runnable(course, exercise, choice))
+    for cause in group_causes(verdict):
+        check = next((each for each in exercise.checks if each.id in cause.checks and cause.finding.at), None)
+        ladder = (check.ladder if check else []) or exercise.ladder
+        if check is not None and cause.finding.at in ladder:
+            return Trial(exercise.id, file, verdict.seed, check.id, ladder.index(cause.finding.at))
+    return Trial(exercise.id, file, verdict.seed)
+
+
+def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
+    """The file itself, or the graded cells of a notebook as a module beside what the kit remembers."""
+    if choice.path.suffix == ".py":
+        return choice.path
+    if isinstance(choice.read, Unreadable):
+        raise KitError(choice.read.reason)
+    cells = [f"# {chunk.label}\n{chunk.text}" for chunk in choice.read.chunks]
+    path = course.state_folder() / "try" / exercise.id / "attention.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n\n".join(cells) + "\n", encoding="utf-8")
+    return path
+
+
+class Prepared(Struct, frozen=True):
+    """A trial made ready: what is built with what, and what is called with what."""
+
+    class_name: str
+    arguments: dict[str, Any]
+    inputs: dict[str, Any]
+    method: str
+    training: bool
+
+    def in_words(self) -> list[str]:
+        """Two lines that a student could type, tensors told by their shapes."""
+        built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        handed = ", ".join(f"{name}={_briefly(value)}" for name, value in self.inputs.items())
+        mode = "train" if self.training else "eval"
+        call = f"module.{mode}(){f'.{self.method}' if self.method else ''}({handed})"
+        return [f"module = {self.class_name}({built})", call]
+
+
+def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
+    """The same arguments and inputs as the check drew for that rung."""
+    from grader.course.checks import Check
+    from grader.examiner.case import make_case, seed_draws
+    from grader.examiner.property import Property
+
+    plain = Property(id=trial.check or "trial")
+    check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
+    assert isinstance(check, Property)
+    seed_draws(f"{trial.seed}/{check.id}/{trial.rung}")
+    case = make_case(exercise, check, (check.ladder or exercise.ladder)[trial.rung])
+    return Prepared(exercise.interface.class_name, case.arguments, case.inputs, check.method, check.training)
+
+
+def run_trial(prepared: Prepared, path: Path) -> Any:
+    """What the call returns; the submission's own exceptions pass through."""
+    module = _load(path)
+    built = getattr(module, prepared.class_name)(**prepared.arguments)
+    built.train(prepared.training)
+    return (getattr(built, prepared.method) if prepared.method else built)(**prepared.inputs)
+
+
+def traceback_of(error: BaseException, path: Path) -> str:
+    """The error as Python shows it, from the student's own file on."""
+    found: TracebackType | None = error.__traceback__
+    while found is not None and Path(found.tb_frame.f_code.co_filename) != path:
+        found = found.tb_next
+    return "".join(traceback.format_exception(type(error), error, found or error.__traceback__))
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def describe(value: Any) -> str:
+    """What came back: the shapes of tensors, anything else as it shows itself."""
+    if isinstance(value, tuple | list):
+        return f"{type(value).__name__} of {len(value)}: {'; '.join(map(describe, value))}"
+    return _briefly(value)
+
+
+def _briefly(value: Any) -> str:
+    if not hasattr(value, "shape"):
+        return repr(value)
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"<tensor {tuple(value.shape)} of {dtype}>"

@@ -1,0 +1,80 @@
+"""A student's own run of their file, and what they see of a failing check's prints."""
+
+import pytest
+
+from grader.course.loading import load_exercise
+from grader.report.terminal import render_terminal
+
+EXERCISE = "exercise_03"
+PLACE = "        # (B, T, I)\n"
+
+
+def edited(course, line: str, exercise_id: str = EXERCISE) -> None:
+    module, _ = course.editable_files(exercise_id)
+    text = module.read_text(encoding="utf-8")
+    assert text.count(PLACE) == 1
+    module.write_text(text.replace(PLACE, f"        {line}\n"), encoding="utf-8")
+
+
+def test_a_file_is_run_once_at_the_smallest_sizes_that_fail(own_course, run_cli):
+    edited(own_course, "print('mine', tuple(x.shape))")
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)",
+        ">>> module.eval()(x=<tensor (1, 3, 4) of float32>)",
+        "mine (1, 3, 4)",
+        "<tensor (1, 3, 6) of float32>",
+    ]
+
+
+def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
+    edited(own_course, "1 / 0")
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert done.returncode == 1
+    assert "ZeroDivisionError: division by zero" in done.stdout
+    assert "grader" not in done.stdout.partition("Traceback")[2].replace(str(own_course.root), "")
+
+
+def test_breakpoint_and_input_are_answered_from_the_terminal(own_course, terminal):
+    edited(own_course, "answer = input('who? '); breakpoint()")
+    told = terminal(own_course, ["try", EXERCISE], "somebody\np answer\nc\n")
+    assert "'somebody'" in told
+    assert "<tensor" in told
+
+
+def test_the_notebook_is_tried_when_it_counts(own_course, run_cli):
+    _, notebook = own_course.editable_files(EXERCISE)
+    text = notebook.read_text(encoding="utf-8")
+    notebook.write_text(text.replace("# (B, T, I)", "print('from a cell')"), encoding="utf-8")
+    assert "from a cell" in run_cli("try", EXERCISE, cwd=own_course.root).stdout
+
+
+@pytest.mark.parametrize(("call", "name"), [("breakpoint()", "breakpoint()"), ("input('go on? ')", "input()")])
+def test_what_waits_for_somebody_is_named_with_what_to_do_instead(own_course, run_cli, call, name):
+    edited(own_course, call)
+    page = " ".join(run_cli(EXERCISE, cwd=own_course.root).stdout.split())
+    assert f"it calls {name}, and nobody is here to answer; python -m grader try runs your file" in page
+
+
+def test_the_last_lines_that_were_printed_are_shown_with_the_sizes_and_escaped(judge_text):
+    text = judge_text.variant(EXERCISE, frozenset({"mask-discarded"}))
+    told = "for i in range(30): print('line', i, tuple(x.shape), chr(27) + '[31m')"
+    verdict = judge_text(EXERCISE, text.replace(PLACE, f"        {told}\n"))
+    page = render_terminal(verdict, load_exercise(judge_text.course.description(EXERCISE)), width=200)
+    lines = [line.strip() for line in page.splitlines() if line.strip().startswith("│")]
+    assert lines == [f"│ line {number} (1, 3, 4) \\x1b[31m" for number in range(20, 30)]
+    assert "it printed with batch=1, tokens=3, input_dim=4, output_dim=6, context_length=8:" in page
+
+
+def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course, run_cli):
+    asked = run_cli("solution", EXERCISE, cwd=own_course.root)
+    assert asked.returncode == 130
+    assert "masked_fill" not in asked.stdout
+    shown = run_cli("solution", EXERCISE, "--yes", cwd=own_course.root).stdout
+    assert "+        attn_scores = attn_scores.masked_fill" in shown
+    module, _ = own_course.editable_files(EXERCISE)
+    module.write_bytes(own_course.reference(EXERCISE).read_bytes())
+    run_cli(EXERCISE, cwd=own_course.root)
+    shown = run_cli("solution", EXERCISE, cwd=own_course.root).stdout
+    assert shown.count("+        attn_scores = attn_scores.masked_fill") == 2
