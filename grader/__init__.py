@@ -74,3 +74,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext grader` in a notebook: `%%grade`, `%grade`, `%hint` and `%diff`."""
+    from grader.notebook import GraderMagics
+
+    ipython.register_magics(GraderMagics)

@@ -15,6 +15,7 @@ from grader.commands.arguments import (
 from grader.commands.classes import batch
 from grader.commands.instructor import new, prove, release, schema
 from grader.commands.machine import COMPLETE_VARIABLE, completion, doctor
+from grader.commands.report import report
 from grader.commands.student import diff, grade, hint, list_exercises, reset, solution, try_, watch
 from grader.errors import KitError, UsageError
 from grader.report.console import keep_traceback
@@ -23,7 +24,7 @@ from grader.report.page import printable_lines
 UNEXPECTED = 3
 INTERRUPTED = 130
 
-STUDENTS_COMMANDS = (grade, watch, hint, try_, diff, solution, reset, doctor, completion)
+STUDENTS_COMMANDS = (grade, watch, hint, try_, diff, solution, reset, report, doctor, completion)
 INSTRUCTORS_COMMANDS = (new, prove, release, schema, batch)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from grader.author.derived_files import remember_written
 from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
-from grader.author.scaffold import describe, join_cells, make_cells, mend_cells, notebook_text
+from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
 from grader.course.paths import EXERCISE_ID, Course
 from grader.course.problem import BLANK
 from grader.errors import UsageError
@@ -66,10 +66,10 @@ def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
         raise UsageError(read.reason)
     if source.suffix == ".ipynb":
         cells = mend_cells(json.loads(source.read_text(encoding="utf-8-sig"))["cells"], read)
-        return join_cells(cells), notebook_text(cells)
+        return join_cells(cells), notebook_text([*cells, grading_cell(exercise_id)])
     text = read.chunks[0].text
     starter = text if text.endswith("\n") else f"{text}\n"
-    return starter, notebook_text(make_cells(starter, exercise_id))
+    return starter, notebook_text([*make_cells(starter, exercise_id), grading_cell(exercise_id)])
 
 
 def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blanks: int) -> str:

@@ -4,16 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from grader.examiner.outcome import Picture
+
 if TYPE_CHECKING:
     import torch
 
 
 class Failure(AssertionError):  # noqa: N818 - a failure is what it is: AssertionError is its kind of error
-    """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen."""
+    """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
-    def __init__(self, kind: str, text: str) -> None:
+    Where values are wrong, `picture` is what can be drawn of them.
+    """
+
+    def __init__(self, kind: str, text: str, picture: Picture | None = None) -> None:
         super().__init__(text)
         self.kind = kind
+        self.picture = picture
 
 
 def number(value: float) -> str:
@@ -39,6 +45,11 @@ FLOAT32 = Tolerance(1e-4, 1e-5)
 FLOAT32_GRADIENT = Tolerance(1e-3, 5e-5)
 FLOAT64 = Tolerance(1e-9, 1e-10)
 UNCHANGED = Tolerance(0.0, 1e-6)
+
+MATRIX = 2
+MOST_AXES = 6
+MOST_DRAWN = 24
+"""Rows and columns of a picture; a verdict with a dozen of them still travels in a millisecond."""
 
 NEGLIGIBLE_GRADIENT = 1e-5
 """Gradients below this are zero up to rounding: a key's bias, or a query that sees a single key."""
@@ -136,7 +147,27 @@ def require_close(
     worst = place_of_largest(difference.nan_to_num(torch.inf))
     ours, theirs = float(seen[tuple(worst)]), float(expected[tuple(worst)])
     count = f"{int(off.sum())} of {off.numel()} elements are off"
-    raise Failure(kind, f"{what} at {place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}")
+    raise Failure(
+        kind,
+        f"{what} at {place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}",
+        _picture(seen, expected, worst),
+    )
+
+
+def _picture(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int]) -> Picture | None:
+    """The matrix of the last two axes with the worst value in it, as many rows and columns as are drawn around it."""
+    if not 0 < seen.dim() <= MOST_AXES or seen.is_complex():
+        return None
+    ours, theirs = (each.detach().double() for each in (seen, expected))
+    if seen.dim() == 1:
+        ours, theirs = ours.reshape(1, -1), theirs.reshape(1, -1)
+    at = [0, *worst] if seen.dim() == 1 else worst
+    for index in at[:-2]:
+        ours, theirs = ours[index], theirs[index]
+    (top, left), (row, column) = (max(0, index - MOST_DRAWN // 2) for index in at[-2:]), at[-2:]
+    area = slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN)
+    before = place(at[:-2]) if len(at) > MATRIX else ""
+    return Picture(theirs[area].tolist(), ours[area].tolist(), (row - top, column - left), before)
 
 
 def place_of_largest(values: "torch.Tensor") -> list[int]:

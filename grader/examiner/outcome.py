@@ -45,11 +45,26 @@ def last_lines(printed: bytes) -> str:
     return b"\n".join(line[:MOST_LINE_BYTES] for line in lines[-MOST_LINES:]).decode("utf-8", "replace")
 
 
+class Picture(Struct, frozen=True):
+    """Two tensors of one shape, as far as they are drawn: the matrix of their last two axes with the worst value in it.
+
+    `worst` is that value's row and column, `place` the index of the matrix among the others; `rows` and `columns` say
+    what the two axes are.
+    """
+
+    expected: list[list[float]]
+    seen: list[list[float]]
+    worst: tuple[int, int]
+    place: str = ""
+    rows: str = "rows"
+    columns: str = "columns"
+
+
 class Finding(Struct, frozen=True):
     """What a check did, expected and saw, in tensors' terms; `kind` is the sort of fault, for comparing outcomes.
 
     `sizes` compares the sizes that fail with the largest that pass; `at` are those that fail, by name, where they are
-    known. `printed` is the end of what the submission wrote to stdout meanwhile.
+    known. `printed` is the end of what the submission wrote to stdout meanwhile, `picture` what can be drawn of values.
     """
 
     kind: str
@@ -58,6 +73,7 @@ class Finding(Struct, frozen=True):
     sizes: str = ""
     at: dict[str, int] = {}
     printed: str = ""
+    picture: Picture | None = None
 
 
 class Outcome(Struct, frozen=True):

@@ -62,6 +62,7 @@ def render_page(lines: Iterable[Line], width: int, *, color: bool) -> str:
         highlight=False,
         emoji=False,
         legacy_windows=False,
+        force_jupyter=False,
     )
     for line in lines:
         console.print(line)

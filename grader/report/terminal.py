@@ -85,6 +85,21 @@ def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
     return f"defect {exercise.numbers()[defect.id]}"
 
 
+def result_words(verdict: Verdict) -> tuple[str, str]:
+    """What the verdict comes to, and the style of a terminal that it is shown in."""
+    return {
+        Result.FIXED: ("Fixed", "bold green"),
+        Result.NOT_FIXED: ("Not yet", "bold yellow"),
+        Result.NOT_GRADABLE: ("Not gradable", "bold red"),
+    }[verdict.outcome]
+
+
+def open_layers(verdict: Verdict) -> str:
+    """One line where this machine could not close something to the submission; empty where all is closed."""
+    names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
+    return f"Open to submissions on this machine: {', '.join(names)}" if names else ""
+
+
 def _lines(*texts: str) -> int:
     return sum(text.count("\n") for text in texts)
 
@@ -247,11 +262,7 @@ def _foot(verdict: Verdict, exercise: Exercise) -> list[Line]:
             told = f"{points(verdict.max_score)} points are given when you hand it in"
             return [Text.assemble(("Public checks only", "bold yellow"), f" · {told} · {run}"), *nudge]
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
-    word, style = {
-        Result.FIXED: ("Fixed", "bold green"),
-        Result.NOT_FIXED: ("Not yet", "bold yellow"),
-        Result.NOT_GRADABLE: ("Not gradable", "bold red"),
-    }[verdict.outcome]
+    word, style = result_words(verdict)
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
     score += f", {points(extra)} extra" if extra else ""
     return [Text.assemble((word, style), f" · {score} · {run}"), *_next(verdict, exercise, hint)]
@@ -274,6 +285,5 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
 
 
 def _open_layers(verdict: Verdict) -> list[Text]:
-    """One line where this machine could not close something to the submission."""
-    names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
-    return [Text(f"Open to submissions on this machine: {', '.join(names)}", "yellow")] if names else []
+    told = open_layers(verdict)
+    return [Text(told, "yellow")] if told else []

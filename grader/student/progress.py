@@ -1,6 +1,7 @@
 """What the kit remembers between runs, in the course's `.grader/`: last verdicts and the hints given."""
 
 import math
+import time
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,19 @@ from grader.course.paths import Course, write_whole
 from grader.examiner.outcome import Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
+
+MOST_ATTEMPTS = 200
+"""Gradings that are remembered of one exercise."""
+
+
+class Attempt(Struct, frozen=True):
+    """One grading: when (seconds since 1970), what it came to, and how many of the defects were fixed."""
+
+    at: float
+    outcome: Result
+    score: float
+    fixed: int
+    defects: int
 
 
 class Progress(Struct, frozen=True):
@@ -26,6 +40,7 @@ class Progress(Struct, frozen=True):
     passed: int = 0
     checks: int = 0
     first_seen: dict[str, str] = {}
+    attempts: list[Attempt] = []
 
     def fixed(self) -> set[str]:
         """The defects that the last grading found fixed."""
@@ -48,6 +63,7 @@ def remember_verdict(course: Course, verdict: Verdict) -> None:
         outcome=verdict.outcome,
         score=verdict.score,
         max_score=verdict.max_score,
+        attempts=[*before.attempts, _attempt(verdict)][-MOST_ATTEMPTS:],
     )
     if verdict.outcome is not Result.NOT_GRADABLE:
         progress = msgspec.structs.replace(
@@ -58,6 +74,11 @@ def remember_verdict(course: Course, verdict: Verdict) -> None:
             first_seen={**before.first_seen, **first_seen(verdict)},
         )
     save_progress(course, verdict.exercise, progress)
+
+
+def _attempt(verdict: Verdict) -> Attempt:
+    fixed = sum(defect.status is DefectStatus.FIXED for defect in verdict.defects)
+    return Attempt(time.time(), verdict.outcome, verdict.score, fixed, len(verdict.defects))
 
 
 def first_seen(verdict: Verdict) -> dict[str, str]:

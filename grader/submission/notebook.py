@@ -17,7 +17,7 @@ from msgspec import Struct
 from grader.submission.module import unix_lines
 from grader.submission.records import Chunk, Submission, Unreadable
 
-PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%grade")
 """Cell magics whose body is ordinary Python."""
 
 MAGIC = re.compile(

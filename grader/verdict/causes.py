@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-from grader.examiner.outcome import Finding, Outcome, Status
+from grader.examiner.outcome import Finding, Outcome, Picture, Status
 from grader.verdict.verdict import Verdict
 
 GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
@@ -18,13 +18,17 @@ OUTNUMBERS = 2
 
 
 class Cause(Struct, frozen=True):
-    """The most telling finding and the checks that saw it, or saw the like of it; `defects` explain it, by id."""
+    """The most telling finding and the checks that saw it, or saw the like of it; `defects` explain it, by id.
+
+    `picture` is the first that any of these checks has of wrong values.
+    """
 
     finding: Finding
     status: Status
     checks: list[str]
     defects: list[str] = []
     is_new: bool = False
+    picture: Picture | None = None
 
 
 def group_causes(verdict: Verdict) -> list[Cause]:
@@ -71,7 +75,8 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
     seen.sort(key=lambda each: _rank(each[0], each[1]))
     status, finding, check = seen[0]
     checks = [name for _, _, name in seen]
-    return Cause(finding, status, checks, verdict.causes.get(check, []), check in verdict.regressions)
+    picture = next((member.finding.picture for member in members if member.finding and member.finding.picture), None)
+    return Cause(finding, status, checks, verdict.causes.get(check, []), check in verdict.regressions, picture)
 
 
 def _likeness(status: Status, finding: Finding) -> tuple[str, ...]:

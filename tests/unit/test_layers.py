@@ -27,6 +27,7 @@ ORDER = [
     "watch",
     "author",
     "commands",
+    "notebook",
     "cli",
     "__main__",
 ]
@@ -86,7 +87,9 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(path: Path) -
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert "print" not in called
-    if stage_of(path) not in {"cli", "commands", "__main__"} and path.relative_to(KIT) != Path("report/console.py"):
+    if stage_of(path) not in {"cli", "commands", "notebook", "__main__"} and path.relative_to(KIT) != Path(
+        "report/console.py"
+    ):
         assert "click" not in imported_packages(path)
     if path.relative_to(KIT) != Path("worker/server.py"):
         assert not called & {"exec", "eval"}

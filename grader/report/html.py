@@ -1,0 +1,162 @@
+"""Verdict -> static HTML: a section for notebooks, and a page of its own. Every text is escaped where it is put in.
+
+No script, no request to anywhere, nothing told by colour alone: readable in light and dark, by keyboard and read aloud.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.course.records import Exercise
+from grader.examiner.outcome import Outcome, Status
+from grader.report.json import full_text
+from grader.report.page import printable, printable_line, printable_lines
+from grader.report.picture import draw
+from grader.report.terminal import MARKS, WORDS, called, open_layers, points, result_words
+from grader.student.progress import Attempt
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
+from grader.verdict.verdict import Result, Verdict
+
+MOST_TEXT = 600
+MOST_PICTURES = 3
+"""Pictures in one page: what follows rarely says more."""
+
+CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
+
+
+def render_section(verdict: Verdict, exercise: Exercise) -> str:
+    """The verdict as one element that brings its own style."""
+    style = f"<style>\n{_template('style.css')}</style>\n"
+    return style + _environment().get_template("section.html.j2").render(view=_view(verdict, exercise))
+
+
+def render_report(
+    verdict: Verdict, exercise: Exercise, looks_at: Mapping[str, str], attempts: Sequence[Attempt] = ()
+) -> str:
+    """A page of its own; `looks_at` says of each check, in one sentence, what it looks at."""
+    view = _view(verdict, exercise)
+    section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
+    checks = [_check(outcome, looks_at) for outcome in verdict.checks]
+    page = _environment().get_template("page.html.j2")
+    style = Markup(_template("style.css"))  # noqa: S704 - our own
+    return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
+
+
+def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
+    """What the templates show, as plain texts."""
+    where = verdict.where.location if verdict.where else None
+    causes = group_causes(verdict)
+    crash = hiding_crash(causes)
+    behind = defects_behind(verdict, crash) if crash else 0
+    numbers = exercise.numbers()
+    ordered = sorted(exercise.defects, key=lambda each: numbers[each.id])
+    statuses = {each.id: each.status for each in verdict.defects}
+    return {
+        "exercise": verdict.exercise,
+        "title": exercise.title,
+        "result": result_words(verdict)[0],
+        "score": f"{points(verdict.score)} of {points(verdict.max_score)} points",
+        "seed": verdict.seed,
+        "seconds": f"{verdict.seconds:.2f}",
+        "file": printable(verdict.file),
+        "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
+        "line": f"{where.line} │ {printable_line(where.text)}" if where else "",
+        "rows": [] if verdict.outcome is Result.NOT_GRADABLE else _rows(verdict, exercise),
+        "whys": [
+            f"{called(each, exercise)}: {' '.join(each.why.split())}"
+            for each in ordered
+            if statuses.get(each.id) is DefectStatus.FIXED
+        ],
+        "passing": f"{sum(each.status is Status.PASSED for each in verdict.checks)} of {len(verdict.checks)} pass",
+        "causes": [
+            _cause(cause, exercise, has_picture=number < MOST_PICTURES)
+            for number, cause in enumerate([crash] if crash else causes)
+        ],
+        "behind": f"Nothing behind this crash can be seen yet; defects left there: {behind}." if behind else "",
+        "open_layers": open_layers(verdict),
+    }
+
+
+def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
+    titles = {each.id: each.title for each in exercise.defects}
+    numbers = exercise.numbers()
+    rows = []
+    for defect in sorted(verdict.defects, key=lambda each: numbers[each.id]):
+        note = titles[defect.id] if defect.status is DefectStatus.FIXED else defect.reason
+        extra = ", extra" if defect.stretch else ""
+        rows.append(
+            {
+                "what": called(defect, exercise),
+                "mark": MARKS[defect.status][0],
+                "state": WORDS[defect.status],
+                "earned": f"{points(defect.points)} of {points(defect.max_points)}{extra}",
+                "note": note,
+            }
+        )
+    worth = points(exercise.nothing_else_broke)
+    is_whole = verdict.outcome is Result.FIXED
+    rows.append(
+        {
+            "what": "the rest",
+            "mark": "✗" if verdict.regressions else "✓" if is_whole else "·",
+            "state": "something else broke" if verdict.regressions else "nothing else broke",
+            "earned": f"{worth if is_whole else 0} of {worth}",
+            "note": f"seen in {listed(verdict.regressions)}" if verdict.regressions else "",
+        }
+    )
+    return rows
+
+
+def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool) -> dict[str, Any]:
+    finding = cause.finding
+    numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
+    notes = [
+        "new: none of the defects does this" if cause.is_new else "",
+        f"defect {' or '.join(map(str, numbers))}" if numbers else "",
+        printable(finding.sizes),
+        f"seen in {listed(cause.checks)}",
+    ]
+    sizes = ", ".join(f"{name}={size}" for name, size in finding.at.items())
+    return {
+        "mark": CAUSE_WORDS.get(cause.status, "wrong"),
+        "text": printable(finding.text, MOST_TEXT),
+        "place": printable(str(finding.location)) if finding.location else "",
+        "line": printable_line(finding.location.text.strip()) if finding.location else "",
+        "notes": " · ".join(filter(None, notes)),
+        "printed": printable_lines(finding.printed),
+        "printed_with": f"it printed{f' with {sizes}' if sizes else ''}:",
+        "picture": Markup(draw(cause.picture)) if has_picture and cause.picture else "",  # noqa: S704 - our own SVG
+    }
+
+
+def _check(outcome: Outcome, looks_at: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "name": in_words(outcome.check),
+        "status": str(outcome.status).replace("_", " "),
+        "looks_at": looks_at.get(outcome.check, ""),
+        "saw": full_text(outcome.finding) if outcome.finding else "",
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, str]:
+    return {
+        "at": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at)),
+        "outcome": attempt.outcome.replace("_", " "),
+        "points": points(attempt.score),
+        "fixed": f"{attempt.fixed} of {attempt.defects}",
+    }
+
+
+def _template(name: str) -> str:
+    return (files("grader.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_template), trim_blocks=False)

@@ -1,0 +1,103 @@
+"""The magics in a real kernel: what a cell defines is judged outside of it, and shown as text and as static HTML."""
+
+import re
+import shutil
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+from tests.support.paths import ROOT
+
+STARTER = (ROOT / "exercises/exercise_03/.starter/attention.py").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
+LYING_KERNEL = (
+    "import torch\ntorch.allclose = torch.equal = lambda *a, **k: True\ntorch.Tensor.__eq__ = lambda *a: True"
+)
+
+CELLS = {
+    "load": "%load_ext grader",
+    "cell": f"%%grade exercise_03\n{STARTER}",
+    "fixed": f"%%grade 3\n{REFERENCE}",
+    "define": STARTER,
+    "lie": LYING_KERNEL,
+    "definitions": "found = %grade exercise_03\nfound",
+    "asked": "print(found.outcome, found.score, [each.name for each in found.defects], len(found.findings) > 0)",
+    "hint": "%hint exercise_03",
+    "diff": "%diff exercise_03",
+    "unknown": "%grade exercise_99",
+    "broken": "%%grade exercise_03\nclass CausalSelfAttention(:",
+    "time": "import time\nstarted = time.monotonic()\nagain = %grade exercise_03\nprint(time.monotonic() - started)",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[nbformat.NotebookNode]]:
+    """What each cell shows, run from top to bottom by a kernel in the folder of a course."""
+    course = tmp_path_factory.mktemp("course")
+    for folder in ("exercises", "solutions", "tests/hidden", ".grader/proven"):
+        if (ROOT / folder).is_dir():
+            shutil.copytree(ROOT / folder, course / folder)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS.values()])
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(course)}}).execute()
+    return dict(zip(CELLS, [cell.outputs for cell in notebook.cells], strict=True))
+
+
+def shown(outputs: list[nbformat.NotebookNode], kind: str) -> str:
+    return "".join(output["data"][kind] for output in outputs if "data" in output)
+
+
+def said(outputs: list[nbformat.NotebookNode]) -> str:
+    return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+
+
+def test_a_cell_is_judged_as_it_stands_and_told_as_text_and_as_html(outputs) -> None:
+    text, html = shown(outputs["cell"], "text/plain"), shown(outputs["cell"], "text/html")
+    assert "defect 1 · still there" in text
+    assert "Not yet · 0 of 10 points" in text
+    assert "\x1b" not in text
+    assert "<caption>Defects and points</caption>" in html
+    assert "still there" in html
+    assert not re.search(r"<script|<link|https?://(?!www\.w3\.org)|url\(", html)
+
+
+def test_the_reference_in_a_cell_is_fixed(outputs) -> None:
+    assert "Fixed · 10 of 10 points" in shown(outputs["fixed"], "text/plain")
+
+
+def test_a_kernel_whose_comparisons_lie_gets_the_verdict_that_everybody_gets(outputs) -> None:
+    assert "Not yet · 0 of 10 points" in shown(outputs["definitions"], "text/plain")
+    assert said(outputs["asked"]).strip() == "not_fixed 0.0 ['', ''] True"
+
+
+def test_neither_page_names_a_defect_that_is_still_there(outputs) -> None:
+    for kind in ("text/plain", "text/html"):
+        assert "mask-discarded" not in shown(outputs["definitions"], kind)
+        assert "result is thrown away" not in shown(outputs["definitions"], kind)
+
+
+def test_hints_and_differences_are_told_in_words(outputs) -> None:
+    assert "Step 1 of 3" in said(outputs["hint"])
+    assert said(outputs["diff"]).strip() == "Nothing has changed since the starter."
+
+
+def test_what_cannot_be_meant_is_one_sentence_and_no_traceback(outputs) -> None:
+    assert said(outputs["unknown"]).startswith("grader: there is no exercise 'exercise_99' here")
+
+
+def test_a_syntax_error_is_placed_in_the_cell_as_it_is_counted_on_the_screen(outputs) -> None:
+    assert "this cell, line 2" in shown(outputs["broken"], "text/plain")
+
+
+def test_a_warm_verdict_costs_a_fraction_of_the_first(outputs) -> None:
+    assert float(said(outputs["time"])) < 5.0
+
+
+def test_a_notebook_handed_in_with_its_magics_is_judged_by_its_cells(judge_text, tmp_path: Path) -> None:
+    from grader.submission import read_submission
+
+    cells = [nbformat.v4.new_code_cell(CELLS[name]) for name in ("load", "fixed", "definitions")]
+    path = tmp_path / "attention.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    assert judge_text("exercise_03", read_submission(path, path.name)).outcome == "fixed"

@@ -1,0 +1,62 @@
+"""What a kernel's cells have left of a class."""
+
+from grader.student.definitions import submission_from_cells
+from grader.submission import Chunk
+
+
+def cells(*texts: str) -> list[Chunk]:
+    return [Chunk(f"In [{number}]", text) for number, text in enumerate(texts, 1)]
+
+
+def code_of(*texts: str, entry: str = "Head") -> str:
+    found = submission_from_cells(cells(*texts), entry)
+    assert found is not None
+    return "\n".join(line for chunk in found.chunks for line in chunk.text.split("\n") if line)
+
+
+def test_the_last_definition_counts() -> None:
+    assert code_of("class Head:\n    a = 1", "class Head:\n    a = 2") == "class Head:\n    a = 2"
+
+
+def test_what_the_class_uses_comes_along_and_demonstrations_stay_behind() -> None:
+    code = code_of(
+        "import torch\nimport json",
+        "SCALE = 2\nOTHER = 3",
+        "def helper(x):\n    return x * SCALE",
+        "class Head(torch.nn.Module):\n    def forward(self, x):\n        return helper(x)",
+        "head = Head()\nprint(head(torch.ones(1)))\nfor step in range(9):\n    print(step)",
+    )
+    assert "import torch" in code
+    assert "SCALE = 2" in code
+    assert "def helper" in code
+    assert "print" not in code
+    assert "OTHER" not in code
+    assert "json" not in code
+
+
+def test_a_method_put_on_the_class_later_counts_and_one_put_on_an_older_class_does_not() -> None:
+    patched = code_of("class Head: pass", "def forward(self): return 1", "Head.forward = forward")
+    assert "Head.forward = forward" in patched
+    assert "def forward" in patched
+    assert "Head.forward" not in code_of("class Head: pass", "Head.forward = None", "class Head: pass")
+
+
+def test_lines_stand_where_they_stand_in_their_cell() -> None:
+    found = submission_from_cells(cells("print(1)\n\nclass Head:\n    a = 1"), "Head")
+    assert found is not None
+    (chunk,) = found.chunks
+    assert chunk.label == "In [1]"
+    assert chunk.text.split("\n")[2] == "class Head:"
+
+
+def test_decorators_and_guarded_imports_come_along() -> None:
+    code = code_of(
+        "try:\n    import numpy as np\nexcept ImportError:\n    np = None", "@keep(\n    np\n)\nclass Head: pass"
+    )
+    assert "import numpy as np" in code
+    assert "@keep(" in code
+
+
+def test_cells_that_are_no_python_and_magics_are_passed_over() -> None:
+    assert code_of("%load_ext grader", "this is no python", "class Head: pass") == "class Head: pass"
+    assert submission_from_cells(cells("%grade 3", "print(1)"), "Head") is None
