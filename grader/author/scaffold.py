@@ -32,15 +32,8 @@ def make_cells(starter: str, exercise_id: str) -> list[Cell]:
 def grading_cell(exercise_id: str) -> Cell:
     """The last cell of a notebook: it asks for a verdict, and is not run when the notebook is handed in."""
     asks = f"%load_ext grader\n%grade {exercise_id}"
-    tagged = {"tags": [DEMONSTRATION]}
-    return {
-        "cell_type": "code",
-        "id": "grade",
-        "metadata": tagged,
-        "source": asks,
-        "outputs": [],
-        "execution_count": None,
-    }
+    cell: Cell = {"cell_type": "code", "id": "grade", "metadata": {"tags": [DEMONSTRATION]}, "source": asks}
+    return cell | {"outputs": [], "execution_count": None}
 
 
 def mend_cells(cells: list[Cell], read: Submission) -> list[Cell]:
