@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 class Failure(AssertionError):  # noqa: N818 - a failure is what it is: AssertionError is its kind of error
     """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
-    Where values are wrong, `picture` is what can be drawn of them.
+    Where values are wrong, `picture` is what can be drawn of them, and `explanation` says in which way they are wrong
+    where that could be verified.
     """
 
-    def __init__(self, kind: str, text: str, picture: Picture | None = None) -> None:
+    def __init__(self, kind: str, text: str, picture: Picture | None = None, explanation: str = "") -> None:
         super().__init__(text)
         self.kind = kind
         self.picture = picture
+        self.explanation = explanation
 
 
 def number(value: float) -> str:
@@ -140,6 +142,8 @@ def require_close(
     """Raise `Failure` at the element that is furthest off."""
     import torch
 
+    from grader.examiner.explanations import explain
+
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
         return
     difference = (seen.double() - expected.double()).abs()
@@ -151,6 +155,7 @@ def require_close(
         kind,
         f"{what} at {place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}",
         _picture(seen, expected, worst),
+        explain(seen, expected, tolerance.relative, tolerance.absolute),
     )
 
 

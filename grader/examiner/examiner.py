@@ -106,7 +106,8 @@ def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Find
     if isinstance(error, MisfitError):
         return Status.FAILED, Finding("parameters", f"its parameters are not the interface's: {error}", None, sizes)
     if isinstance(error, Failure):
-        return Status.FAILED, Finding(error.kind, str(error), None, sizes, picture=error.picture)
+        seen = Finding(error.kind, str(error), None, sizes, picture=error.picture, explanation=error.explanation)
+        return Status.FAILED, seen
     if isinstance(error, AssertionError | pytest.fail.Exception):
         return Status.FAILED, Finding("assertion", _assertion_text(error), None, sizes)
     assert not isinstance(error, SubjectError)

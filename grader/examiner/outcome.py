@@ -64,7 +64,8 @@ class Finding(Struct, frozen=True):
     """What a check did, expected and saw, in tensors' terms; `kind` is the sort of fault, for comparing outcomes.
 
     `sizes` compares the sizes that fail with the largest that pass; `at` are those that fail, by name, where they are
-    known. `printed` is the end of what the submission wrote to stdout meanwhile, `picture` what can be drawn of values.
+    known. `printed` is the end of what the submission wrote to stdout meanwhile, `picture` what can be drawn of values,
+    `explanation` in which way they are wrong where that was verified.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Finding(Struct, frozen=True):
     at: dict[str, int] = {}
     printed: str = ""
     picture: Picture | None = None
+    explanation: str = ""
 
 
 class Outcome(Struct, frozen=True):

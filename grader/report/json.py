@@ -46,6 +46,8 @@ def _check(outcome: Outcome) -> dict[str, object]:
 def full_text(finding: Finding) -> str:
     """A finding as one line: what was seen, at which sizes, at which line of the submission."""
     parts = [printable(finding.text)]
+    if finding.explanation:
+        parts.append(finding.explanation)
     if finding.location:
         parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
     if finding.sizes:

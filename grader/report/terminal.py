@@ -195,6 +195,8 @@ class _Shown:
         mark = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}.get(cause.status, "wrong")
         text = Text(printable(finding.text, MOST_FINDING_TEXT))
         lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
+        if finding.explanation:
+            lines.append(indented(Text(f"{finding.explanation[:1].upper()}{finding.explanation[1:]}.")))
         if finding.location:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
