@@ -74,7 +74,7 @@ class Comparison:
         limits = structs.replace(exercise.limits, seconds=structs.replace(exercise.limits.seconds, total=600.0))
         self._source = source
         self._exercise = structs.replace(exercise, limits=limits)
-        self._local = Reference(path, exercise.interface.class_name)
+        self._local = Reference(path, exercise.interface)
         self._reference = Session(source, self._exercise, submission_from_text(path.read_text(encoding="utf-8")))
         self._rounds: dict[int, tuple[Round, Seen]] = {}
 

@@ -187,7 +187,7 @@ class _Judged:
 
     def _undetermined(self) -> Iterator[str]:
         """Where the reference, in eval mode, gives two answers to one input."""
-        reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface.class_name)
+        reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface)
         check = Check(id="determinism")
         for sizes in self._exercise.ladder:
             seed_draws(f"{check.id}/{sizes}")

@@ -61,10 +61,16 @@ def _against_sources(exercise: Exercise, reference: str | None, starter: str | N
         yield from misnamed_parts(exercise, reference)
 
 
+NAMES_OF = {"defaults": "constructor", "probability": "constructor", "mask": "inputs", "input": "inputs"}
+"""Arguments of a check that name what stands under another key."""
+
+
 def _follows_from(path: problem.Path, against: list[Problem]) -> bool:
-    """Whether an argument that a check names is only unknown because the constructor's was misspelt."""
-    is_named = path[:1] == ("checks",) and path[2:3] in (("defaults",), ("probability",))
-    return is_named and any(each.path[:2] == ("interface", "constructor") for each in against)
+    """Whether a name that a check gives is only unknown because it was misspelt where it is declared."""
+    if path[:1] != ("checks",) or path[2:3] == () or path[2] not in NAMES_OF:
+        return False
+    declared = NAMES_OF[str(path[2])]
+    return any(each.path[:-1] in (("interface", declared), (*path[:2], declared)) for each in against)
 
 
 def _convert(root: Node, exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:

@@ -23,6 +23,7 @@ from grader.course.checks import (
     Size,
     Text,
 )
+from grader.course.kinds import Kind
 from grader.course.properties import Property
 
 
@@ -42,17 +43,29 @@ class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an
     """Where it is."""
 
 
-class Interface(Record, frozen=True):
-    """What a submission must offer: a class, how it is built, what goes in, what comes out."""
+class Interface(Record, frozen=True, omit_defaults=True):
+    """What a submission must offer: a class or function, how it is built, what goes in, what comes out."""
 
-    class_name: Name = field(name="class")
-    """The class's name."""
     constructor: Arguments
-    """What the class is built with, by keyword; the name of a size stands for that size."""
+    """What the class is built with, by keyword; the name of a size stands for that size. A function gets it too."""
     inputs: Inputs
     """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
     outputs: list[Shape]
-    """The shapes of the tensors that forward returns, in order."""
+    """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
+    kind: Kind = Kind.MODULE
+    """What it is."""
+    class_name: Name = field(name="class", default="")
+    """The class's name."""
+    function: Name = ""
+    """The function's name, where it is one."""
+
+    def entry(self) -> str:
+        """The name of what a submission must define."""
+        return self.function or self.class_name
+
+    def called(self) -> str:
+        """What findings say is called."""
+        return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
 
 
 class Defect(Record, frozen=True):

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from grader.course.checks import Check
+from grader.course.kinds import Kind
 from grader.course.problem import Path, Problem, listed, nearest, quoted
 from grader.course.records import Exercise
 
@@ -44,20 +45,42 @@ def methods_of(tree: ast.Module) -> dict[str, dict[str, Function]]:
     return found
 
 
-def misnamed_parts(exercise: Exercise, reference: str) -> Iterator[Problem]:
-    """A class, arguments, inputs and methods that the reference does not have."""
-    classes = methods_of(ast.parse(reference))
-    interface = exercise.interface
+def misnamed_parts(exercise: Exercise, source: str) -> Iterator[Problem]:
+    """A class or function, arguments, inputs and methods that a source does not have."""
+    tree, interface = ast.parse(source), exercise.interface
+    if interface.function:
+        functions = {node.name: node for node in tree.body if isinstance(node, Function)}
+        if interface.function not in functions:
+            path = ("interface", "function")
+            yield _unknown("a function of the reference", interface.function, functions, path, is_key=False)
+        else:
+            yield from _misnamed_in_function(exercise, functions[interface.function])
+        return
+    classes = methods_of(tree)
     if interface.class_name not in classes:
         yield _unknown("a class of the reference", interface.class_name, classes, ("interface", "class"), is_key=False)
-        return
-    methods = classes[interface.class_name]
-    forward = signature_of(methods["forward"]) if "forward" in methods else None
+    elif interface.kind in (Kind.MODULE, Kind.LOSS):
+        yield from _misnamed_in_module(exercise, classes[interface.class_name])
+
+
+def _misnamed_in_module(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:
     yield from _misnamed_arguments(exercise, methods)
-    if forward is not None:
-        yield from _misnamed(forward, interface.inputs, "an input of forward", ("interface", "inputs"))
+    if "forward" in methods:
+        forward = signature_of(methods["forward"])
+        yield from _misnamed(forward, exercise.interface.inputs, "an input of forward", ("interface", "inputs"))
     for index, check in enumerate(exercise.checks):
         yield from _misnamed_in_check(check, methods, ("checks", index))
+
+
+def _misnamed_in_function(exercise: Exercise, function: Function) -> Iterator[Problem]:
+    """Names that the function does not take; what only the kit's own model takes is the kind's business."""
+    taken, interface = signature_of(function, is_method=False), exercise.interface
+    what = f"an argument of {function.name}"
+    yield from _misnamed(taken, interface.inputs, what, ("interface", "inputs"))
+    if interface.kind is not Kind.TRAINING_STEP:
+        yield from _misnamed(taken, interface.constructor, what, ("interface", "constructor"))
+    for index, check in enumerate(exercise.checks):
+        yield from _misnamed(taken, check.inputs, what, ("checks", index, "inputs"))
 
 
 def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:

@@ -6,9 +6,11 @@ from typing import Any
 
 from grader.course import checks as c
 from grader.course.arguments import argument_problems, ladder_problems, missing_on_ladder, size_names, unknown_sizes
+from grader.course.checks import NAME, PATTERNS
+from grader.course.kinds import Kind
 from grader.course.problem import Path, Problem, listed, nearest, quoted
 from grader.course.properties import Property
-from grader.course.records import Defect, Exercise
+from grader.course.records import Defect, Exercise, Interface
 
 
 def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
@@ -99,6 +101,7 @@ def _defect_problems(defect: Defect, path: Path) -> Iterator[Problem]:
 
 def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
     interface, sizes = exercise.interface, size_names(exercise.ladder)
+    yield from _entry_problems(interface)
     if not exercise.ladder:
         return
     yield from constructor_problems(interface.constructor, sizes, ("interface", "constructor"))
@@ -108,6 +111,23 @@ def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
         yield from unknown_sizes(shape, sizes, ("interface", "outputs", index))
     if not interface.outputs:
         yield Problem(("interface", "outputs"), "at least one shape", "none", "write outputs: [[batch, tokens, width]]")
+
+
+def _entry_problems(interface: Interface) -> Iterator[Problem]:
+    """A class or a function, as the kind has it, and not both."""
+    kind = interface.kind
+    wanted = ["class"] * kind.is_class() + ["function"] * kind.is_function()
+    given = [name for name, value in (("class", interface.class_name), ("function", interface.function)) if value]
+    if not given:
+        example = "MultiHeadAttention" if wanted[0] == "class" else "label_smoothing"
+        path = ("interface", wanted[0])
+        yield Problem(path, PATTERNS[NAME], "no such key", f"write {wanted[0]}: {example}")
+    for name in given:
+        if name not in wanted:
+            of = f"a {wanted[0]}, which a {kind.replace('_', ' ')} is"
+            yield Problem(("interface", name), of, f"a {name}", f"write {wanted[0]}: and its name", at_key=True)
+    if given == ["class", "function"] == wanted:
+        yield Problem(("interface", "function"), "a class or a function", "both", "take one of them out", at_key=True)
 
 
 def constructor_problems(constructor: dict[str, Any], sizes: set[str], path: Path) -> Iterator[Problem]:
@@ -182,4 +202,7 @@ def _check_problems(exercise: Exercise, check: Property, path: Path) -> Iterator
         yield from input_problems(spec, sizes, (*path, "inputs", name))
     if check.ladder:
         yield from missing_on_ladder(exercise, check, path)
+    if isinstance(check, Property) and check.needs_module and exercise.interface.kind is not Kind.MODULE:
+        found = f"{check.__struct_config__.tag} for a {exercise.interface.kind.replace('_', ' ')}"
+        yield Problem((*path, "property"), "a property that is not of modules alone", found, "take the check out")
     yield from argument_problems(exercise, check, sizes, path)

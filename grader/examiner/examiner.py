@@ -9,6 +9,7 @@ import pytest
 import torch
 from msgspec import structs
 
+from grader.course.kinds import Kind
 from grader.course.paths import Course
 from grader.course.records import Exercise, Limits
 from grader.errors import BrokenExerciseError, KitError
@@ -141,9 +142,7 @@ class Examiner:
         self._strict = strict
         self._source = source
         self._reference = ReferenceCache(
-            AbsentReference()
-            if exercise.is_public()
-            else Reference(course.reference(exercise.id), exercise.interface.class_name)
+            AbsentReference() if exercise.is_public() else Reference(course.reference(exercise.id), exercise.interface)
         )
         self._items = items
         self._session: Session | None = None
@@ -244,15 +243,19 @@ class Examiner:
         return Finding(seen.kind, f"it {verb}: {seen.text}; {next_step}", seen.location)
 
     def _why_unloadable(self, loaded: Loaded) -> Finding | None:
-        name = self.exercise.interface.class_name
-        if loaded.entry_found and loaded.entry_is_module:
+        interface = self.exercise.interface
+        name, what = interface.entry(), "function" if interface.function else "class"
+        needs_module = what == "class" and interface.kind in (Kind.MODULE, Kind.LOSS)
+        if loaded.entry_found and (loaded.entry_is_module or not needs_module):
             return None
         if loaded.entry_found:
             return Finding("class", f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module")
         if loaded.tolerated is not None:
             seen = crash_finding(loaded.tolerated, "", self.exercise.limits)
-            text = f"a cell raises before there is a class {name}: {seen.text}; mend that line"
+            text = f"a cell raises before there is a {what} {name}: {seen.text}; mend that line"
             return Finding(seen.kind, text, seen.location)
+        if what == "function":
+            return Finding("class", f"there is no function {name}; name your function {name}")
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
 

@@ -47,5 +47,5 @@ class PlainContexts(Contexts):
         if not isinstance(submission, Submission):
             raise UsageError(submission.reason)
         session = self._sessions[exercise_id] = Session(self._source, exercise, submission)
-        reference = ReferenceCache(Reference(course.reference(exercise_id), exercise.interface.class_name))
+        reference = ReferenceCache(Reference(course.reference(exercise_id), exercise.interface))
         return Context(Subject(session), reference, exercise)

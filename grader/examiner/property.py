@@ -19,6 +19,8 @@ class Property(Check, frozen=True):
     """Whether it compares with the reference, which a student edition does not have."""
     shows_values: ClassVar[bool] = True
     """Whether passing shows that something is computed right: what lacks this shows no defect mended by itself."""
+    needs_module: ClassVar[bool] = False
+    """Whether it looks at what only a module has: parameters, attributes, devices, training mode."""
     walks_all_rungs: ClassVar[bool] = False
     """Whether, in its plainest form, it is tried at every rung of the exercise's ladder, not only at both ends."""
 

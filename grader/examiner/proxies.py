@@ -6,6 +6,7 @@ import torch
 from msgspec import Struct
 
 from grader.examiner.session import Session, SubjectDiedError
+from grader.examiner.subjects import adapter_of
 from grader.worker import protocol
 from grader.worker.protocol import Build, Built, Returned, TensorValue
 from grader.worker.values import from_python, from_tensor, to_python, to_tensor
@@ -204,7 +205,8 @@ class Subject:
         self._count += 1
         weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
         values = {name: _value(value) for name, value in arguments.items()}
-        entry = entry or self._session.exercise.interface.class_name
+        adapter, own_entry = adapter_of(self._session.exercise.interface)
+        probe, entry = probe or adapter, entry or own_entry
         module = RemoteProxy(self._session, Build(self._count, entry, values, dtype, probe, weights))
         if at_once:
             module.build()

@@ -10,8 +10,10 @@ from typing import Any
 
 import torch
 
+from grader.course.records import Interface
 from grader.errors import KitError
 from grader.examiner.proxies import Pass, Tensors, flatten
+from grader.examiner.subjects import adapter_of
 
 
 class LocalModule:
@@ -39,7 +41,8 @@ class LocalModule:
         if cotangents is None:
             cotangents = [torch.randn(output.shape).to(output.dtype) for output in outputs]
         terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
-        sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        if terms:
+            sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         input_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
         return Pass(_detached(value), cotangents, gradients, input_gradients)
@@ -80,17 +83,18 @@ class LocalModule:
 class Reference:
     """Builds the reference's class in this process."""
 
-    def __init__(self, path: Path, class_name: str) -> None:
+    def __init__(self, path: Path, interface: Interface) -> None:
         self._module = _import_file(path)
-        self._class_name = class_name
+        self._adapter, self._entry = adapter_of(interface)
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
         """The reference with fresh weights; `probe` is source run beside it, which may define another `entry` class."""
         names: dict[str, Any] = vars(self._module)
+        probe = probe or self._adapter
         if probe:
             names = vars(_run_probe(probe, self._module))
         with contextlib.redirect_stdout(io.StringIO()):
-            module = names[entry or self._class_name](**arguments)
+            module = names[entry or self._entry](**arguments)
         if dtype:
             module = module.to(getattr(torch, dtype))
         return LocalModule(module)

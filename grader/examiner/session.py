@@ -109,7 +109,7 @@ class Session:
         if self._strict:
             _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
-        reply = self._ask(protocol.Load(chunks, self.exercise.interface.class_name, self._dtype))
+        reply = self._ask(protocol.Load(chunks, self.exercise.interface.entry(), self._dtype))
         if not isinstance(reply, Loaded):
             self.close()
             raise SubjectDiedError("answered with a message that was not asked for")

@@ -15,7 +15,7 @@ def fingerprint(chunks: list[Source]) -> str:
 
 
 def method_trees(trees: list[ast.Module]) -> dict[str, str]:
-    """The syntax tree of each method, as text without positions and docstrings, by `Class.method`."""
+    """The syntax tree of each method and function, as text without positions and docstrings, by `Class.method`."""
     methods: dict[str, str] = {}
     try:
         for tree in trees:
@@ -24,6 +24,8 @@ def method_trees(trees: list[ast.Module]) -> dict[str, str]:
                     for part in node.body:
                         if isinstance(part, ast.FunctionDef):
                             methods[f"{node.name}.{part.name}"] = _tree_text(part)
+                elif isinstance(node, ast.FunctionDef):
+                    methods[node.name] = _tree_text(node)
     except RecursionError:
         return {}
     return methods if sum(map(len, methods.values())) <= MAX_TREE_TEXT else {}

@@ -70,13 +70,15 @@ STAYED_BEHIND = ("is not on the expected device", "Expected all tensors to be on
 class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
     """Moved to another device, the module works there: nothing that it computes with stays behind."""
 
+    needs_module: ClassVar[bool] = True
+
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
 
     def try_case(self, context: "Context", case: "Case") -> None:
         from grader.examiner.session import SubjectRaisedError
 
-        probe = ELSEWHERE.format(entry=context.exercise.interface.class_name)
+        probe = ELSEWHERE.format(entry=context.exercise.interface.entry())
         module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
         module.training = self.training
         module(**case.inputs)

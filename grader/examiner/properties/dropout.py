@@ -27,6 +27,8 @@ MOST_DRAWS = 40
 class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
     """Dropout draws anew in training, and never in eval mode."""
 
+    needs_module: ClassVar[bool] = True
+
     shows_values: ClassVar[bool] = False
 
     probability: Name = "dropout"
@@ -59,6 +61,8 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
 
 class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights"):
     """With one sample, one head and one key, a draw of dropout takes the whole value or none of it."""
+
+    needs_module: ClassVar[bool] = True
 
     shows_values: ClassVar[bool] = False
 

@@ -116,6 +116,8 @@ class Prints(Property, frozen=True, tag="prints"):
 class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
     """An attribute that the interface names has its value."""
 
+    needs_module: ClassVar[bool] = True
+
     needs_reference: ClassVar[bool] = False
 
     name: Name

@@ -45,7 +45,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
 
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case)
-        what = f"with the same weights and inputs, {self.method or 'forward'}: output"
+        what = f"with the same weights and inputs, {self.method or context.exercise.interface.called()}: output"
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
             compare(ours.call(self.method, **case.inputs), expected, what)
@@ -83,6 +83,8 @@ class ReturnsShapes(Property, frozen=True, tag="returns_shapes"):
 
 class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
     """Each parameter gets a gradient wherever the reference's does."""
+
+    needs_module: ClassVar[bool] = True
 
     shows_values: ClassVar[bool] = False
 
@@ -157,6 +159,8 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
 class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
     """The parameters have the reference's names and shapes, no fewer and no more."""
 
+    needs_module: ClassVar[bool] = True
+
     shows_values: ClassVar[bool] = False
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -171,6 +175,8 @@ class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
 class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_reference"):
     """After a call, a tensor kept in an attribute equals the reference's."""
 
+    needs_module: ClassVar[bool] = True
+
     name: Name
     """The attribute."""
 
@@ -183,6 +189,8 @@ class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_re
 
 class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):
     """The state dict of one module loads into one of other sizes, which then computes what the reference does."""
+
+    needs_module: ClassVar[bool] = True
 
     to: Sizes
     """The sizes that are others in the module that receives the weights."""
