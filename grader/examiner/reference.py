@@ -14,6 +14,7 @@ from grader.course.records import Interface
 from grader.errors import KitError
 from grader.examiner.proxies import Pass, Tensors, flatten
 from grader.examiner.subjects import adapter_of
+from grader.worker.torch_parts import stub_compiler
 
 
 class LocalModule:
@@ -86,6 +87,8 @@ class Reference:
     def __init__(self, path: Path, interface: Interface) -> None:
         self._module = _import_file(path)
         self._adapter, self._entry = adapter_of(interface)
+        if self._adapter:
+            stub_compiler()  # which optimizers ask for, and which takes a second to import
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
         """The reference with fresh weights; `probe` is source run beside it, which may define another `entry` class."""

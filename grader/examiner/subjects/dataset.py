@@ -29,7 +29,9 @@ class Adapter(torch.nn.Module):
         for epoch in range(2):
             if hasattr(made, "set_epoch"):
                 made.set_epoch(epoch)
-            seen += [torch.tensor(float(len(made)))] * hasattr(made, "__len__") + self._items(made)
+            if hasattr(made, "__len__"):
+                seen.append(torch.tensor(float(len(made))))
+            seen += self._items(made)
         if hasattr(made, "__iter__"):
             before = data.get_worker_info
             try:

@@ -38,7 +38,7 @@ class Adapter(torch.nn.Module):
             seen = []
             for step in range(steps):
                 batch = {
-                    name: each[step].clone() if isinstance(each, torch.Tensor) else each
+                    name: each[step].detach().clone() if isinstance(each, torch.Tensor) else each
                     for name, each in inputs.items()
                 }
                 returned = getattr(submission, ENTRY)(model, optimizer, **batch, **self.arguments)
