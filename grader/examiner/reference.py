@@ -14,7 +14,7 @@ from grader.course.records import Interface
 from grader.errors import KitError
 from grader.examiner.proxies import Pass, Tensors, flatten
 from grader.examiner.subjects import adapter_of
-from grader.worker.torch_parts import stub_compiler
+from grader.worker.torch_import import stub_compiler
 
 
 class LocalModule:

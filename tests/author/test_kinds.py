@@ -1,0 +1,294 @@
+"""Kinds of subject: what is no module is tried as one, and right and wrong ones get their verdicts."""
+
+import json
+
+import pytest
+from msgspec import Struct
+
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.reading import read_exercise
+from grader.errors import SpecError
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
+from tests.support.judging import Judge
+
+
+class Example(Struct, frozen=True):
+    """An exercise of one kind: its reference, what the defect and its mend are, and more wrong and right ways."""
+
+    interface: str
+    ladder: str
+    reference: str
+    was: str
+    fix: str
+    wrong: dict[str, str]
+    right: dict[str, str]
+
+
+EXAMPLES = {
+    "loss": Example(
+        interface="""
+  kind: loss
+  function: smoothed_cross_entropy
+  constructor: {smoothing: 0.1}
+  inputs:
+    logits: [batch, tokens, classes]
+    labels: {integers: classes, ignored: -100, shape: [batch, tokens]}
+  outputs:
+    - []""",
+        ladder="{batch: 2, tokens: 5, classes: 7}",
+        reference="""import torch
+import torch.nn.functional as F
+
+
+def smoothed_cross_entropy(logits, labels, smoothing=0.1, ignore_index=-100):
+    logp = F.log_softmax(logits, dim=-1)
+    kept = labels != ignore_index
+    safe = labels.masked_fill(~kept, 0)
+    nll = -logp.gather(-1, safe.unsqueeze(-1)).squeeze(-1)
+    even = -logp.mean(dim=-1)
+    loss = (1 - smoothing) * nll + smoothing * even
+    return (loss * kept).sum() / kept.sum()
+""",
+        was="/ kept.numel()",
+        fix="/ kept.sum()",
+        wrong={"(loss * kept).sum()": "loss.sum()", "even = -logp.mean(dim=-1)": "even = -logp.sum(dim=-1)"},
+        right={"logp = F.log_softmax(logits, dim=-1)": "logp = logits - logits.logsumexp(-1, keepdim=True)"},
+    ),
+    "optimizer": Example(
+        interface="""
+  kind: optimizer
+  class: AdamW
+  constructor: {lr: 0.05}
+  inputs:
+    weights: [rows, columns]
+    bias: [columns]
+  outputs:
+    - [5, rows, columns]
+    - [5, columns]
+    - [5, 2]
+    - [5, rows, columns]
+    - [5, columns]
+    - [5, 2]""",
+        ladder="{rows: 3, columns: 4}",
+        reference="""import torch
+
+
+class AdamW(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-2, betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state["step"] = 0
+                    state["m"] = torch.zeros_like(p)
+                    state["v"] = torch.zeros_like(p)
+                state["step"] += 1
+                b1, b2 = group["betas"]
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                state["m"].mul_(b1).add_(p.grad, alpha=1 - b1)
+                state["v"].mul_(b2).addcmul_(p.grad, p.grad, value=1 - b2)
+                m = state["m"] / (1 - b1 ** state["step"])
+                v = state["v"] / (1 - b2 ** state["step"])
+                p.sub_(group["lr"] * m / (v.sqrt() + group["eps"]))
+""",
+        was='m = state["m"]',
+        fix='m = state["m"] / (1 - b1 ** state["step"])',
+        wrong={
+            'b1 ** state["step"]': "b1",
+            'p.mul_(1 - group["lr"] * group["weight_decay"])': 'p.grad.add_(p, alpha=group["weight_decay"])',
+            "                if p.grad is None:\n                    continue\n": "",
+        },
+        right={'group["lr"] * m / (v.sqrt() + group["eps"])': 'group["lr"] * (m / (v.sqrt() + group["eps"]))'},
+    ),
+    "training_step": Example(
+        interface="""
+  kind: training_step
+  function: training_step
+  constructor: {width: width, outputs: classes, max_norm: 0.5}
+  inputs:
+    x: [steps, batch, width]
+    y: {integers: classes, shape: [steps, batch]}
+  outputs:
+    - [steps, 8, width]""",
+        ladder="{steps: 3, batch: 5, width: 6, classes: 4}",
+        reference="""import torch
+import torch.nn.functional as F
+
+
+def training_step(model, optimizer, x, y, max_norm=1.0):
+    model.train()
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+""",
+        was="optimizer.state_dict()",
+        fix="optimizer.zero_grad()",
+        wrong={
+            "model.train()": "model.eval()",
+            "    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)\n": "",
+            "return loss.item()": "return 0.0",
+        },
+        right={
+            "optimizer.zero_grad()": "for each in model.parameters(): each.grad = None",
+            "return loss.item()": "return loss.detach()",
+        },
+    ),
+    "dataset": Example(
+        interface="""
+  kind: dataset
+  class: Chunks
+  constructor: {length: length}
+  inputs:
+    tokens: {integers: 50, shape: [tokens]}
+  outputs:
+    - [length]""",
+        ladder="{tokens: 23, length: 3}",
+        reference="""import torch
+
+
+class Chunks(torch.utils.data.IterableDataset):
+    def __init__(self, tokens, length):
+        self.tokens = tokens
+        self.length = length
+
+    def __iter__(self):
+        info = torch.utils.data.get_worker_info()
+        number, count = (info.id, info.num_workers) if info else (0, 1)
+        for start in range(number * self.length, len(self.tokens) - self.length, count * self.length):
+            yield self.tokens[start : start + self.length], self.tokens[start + 1 : start + self.length + 1]
+""",
+        was="range(0, len(self.tokens) - self.length, self.length)",
+        fix="range(number * self.length, len(self.tokens) - self.length, count * self.length)",
+        wrong={
+            "self.tokens[start + 1 : start + self.length + 1]": "self.tokens[start : start + self.length]",
+            "len(self.tokens) - self.length,": "len(self.tokens),",
+        },
+        right={
+            "(info.id, info.num_workers) if info else (0, 1)": "(getattr(info, 'id', 0), getattr(info, 'num_workers', 1))"
+        },
+    ),
+    "function": Example(
+        interface="""
+  kind: function
+  function: top_p
+  constructor: {p: 0.9}
+  inputs:
+    logits: [batch, vocab]
+  outputs:
+    - [batch, vocab]""",
+        ladder="{batch: 3, vocab: 11}",
+        reference="""import torch
+
+
+def top_p(logits, p):
+    probs = torch.softmax(logits, dim=-1)
+    order = probs.argsort(dim=-1, descending=True)
+    ranked = probs.gather(-1, order)
+    before = ranked.cumsum(dim=-1) - ranked
+    kept = torch.where(before < p, ranked, torch.zeros_like(ranked))
+    out = torch.zeros_like(probs).scatter(-1, order, kept)
+    return out / out.sum(dim=-1, keepdim=True)
+""",
+        was="before + ranked < p",
+        fix="before < p",
+        wrong={"before < p": "before <= p / 2", "out / out.sum(dim=-1, keepdim=True)": "out"},
+        right={"ranked.cumsum(dim=-1) - ranked": "torch.nn.functional.pad(ranked.cumsum(-1)[..., :-1], (1, 0))"},
+    ),
+}
+
+DESCRIPTION = """\
+format_version: 1
+title: A hunt
+difficulty: 1
+source: {{title: a notebook}}
+story: Once upon a time.
+interface:{interface}
+ladder: [{ladder}]
+defects:
+  - id: first
+    title: the first
+    points: 7
+    was: {was}
+    fix: {fix}
+    hints: [a, b, c]
+    why: because
+nothing_else_broke: 3
+checks:
+  - property: matches_reference
+  - property: keeps_dtype
+  - property: leaves_inputs_alone
+"""
+
+EXERCISE = "exercise_60"
+
+
+@pytest.fixture(scope="module", params=EXAMPLES)
+def example(request, tmp_path_factory):
+    """An example, laid out as a course of one exercise, and a judge of it."""
+    example = EXAMPLES[request.param]
+    course = Course(tmp_path_factory.mktemp(request.param))
+    starter = example.reference.replace(example.fix, example.was)
+    assert starter != example.reference
+    module, _ = course.editable_files(EXERCISE)
+    texts = {module: starter, course.pristine(module): starter, course.reference(EXERCISE): example.reference}
+    described = DESCRIPTION.format(
+        interface=example.interface, ladder=example.ladder, was=json.dumps(example.was), fix=json.dumps(example.fix)
+    )
+    (course.root / "solutions").mkdir()
+    texts[course.root / "solutions" / EXERCISE / "exercise.yaml"] = described
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    judge = Judge(course)
+    yield example, judge
+    judge.close()
+
+
+def test_starter_reference_and_others_of_a_kind_get_their_verdicts(example):
+    example, judge = example
+    starter = example.reference.replace(example.fix, example.was)
+    wrong = [starter, *(example.reference.replace(before, after) for before, after in example.wrong.items())]
+    right = [example.reference, *(example.reference.replace(before, after) for before, after in example.right.items())]
+    for seed in (7, 81_423):
+        first, *others = judge.many(EXERCISE, wrong, seed)
+        assert ([each.status for each in first.defects], first.score) == ([DefectStatus.PRESENT], 0)
+        assert [each.outcome for each in others] == [Result.NOT_FIXED] * len(others)
+        for verdict in judge.many(EXERCISE, right, seed):
+            findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+            assert (verdict.outcome, verdict.score, findings) == (Result.FIXED, 10, [])
+
+
+def test_what_is_not_there_is_named_as_what_it_is(example):
+    _, judge = example
+    interface = load_exercise(judge.course.description(EXERCISE)).interface
+    what = "function" if interface.function else "class"
+    verdict = judge(EXERCISE, "x = 1\n")
+    assert verdict.outcome is Result.NOT_GRADABLE
+    assert f"there is no {what} {interface.entry()}" in str(verdict.reason)
+    assert f"name your {what} {interface.entry()}" in str(verdict.reason)
+
+
+def test_a_kind_and_its_checks_have_to_go_together(example):
+    _, judge = example
+    path = judge.course.description(EXERCISE)
+    sound = path.read_text(encoding="utf-8")
+    kind = load_exercise(path).interface.kind
+    path.write_text(sound + "  - property: moves_between_devices\n", encoding="utf-8")
+    with pytest.raises(SpecError, match="expected a property that is not of modules alone, got moves_between_devices"):
+        read_exercise(path)
+    path.write_text(sound.replace("  class: ", "  klass: ").replace("  function: ", "  klass: "), encoding="utf-8")
+    wanted = "class" if kind.is_class() else "function"
+    with pytest.raises(SpecError, match=rf"interface\.{wanted}: expected a name of letters, .*, got no such key"):
+        read_exercise(path)
+    path.write_text(sound, encoding="utf-8")
