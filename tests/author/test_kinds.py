@@ -174,9 +174,7 @@ class Chunks(torch.utils.data.IterableDataset):
             "self.tokens[start + 1 : start + self.length + 1]": "self.tokens[start : start + self.length]",
             "len(self.tokens) - self.length,": "len(self.tokens),",
         },
-        right={
-            "(info.id, info.num_workers) if info else (0, 1)": "(getattr(info, 'id', 0), getattr(info, 'num_workers', 1))"
-        },
+        right={"if info else (0, 1)": "if info is not None else (0, 1)"},
     ),
     "function": Example(
         interface="""

@@ -50,7 +50,7 @@ class Adapter(torch.nn.Module):
         modes = torch.tensor([float(each.training) for each in model.modules()])
         values = [torch.as_tensor(each).detach().clone() for each in model.state_dict().values()]
         if isinstance(returned, (int, float, torch.Tensor)):
-            values.append(torch.as_tensor(returned).detach().double())  # a number or a tensor, as one likes
+            values.append(torch.as_tensor(returned, dtype=torch.float64).detach().clone())  # a number or a tensor
         return [*values, modes, torch.rand(2)]
 """
 
