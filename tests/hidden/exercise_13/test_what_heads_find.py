@@ -1,0 +1,32 @@
+"""What the heads find, in whatever order it is put together: the mask alone decides about it."""
+
+# B batch, T words, F features, H heads
+
+import torch
+
+from grader.examiner.compare import Failure, compare
+
+B, T, F, H = 3, 5, 12, 2
+PROBE = """
+class Variation(submission.BatchedAttention):
+    def unmixed(self, x, allowed):
+        with torch.no_grad():
+            self.merge.weight.copy_(torch.eye(self.merge.weight.shape[0]))
+            self.merge.bias.zero_()
+        return self(x, allowed=allowed)
+"""
+
+
+def test_each_word_obeys_its_own_mask(subject, reference, gaussian):
+    arguments = {"features": F, "heads": H}
+    theirs = reference.build(arguments, probe=PROBE, entry="Variation")
+    ours = subject.build(arguments, like=theirs, probe=PROBE, entry="Variation")
+    allowed = torch.zeros(B, T, T, dtype=torch.bool)
+    for sample in range(B):
+        allowed[sample, :, sample : sample + 2] = True
+    inputs = {"x": gaussian(B, T, F), "allowed": allowed}
+    seen, expected = ours.call("unmixed", **inputs), theirs.call("unmixed", **inputs)
+    if not isinstance(seen, torch.Tensor) or seen.shape != expected.shape:
+        raise Failure("shape", f"samples with masks of their own: expected an output of shape {tuple(expected.shape)}")
+    what = "samples with masks of their own: what all heads find, sorted by size,"
+    compare(seen.flatten().sort().values, expected.flatten().sort().values, what)
