@@ -57,6 +57,8 @@ def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, c
     lines: list[Line] = [Text(line, "yellow") for line in (*report.skipped.lines(), *map(printable, report.warnings))]
     for exercise, why in report.progress.broken.items():
         lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {printable(why)}", "red"))
+    if report.layout:
+        lines.append(Text(f"layout: {report.layout}", "dim"))
     lines.append(_table(report.totals))
     time_taken = f"in {duration(clock.seconds())}, {clock.rate(report.progress):.1f} verdicts a second"
     lines.append(Text(f"{counts(report.progress)} {time_taken}; recorded in {printable(gradebook)}"))

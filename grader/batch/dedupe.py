@@ -19,7 +19,12 @@ class Deduplicator:
         self._open_counts = open_counts
         self._leaders: dict[Key, Task] = {}
         self._followers: dict[Task, list[Task]] = {}
+        self._distrusted: set[str] = set()
         self.waiting = 0
+
+    def distrust(self, task: Task) -> None:
+        """Share nothing any more among those that are like the task."""
+        self._distrusted |= {task.record.digest, task.record.fingerprint} - {""}
 
     def is_copy(self, task: Task) -> bool:
         """Whether a submission with the very same source was judged or is being judged."""
@@ -27,6 +32,8 @@ class Deduplicator:
 
     def shared(self, task: Task) -> SharedVerdict | None:
         """The verdict of one that is alike; None while there is none."""
+        if self._is_distrusted(task):
+            return None
         same = self._judged("digest", task)
         if same is not None or not task.record.fingerprint:
             return same
@@ -38,6 +45,8 @@ class Deduplicator:
 
         Those that waited for a task come back from `settle`.
         """
+        if self._is_distrusted(task):
+            return False
         is_bound = bool(task.record.fingerprint and self._judged("fingerprint", task))
         keys = _keys(task)
         leader = next((self._leaders[key] for key in (keys[:1] if is_bound else keys) if key in self._leaders), None)
@@ -58,6 +67,9 @@ class Deduplicator:
         followers = self._followers.pop(task, [])
         self.waiting -= len(followers)
         return followers
+
+    def _is_distrusted(self, task: Task) -> bool:
+        return bool(self._distrusted & {task.record.digest, task.record.fingerprint})
 
     def _judged(self, likeness: Likeness, task: Task) -> SharedVerdict | None:
         return self._gradebook.judged_alike(

@@ -1,9 +1,11 @@
 """Which engine a batch runs on."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from pathlib import Path
 
 from grader.batch.run import Engine
 from grader.batch.work import Place, cancel_examiners, close_examiners
@@ -17,7 +19,7 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     """An engine of `jobs` examiners, which are ended with it, whatever they are judging."""
     executor = ThreadPoolExecutor(jobs, "examiner")
     try:
-        yield Engine(executor, jobs, Place(str(course.root), is_strict))
+        yield Engine(executor, jobs, Place(str(course.root), is_strict), machine_memory())
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         cancel_examiners()
@@ -25,6 +27,21 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     finally:
         executor.shutdown(cancel_futures=True)
         close_examiners()
+
+
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def machine_memory() -> int:
+    """Bytes of memory that processes here may use together; 0 where it cannot be told."""
+    try:
+        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    except (AttributeError, ValueError, OSError):
+        limits = []
+    for path in CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            limits.append(int(Path(path).read_text(encoding="ascii")))
+    return max(0, min(limits, default=0))
 
 
 class EngineKind(StrEnum):

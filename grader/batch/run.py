@@ -1,8 +1,7 @@
 """The loop of a batch: submissions go from their layout through the engine into the gradebook, a few at a time."""
 
-import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
 
@@ -10,18 +9,18 @@ from msgspec import Struct, field, structs
 
 from grader.batch import work
 from grader.batch.dedupe import Deduplicator
-from grader.batch.layouts import Layout, SubmissionFiles
+from grader.batch.layouts import SubmissionFiles
+from grader.batch.seeds import is_sampled, seed_of_attempt
 from grader.batch.tasks import GONE, SubmissionLoader, Task, TaskResult
 from grader.batch.work import Place, versions
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError
-from grader.gradebook import Gradebook, SubmissionRecord, Versions
+from grader.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
 from grader.gradebook.rescore import rescore, with_points
 from grader.submission import Submission, Unreadable
-from grader.verdict.judge import MAX_SEED
-from grader.verdict.verdict import refuse
+from grader.verdict.verdict import Verdict, refuse
 
 IN_FLIGHT = 4
 """Submissions under way for each examiner, so that none waits for the next while the gradebook is written."""
@@ -40,15 +39,22 @@ CHANGED = "it was changed while the batch ran; run the same command again"
 
 
 class Engine(Struct, frozen=True):
-    """Where submissions are judged: what runs functions of `grader.batch.work`, how many at once, and their place."""
+    """Where submissions are judged: what runs functions of `grader.batch.work`, how many at once, and their place.
+
+    `memory_bytes` is what this machine has for them; 0 where it is not this machine that judges.
+    """
 
     executor: Executor
     width: int
     place: Place
+    memory_bytes: int = 0
 
 
 class Progress(Struct):
-    """How far a batch is; `position` counts in the layout's own terms. `broken` says why exercises were left out."""
+    """How far a batch is; `position` counts in the layout's own terms.
+
+    `broken` says why exercises were left out, `alarms` where sharing was wrong.
+    """
 
     position: int = 0
     judged: int = 0
@@ -58,6 +64,7 @@ class Progress(Struct):
     left: int = 0
     rescored: int = 0
     broken: dict[str, str] = field(default_factory=dict)
+    alarms: list[str] = field(default_factory=list)
 
     def done(self) -> int:
         """Submissions that were dealt with."""
@@ -101,17 +108,18 @@ class Batch:
         self._exercises: dict[str, OpenExercise] = {}
         self._queue: deque[tuple[Task, Future[str] | None]] = deque()
         self._running: dict[Future[TaskResult], Task] = {}
+        self._samples: dict[Task, SharedVerdict] = {}
         self._is_tried = False
         self._losses = 0
         self._id = 0
 
-    def run(self, layout: Layout, loader: SubmissionLoader, batch: int) -> None:
+    def run(self, submissions: Iterable[SubmissionFiles], loader: SubmissionLoader, batch: int) -> None:
         """Judge what the gradebook does not hold yet.
 
         Raises `KitError` where nothing can be judged or recorded; what was recorded before stays.
         """
         self._id = batch
-        for files in layout:
+        for files in submissions:
             self.progress.position = files.position
             self._take(files, loader)
             self._decide()
@@ -144,7 +152,7 @@ class Batch:
         seed = seed_of_attempt(self._seed, self._gradebook.attempt(record))
         verdict = refuse(opened.exercise, submission, record.file, seed)
         if verdict is not None:
-            self._gradebook.record(self._id, record, opened.versions, verdict)
+            self._gradebook.record(self._id, record, opened.versions, verdict, opened.exercise.numbers())
             self.progress.judged += 1
             return
         assert isinstance(submission, Submission)
@@ -169,11 +177,12 @@ class Batch:
     def _share_or_judge(self, task: Task) -> None:
         if self._shares:
             shared = self._deduplicator.shared(task)
-            if shared is not None:
-                self._gradebook.record_shared(self._id, task.record, task.versions, shared)
-                self.progress.shared += 1
+            if shared is not None and is_sampled(task):
+                self._samples[task] = shared
+            elif shared is not None:
+                self._share(task, shared)
                 return
-            if self._deduplicator.follows(task):
+            elif self._deduplicator.follows(task):
                 return
         self._running[self._engine.executor.submit(work.judge, self._engine.place, task)] = task
 
@@ -189,13 +198,34 @@ class Batch:
         self._decide()
         self._show(self.progress)
 
+    def _share(self, task: Task, shared: SharedVerdict) -> None:
+        self._gradebook.record_shared(self._id, task.record, task.versions, shared)
+        self.progress.shared += 1
+
+    def _record_sample(self, task: Task, shared: SharedVerdict, verdict: Verdict | None) -> bool:
+        """Share after all, where the verdict that was made to see whether sharing is right says the same."""
+        if verdict is None or self._gradebook.is_same(shared, verdict):
+            self._share(task, shared)
+            return True
+        self._deduplicator.distrust(task)
+        whose = f"{task.record.student}, {task.record.exercise}"
+        self.progress.alarms.append(
+            f"{whose} was to share the verdict of one that is alike and got another one when it was judged by itself;"
+            " look at both, and grade with --no-share"
+        )
+        return False
+
     def _record(self, task: Task, result: TaskResult) -> None:
+        shared = self._samples.pop(task, None)
+        if shared is not None and self._record_sample(task, shared, result.verdict):
+            return
         exercise_id = task.record.exercise
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
             result = TaskResult(None, CHANGED, is_exercise_broken=True)
         if result.verdict is not None:
             verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
-            self._gradebook.record(self._id, task.record, task.versions, verdict)
+            numbers = self._exercises[exercise_id].exercise.numbers()
+            self._gradebook.record(self._id, task.record, task.versions, verdict, numbers)
             self.progress.judged += 1
             self._losses = 0
         elif result.is_exercise_broken:
@@ -245,13 +275,6 @@ class Batch:
             return False
         self._is_tried = True
         return True
-
-
-def seed_of_attempt(seed: int, attempt: int) -> int:
-    """The gradebook's seed for first submissions; another for each resubmission, the same for the whole class."""
-    if not attempt:
-        return seed
-    return int.from_bytes(hashlib.sha256(f"{seed}/{attempt}".encode()).digest()[:8]) % MAX_SEED
 
 
 def _result(future: Future[TaskResult]) -> TaskResult:

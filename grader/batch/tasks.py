@@ -54,20 +54,22 @@ class SubmissionLoader:
         if not files.files:
             source = _from_line(files.source)
             return _record(files, files.place, source, files.submitted_at), source
-        read = [self._read(file) for file in files.files]
+        root = Path(files.root) if files.root else self._root
+        read = [_read(root, file) for file in files.files]
         there = [file for file in read if not file.is_gone()] or read[:1]
         chosen, remark = there[0], ""
         if len(there) > 1:
             chosen, other, why = choose_between(self._course, files.exercise, *there)
             remark = f"{storable(other.path.name)} was handed in too: {why}"
         submission = GONE if chosen.is_gone() else chosen.read
-        place = storable(os.fspath(chosen.path.relative_to(self._root)))
+        place = files.prefix + storable(os.fspath(chosen.path.relative_to(root)))
         written = time.strftime(TIME, time.gmtime(chosen.modified / 1e9)) if chosen.modified else ""
         return _record(files, place, submission, files.submitted_at or written, remark), submission
 
-    def _read(self, file: str) -> SourceFile:
-        path = self._root / file
-        return read_source(path, storable(path.name), inside=self._root)
+
+def _read(root: Path, file: str) -> SourceFile:
+    path = root / file
+    return read_source(path, storable(path.name), inside=root)
 
 
 def _record(

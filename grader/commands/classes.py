@@ -7,33 +7,107 @@ from typing import Any
 
 import click
 
-from grader.commands.arguments import course_option, current_course
+from grader.commands.arguments import Command, course_option, current_course, require_exercise
 from grader.report.console import has_color, print_report, width
+from grader.report.page import printable
+
+GRADEBOOK = click.Path(path_type=Path)
+
+
+def _batch_options(command: Command) -> Command:
+    """Where a class is judged, and how many at once."""
+    for option in (
+        click.option("--jobs", type=click.IntRange(1), help="How many examiners work at once; else one a core."),
+        click.option("--engine", type=click.Choice(["local", "dask"]), default="local", help="Here or on a cluster."),
+        click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler."),
+        click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or network."),
+    ):
+        command = option(command)
+    return command
+
+
+def _layout_options(command: Command) -> Command:
+    """How submissions lie."""
+    from grader.batch.layouts import NAMES
+
+    for option in (
+        click.option("--layout", type=click.Choice(NAMES), default="", help="How submissions lie, if not found out."),
+        click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="How files are called."),
+        click.option("--exercise", callback=_known_exercise, help="The exercise, where no name tells it."),
+        click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV of id, name, group."),
+    ):
+        command = option(command)
+    return command
+
+
+def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    return require_exercise(current_course(), value) if value else ""
 
 
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path))
 @course_option
-@click.option("--gradebook", type=click.Path(path_type=Path), required=True, help="The SQLite file of verdicts.")
-@click.option("--jobs", type=click.IntRange(1), help="How many examiners work side by side; one a core if not given.")
-@click.option("--engine", type=click.Choice(["local", "dask"]), default="local", help="This machine or a cluster.")
-@click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler.")
+@click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
+@_layout_options
+@_batch_options
 @click.option("--no-share", is_flag=True, help="Judge submissions anew that are like one that was judged.")
-@click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or the network.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context
-def batch(
-    ctx: click.Context, /, submissions: Path, gradebook: Path, engine: str, scheduler: str | None, **told: Any
+def batch(ctx: click.Context, /, submissions: Path, gradebook: Path, **told: Any) -> None:
+    """Grade a class: every submission in a folder, a zip or a .jsonl file that the gradebook holds no verdict on."""
+    from grader.batch.grading import Options
+    from grader.batch.layouts import LayoutOptions
+    from grader.batch.roster import Roster, read_roster
+
+    layout = LayoutOptions(told["layout"], told["pattern"], told["exercise"])
+    roster = read_roster(told["roster"]) if told["roster"] else Roster()
+    options = Options(told["seed"], not told["no_share"], told["allow_open"], layout, roster)
+    ctx.exit(_grade(submissions, gradebook, options, told))
+
+
+@click.command()
+@course_option
+@click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
+@click.option("--exercise", callback=_known_exercise, required=True, help="The exercise to judge again.")
+@click.option("--student", help="Of this student alone.")
+@click.option("--reason", required=True, help="Why; it is kept with the new verdicts.")
+@click.option("--submissions", type=click.Path(path_type=Path), help="Where they lie now, if they were moved.")
+@_batch_options
+@click.pass_context
+def regrade(
+    ctx: click.Context, /, gradebook: Path, exercise: str, student: str | None, reason: str, **told: Any
 ) -> None:
-    """Grade a class: every submission in a folder or a .jsonl file that the gradebook holds no verdict on."""
+    """Judge an exercise again, of all or of one student; older verdicts stay, and the reason with the new ones."""
+    from grader.batch.grading import Options
+    from grader.batch.regrade import request_regrade
+
+    asked = request_regrade(gradebook, exercise, student, reason, told["submissions"])
+    click.echo(f"{asked.count:,} of {exercise} to judge again: {printable(reason)}")
+    ctx.exit(_grade(asked.submissions, gradebook, Options(None, True, told["allow_open"], asked.layout), told))
+
+
+@click.command()
+@click.argument("student")
+@click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
+def history(student: str, gradebook: Path) -> None:
+    """Show every verdict that a student was given, and why it was given anew."""
+    from grader.gradebook.history import student_history
+    from grader.report.history_table import render_history
+
+    print_report(render_history(student, student_history(gradebook, student), width=width(), color=has_color()))
+
+
+def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any]) -> int:
+    """Run a batch with its display; its exit code."""
     from grader.batch.batch_report import Display, render_report
     from grader.batch.engines import EngineKind, choose_engine
-    from grader.batch.grading import Options, grade_submissions
+    from grader.batch.grading import grade_submissions
 
     course = current_course()
-    options = Options(told["seed"], not told["no_share"], told["allow_open"])
-    chosen = choose_engine(course, EngineKind(engine), scheduler, told["jobs"], is_strict=not options.allows_open)
-    with Display(gradebook, partial(click.echo, err=True), is_terminal=sys.stderr.isatty()) as display:
-        report = grade_submissions(course, submissions, gradebook, chosen, options, display.show)
+    kind, scheduler, jobs = EngineKind(told["engine"]), told["scheduler"], told["jobs"]
+    chosen = choose_engine(course, kind, scheduler, jobs, is_strict=not options.allows_open)
+    write = partial(click.echo, err=True)
+    with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:
+        report = grade_submissions(course, submissions, gradebook, chosen, options, display.show, write)
     print_report(render_report(report, display.clock, str(gradebook), width=width(), color=has_color()))
-    ctx.exit(report.exit_code())
+    return report.exit_code()

@@ -2,15 +2,17 @@
 
 import sqlite3
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from msgspec import Struct
+import msgspec
 
 from grader.errors import UsageError
 from grader.gradebook.checksums import check_pages, damaged_verdicts, seal
 from grader.gradebook.connection import GradebookConnection
 from grader.gradebook.faults import explain_sqlite
+from grader.gradebook.records import SharedVerdict, Student, SubmissionRecord, Versions
 from grader.gradebook.rows import as_json, check_rows, defect_rows, verdict_columns
 from grader.verdict.verdict import Result, Verdict
 
@@ -28,46 +30,6 @@ ALIKE = (
 )
 COPIED = "outcome, score, max_score, reason, seen, seed, isolation, is_closed, is_bound, fingerprint"
 """The columns that a shared verdict has from the one it shares."""
-
-
-class Versions(Struct, frozen=True):
-    """What a verdict depends on besides its submission."""
-
-    kit: str
-    torch: str
-    exercise: str
-
-
-class SubmissionRecord(Struct, frozen=True):
-    """A submission as the gradebook records it; `digest` is that of its exact source, `fingerprint` its tree's.
-
-    `submitted_at` is in UTC, or empty where the layout does not tell it.
-    """
-
-    student: str
-    exercise: str
-    file: str
-    digest: str
-    fingerprint: str = ""
-    remark: str = ""
-    submitted_at: str = ""
-
-
-class SharedVerdict(Struct, frozen=True):
-    """A recorded verdict that another submission may share; `is_bound` says that it holds for exact copies alone."""
-
-    id: int
-    is_bound: bool
-
-
-class Student(Struct, frozen=True):
-    """Who is known by name; `columns` are what else the roster says."""
-
-    id: str
-    name: str = ""
-    group: str = ""
-    columns: dict[str, str] = {}
-    is_enrolled: bool = False
 
 
 class Gradebook(GradebookConnection):
@@ -114,6 +76,29 @@ class Gradebook(GradebookConnection):
             gone = "1 verdict is" if row[0] == 1 else f"{row[0]:,} verdicts are"
             lines.append(f"{gone} gone from {self.path}; put a copy back if that was not meant")
         return lines
+
+    def enroll(self, students: list[Student]) -> None:
+        """Take the roster's students for those who are enrolled, instead of those before."""
+        with self.transaction() as connection:
+            connection.execute("UPDATE students SET is_enrolled = 0")
+            rows = [(each.id, each.name, each.group, as_json(each.columns), each.is_enrolled) for each in students]
+            connection.executemany("INSERT OR REPLACE INTO students VALUES (?, ?, ?, ?, ?)", rows)
+
+    def enrolled(self) -> list[Student]:
+        """The students of the last roster."""
+        statement = "SELECT student, name, class_group, columns FROM students WHERE is_enrolled ORDER BY student"
+        found = list(self.rows(statement))
+        return [
+            Student(each[0], each[1], each[2], msgspec.json.decode(each[3], type=dict[str, str]), is_enrolled=True)
+            for each in found
+        ]
+
+    def name_student(self, student: Student) -> None:
+        """Remember what a layout calls a student whom no roster names."""
+        if self.row("SELECT 1 FROM students WHERE student = ?", student.id) is None:
+            with self.transaction() as connection:
+                row = (student.id, student.name, student.group, as_json(student.columns), student.is_enrolled)
+                connection.execute("INSERT INTO students VALUES (?, ?, ?, ?, ?)", row)
 
     def is_judged(self, submission: SubmissionRecord, versions: Versions, *, open_counts: bool) -> bool:
         """Whether the submission's newest verdict is about this source, exercise, kit and torch.
@@ -181,12 +166,19 @@ class Gradebook(GradebookConnection):
             _insert(connection, "regrades", {**columns, "after_verdict": last[0]})
         return int(row[0])
 
-    def record(self, batch: int, submission: SubmissionRecord, versions: Versions, verdict: Verdict) -> int:
-        """Record a verdict with its defects and checks; its id."""
+    def record(
+        self,
+        batch: int,
+        submission: SubmissionRecord,
+        versions: Versions,
+        verdict: Verdict,
+        numbers: Mapping[str, int] = {},
+    ) -> int:
+        """Record a verdict with its defects, by their `numbers` where these are given, and its checks; its id."""
         with self.transaction() as connection:
             columns = self._about(connection, batch, submission, versions) | verdict_columns(verdict)
             row = _insert(connection, "verdicts", columns)
-            _insert_all(connection, "defects", row, defect_rows(verdict))
+            _insert_all(connection, "defects", row, defect_rows(verdict, numbers))
             _insert_all(connection, "checks", row, check_rows(verdict))
             seal(connection, row)
             return row
@@ -213,6 +205,13 @@ class Gradebook(GradebookConnection):
             about = self._about(connection, batch, submission, versions)
             row = _insert(connection, "verdicts", about | {"outcome": NOT_JUDGED, "reason": reason, "seed": seed})
             seal(connection, row)
+
+    def is_same(self, shared: SharedVerdict, verdict: Verdict) -> bool:
+        """Whether a recorded verdict says of every defect and check what another one says."""
+        defects = dict(self.rows("SELECT defect, status FROM defects WHERE verdict = ?", shared.id))
+        checks = dict(self.rows("SELECT check_id, status FROM checks WHERE verdict = ?", shared.id))
+        same_defects = defects == {defect.id: defect.status for defect in verdict.defects}
+        return same_defects and checks == {outcome.check: outcome.status for outcome in verdict.checks}
 
     def totals(self) -> list[tuple[Any, ...]]:
         """A row for each exercise: id, submissions, fixed, not fixed, not gradable, not judged, shared, mean, of."""

@@ -35,7 +35,8 @@ def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
     """Bring the verdicts of this version of an exercise to its points, and its defects to their numbers; how many."""
     key = f"points of {exercise.id}, version {version}"
     defects = [(defect.id, defect.points) for defect in exercise.defects]
-    points = as_json([defects, exercise.nothing_else_broke])
+    numbers = exercise.numbers()
+    points = as_json([defects, numbers, exercise.nothing_else_broke])
     if gradebook.row("SELECT value FROM settings WHERE key = ?", key) == (points,):
         return 0
     about = (exercise.id, version)
@@ -43,11 +44,11 @@ def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, points))
         verdicts = [verdict for (verdict,) in connection.execute(AFFECTED, about)]
         connection.execute(f"UPDATE defects SET number = -number WHERE verdict IN ({AFFECTED})", about)  # noqa: S608
-        for number, (defect, worth) in enumerate(defects, 1):
+        for defect, worth in defects:
             connection.execute(
                 "UPDATE defects SET number = ?, max_points = ?, points = CASE status WHEN ? THEN ? ELSE 0 END"  # noqa: S608
                 f" WHERE defect = ? AND verdict IN ({AFFECTED})",
-                (number, worth, DefectStatus.FIXED, worth, defect, *about),
+                (numbers[defect], worth, DefectStatus.FIXED, worth, defect, *about),
             )
         connection.execute(
             "UPDATE verdicts SET max_score = ?, score = CASE outcome WHEN ? THEN ? ELSE 0 END + (SELECT"  # noqa: S608

@@ -1,5 +1,6 @@
 """A verdict -> the gradebook's rows."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -32,10 +33,10 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def defect_rows(verdict: Verdict) -> list[tuple[Any, ...]]:
-    """A row for each defect, the verdict's id aside."""
+def defect_rows(verdict: Verdict, numbers: Mapping[str, int]) -> list[tuple[Any, ...]]:
+    """A row for each defect, the verdict's id aside; `numbers` are those by which students know them."""
     return [
-        (number, d.id, d.status, d.points, d.max_points, d.stretch, d.reason)
+        (numbers.get(d.id, number), d.id, d.status, d.points, d.max_points, d.stretch, d.reason)
         for number, d in enumerate(verdict.defects, 1)
     ]
 

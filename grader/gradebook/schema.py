@@ -163,5 +163,6 @@ def missing_parts(connection: sqlite3.Connection) -> list[str]:
 
 
 def _mark(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO settings VALUES ('pseudonym_key', lower(hex(randomblob(16))))")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from grader.batch.layouts import SkippedFiles, find_layout
+from grader.batch.layouts import LayoutOptions, SkippedFiles, open_layout
+from grader.batch.layouts.folders import Folder
 from grader.batch.layouts.records import SHOWN
 from grader.batch.tasks import SubmissionLoader
 from grader.errors import UsageError
@@ -29,14 +30,15 @@ def put(root, name, text="x = 1\n"):
 def listed(path):
     """What a layout finds, as (student, exercise, place), and the lines on what was passed over."""
     skipped = SkippedFiles()
-    entries = [(entry.student, entry.exercise, entry.place) for entry in find_layout(path, EXERCISES, skipped)]
-    return entries, skipped.lines()
+    with open_layout(path, EXERCISES, skipped, LayoutOptions()) as (layout, _):
+        return [(entry.student, entry.exercise, entry.place) for entry in layout], skipped.lines()
 
 
 def taken(course, root, skipped=None):
     """What the entries of a folder come to."""
-    loader = SubmissionLoader(course, root if root.is_dir() else root.parent)
-    return [loader.load(entry) for entry in find_layout(root, EXERCISES, skipped or SkippedFiles())]
+    with open_layout(root, EXERCISES, skipped or SkippedFiles(), LayoutOptions()) as (layout, folder):
+        loader = SubmissionLoader(course, folder)
+        return [loader.load(entry) for entry in layout]
 
 
 def test_both_layouts_of_folders_are_found_in_the_order_of_students_and_exercises(tmp_path):
@@ -65,9 +67,9 @@ def test_positions_end_at_the_total(tmp_path):
         put(tmp_path, f"{student}/exercise_03.py")
     lines = put(tmp_path, "all.jsonl", '{"student": "a", "exercise": "exercise_03", "source": "x"}\n')
     for path, total in ((tmp_path, 3), (lines, lines.stat().st_size)):
-        layout = find_layout(path, EXERCISES, SkippedFiles())
-        assert layout.total == total
-        assert [entry.position for entry in layout][-1] == total
+        with open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions()) as (layout, _):
+            assert layout.total == total
+            assert [entry.position for entry in layout][-1] == total
 
 
 def test_everything_that_is_no_submission_is_told(tmp_path):
@@ -133,7 +135,7 @@ def test_a_folder_exchanged_for_a_link_after_it_was_listed_is_not_followed(tmp_p
     put(outside, "attention.py", reference())
     root = tmp_path / "class"
     put(root, "ada/exercise_03/attention.py", starter())
-    (entry,) = find_layout(root, EXERCISES, SkippedFiles())
+    (entry,) = Folder(root, EXERCISES, SkippedFiles())
     shutil.rmtree(root / "ada/exercise_03")
     (root / "ada/exercise_03").symlink_to(outside)
     assert isinstance(SubmissionLoader(course, root).load(entry)[1], Unreadable)
@@ -307,9 +309,14 @@ def test_equal_sources_have_equal_digests_and_others_do_not(tmp_path, course):
 
 def test_what_cannot_be_submissions_is_refused_with_the_layouts(tmp_path):
     archive = put(tmp_path, "all.zip", "PK")
+    other = put(tmp_path, "all.tar", "")
     for path, message in (
-        (archive, r"all\.zip is neither a folder nor a \.jsonl file; hand over DIR/<student>/<exercise>/attention\.py"),
-        (tmp_path / "none", r"there is no .*none; hand over DIR/<student>"),
+        (archive, r"cannot be opened: all\.zip \(File is not a zip file\); hand over a zip that opens"),
+        (
+            other,
+            r"all\.tar is neither a folder nor a \.jsonl file nor a zip; hand over DIR/<student>/<exercise>/",
+        ),
+        (tmp_path / "none", r"none is not there; hand over DIR/<student>"),
     ):
-        with pytest.raises(UsageError, match=message):
-            find_layout(path, EXERCISES, SkippedFiles())
+        with pytest.raises(UsageError, match=message), open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions()):
+            pass

@@ -1,28 +1,98 @@
-"""How a class hands in: each layout, iterated over, gives submissions."""
+"""How a class hands in: each layout, iterated over, gives submissions. Adding a platform adds a module and its name."""
 
-from collections.abc import Collection
+import contextlib
+import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
+from grader.batch.layouts import canvas, edition, gradescope, moodle, nbgrader, repositories
+from grader.batch.layouts.archive import Unpacker
 from grader.batch.layouts.folders import Folder
 from grader.batch.layouts.lines import Lines
-from grader.batch.layouts.records import Layout, SkippedFiles, SubmissionFiles
+from grader.batch.layouts.pattern import Pattern
+from grader.batch.layouts.records import Layout, SkippedFiles, SubmissionFiles, is_by_the_way
+from grader.batch.layouts.units import Family, Units, numbered
 from grader.errors import UsageError
 
-__all__ = ["LAYOUTS", "Layout", "SkippedFiles", "SubmissionFiles", "find_layout"]
+__all__ = ["LAYOUTS", "NAMES", "Layout", "LayoutOptions", "SkippedFiles", "SubmissionFiles", "open_layout"]
 
+FAMILIES: tuple[Family, ...] = (gradescope, moodle, canvas, repositories, nbgrader, edition)
+"""Platforms' layouts; of those that fit equally, the first."""
+
+NAMES = ("folders", "lines", *(family.NAME for family in FAMILIES))
 LINES_SUFFIXES = (".jsonl", ".ndjson")
+OWN = "DIR/<student>/<exercise>/attention.py (or .ipynb), DIR/<student>/<exercise>.py (or .ipynb)"
 LAYOUTS = (
-    "DIR/<student>/<exercise>/attention.py (or .ipynb), DIR/<student>/<exercise>.py (or .ipynb), "
-    "or a .jsonl file whose lines have student, exercise and source"
+    f"{OWN}, a .jsonl file whose lines have student, exercise and source, a platform's export "
+    f"({', '.join(family.NAME for family in FAMILIES)}), or a zip of any of them"
 )
+SHAPES = {"folders": OWN, "lines": "lines of JSON", **{family.NAME: family.SHAPE for family in FAMILIES}}
 
 
-def find_layout(path: Path, exercises: Collection[str], skipped: SkippedFiles) -> Layout:
-    """The submissions in a folder or a JSON Lines file. `UsageError` where there is neither."""
-    if path.is_dir():
-        return Folder(path, exercises, skipped)
-    if path.is_file() and path.suffix in LINES_SUFFIXES:
-        return Lines(path, exercises, skipped)
-    if path.exists():
-        raise UsageError(f"{path} is neither a folder nor a .jsonl file; hand over {LAYOUTS}")
-    raise UsageError(f"there is no {path}; hand over {LAYOUTS}")
+class LayoutOptions(Struct, frozen=True):
+    """What is said of a layout that its names do not tell; empty where it is to be found out."""
+
+    name: str = ""
+    pattern: str = ""
+    exercise: str = ""
+
+
+@contextlib.contextmanager
+def open_layout(
+    path: Path, exercises: Collection[str], skipped: SkippedFiles, options: LayoutOptions
+) -> Iterator[tuple[Layout, Path]]:
+    """The submissions in a folder, a JSON Lines file or a zip, and the folder that their files lie below.
+
+    `UsageError` where there is nothing of the kind.
+    """
+    if options.name and options.pattern:
+        raise UsageError("--layout and --pattern each name a layout; give one of them")
+    with Unpacker() as unpacker:
+        if path.is_file() and path.suffix.lower() == ".zip":
+            unpacked = unpacker.unpack(path, path.name, skipped)
+            if unpacked is None:
+                raise UsageError(f"{skipped.lines()[-1]}; hand over a zip that opens, or its files in a folder")
+            root = _top(unpacked, exercises)
+        elif path.is_file() and path.suffix in LINES_SUFFIXES:
+            yield Lines(path, exercises, skipped), path.parent
+            return
+        elif path.is_dir():
+            root = path
+        else:
+            what = "neither a folder nor a .jsonl file nor a zip" if path.exists() else "not there"
+            raise UsageError(f"{path} is {what}; hand over {LAYOUTS}")
+        try:
+            names = sorted(os.listdir(root))
+        except OSError as error:
+            raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
+        family = _family(root, names, options)
+        if family is None:
+            yield Folder(root, exercises, skipped), root
+        else:
+            yield Units(family, root, exercises, skipped, unpacker, options.exercise), root
+
+
+def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | None:
+    """The platform's layout that is named, or that most of the names fit; None for the kit's own."""
+    if options.pattern:
+        return Pattern(options.pattern)
+    if options.name:
+        return next((family for family in FAMILIES if options.name == family.NAME), None)
+    counts = [(family.count(root, names), -number, family) for number, family in enumerate(FAMILIES)]
+    count, _, best = max(counts, key=lambda each: each[:2])
+    is_told = {gradescope.METADATA, nbgrader.SUBMITTED, edition.EXERCISES} & set(names)  # whatever else lies there
+    most = sum(not is_by_the_way(name) for name in names) / 2
+    return best if count > most or (count and is_told) else None
+
+
+def _top(folder: Path, exercises: Collection[str]) -> Path:
+    """Where an archive's files begin: in its only folder, if it has nothing else and that is not a student's."""
+    names = os.listdir(folder)
+    alone = folder / names[0] if len(names) == 1 else folder
+    if not alone.is_dir() or moodle.FOLDER.fullmatch(alone.name) or repositories.FOLDER.fullmatch(alone.name):
+        return folder
+    inside = [os.path.splitext(name)[0] for name in os.listdir(alone)]  # noqa: PTH122 - only their stems
+    is_students = any(each in ("attention", edition.EXERCISES) or numbered(each, exercises) for each in inside)
+    return folder if is_students or alone.name in (nbgrader.SUBMITTED, edition.EXERCISES) else alone

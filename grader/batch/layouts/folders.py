@@ -25,6 +25,8 @@ from grader.errors import UsageError
 class Folder:
     """Submissions in a folder, in order of students and exercises; no link is followed."""
 
+    name = "folders"
+
     def __init__(self, root: Path, exercises: Collection[str], skipped: SkippedFiles) -> None:
         self._root = root
         self._exercises = exercises
@@ -67,7 +69,7 @@ class Folder:
                 found[exercise] = files
         for exercise in sorted(found):
             files = tuple(sorted(found[exercise], key=_is_notebook))
-            yield SubmissionFiles(student, exercise, storable(files[0]), position, files)
+            yield SubmissionFiles(student, exercise, storable(files[0]), position, files, aliases=(student,))
 
     def _in_exercise(self, folder: str) -> tuple[str, ...]:
         """The module and the notebook in an exercise's folder, as far as they are there."""

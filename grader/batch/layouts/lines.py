@@ -16,7 +16,7 @@ from grader.submission import MAX_FILE_BYTES
 PIECE_BYTES = 1 << 20
 
 
-class Line(Struct, frozen=True):
+class _Line(Struct, frozen=True):
     """What a line holds; other keys are ignored."""
 
     student: str
@@ -27,6 +27,8 @@ class Line(Struct, frozen=True):
 
 class Lines:
     """Submissions in a .jsonl file, in the order of the file; the first of a student for an exercise counts."""
+
+    name = "lines"
 
     def __init__(self, path: Path, exercises: Collection[str], skipped: SkippedFiles) -> None:
         self._path = path
@@ -39,7 +41,7 @@ class Lines:
             raise UsageError(f"{path} cannot be opened: {error.strerror}; check its permissions") from None
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
-        decoder = msgspec.json.Decoder(Line)
+        decoder = msgspec.json.Decoder(_Line)
         seen: set[bytes] = set()
         for number, position, content in self._lines():
             place = f"{self._path.name}, line {number}"
@@ -57,7 +59,13 @@ class Lines:
                 continue
             seen.add(key)
             yield SubmissionFiles(
-                line.student, line.exercise, place, position, source=line.source, submitted_at=line.submitted_at
+                line.student,
+                line.exercise,
+                place,
+                position,
+                source=line.source,
+                submitted_at=line.submitted_at,
+                aliases=(line.student,),
             )
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:

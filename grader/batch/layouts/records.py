@@ -22,6 +22,7 @@ LEFT_BEHIND = "left by systems, or handed out beside an exercise"
 
 UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
 TWICE, CLOSED = "handed in twice", "cannot be opened"
+UNTOLD = "of no exercise that its names tell; name it with --exercise"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED)
@@ -35,7 +36,9 @@ class SubmissionFiles(Struct, frozen=True):
     """One submission as it was handed in: its files below the folder, the module first, or its text.
 
     `place` is how records call it; `position` is how far through all submissions it stands. `student` is an id, `name`
-    what the layout calls the student besides; `submitted_at` is in UTC. Both are empty where the layout does not tell.
+    what the layout calls the student besides, `aliases` by what a roster may know the student; `submitted_at` is in
+    UTC. All are empty where the layout does not tell. `root` is the folder that the files lie below, where it is not
+    the layout's, and `prefix` how records call it.
     """
 
     student: str
@@ -46,11 +49,15 @@ class SubmissionFiles(Struct, frozen=True):
     source: str = ""
     name: str = ""
     submitted_at: str = ""
+    aliases: tuple[str, ...] = ()
+    root: str = ""
+    prefix: str = ""
 
 
 class Layout(Protocol):
     """How submissions lie in a folder or file; `total` is the position of what stands last."""
 
+    name: str
     total: int
 
     def __iter__(self) -> Iterator[SubmissionFiles]: ...

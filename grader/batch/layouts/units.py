@@ -1,0 +1,192 @@
+"""What a platform hands over for one student: files, of which some are submissions."""
+
+import os
+import re
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct, structs
+
+from grader.batch.layouts.archive import Unpacker
+from grader.batch.layouts.records import (
+    CLOSED,
+    FILES,
+    LEFT_BEHIND,
+    LINK,
+    STRAY,
+    SUFFIXES,
+    TWICE,
+    UNKNOWN,
+    UNTOLD,
+    SkippedFiles,
+    SubmissionFiles,
+    is_by_the_way,
+    storable,
+)
+
+DEEPEST = 12
+"""As many folders deep a student's work is looked for."""
+
+NUMBERED = re.compile(r"exercise[-_ ]?0*(\d+)", re.IGNORECASE)
+COPY = re.compile(r"(?:-\d+|\s*\(\d+\))$")
+"""What a platform or a browser adds to the name of a second upload."""
+
+
+class Unit(Struct, frozen=True):
+    """One student's files: a folder, or files that lie loose; all paths below the layout's root.
+
+    `exercise` is what the unit's own name tells of it, `named` what a loose file is called without what the platform
+    put before it.
+    """
+
+    student: str
+    folder: str = ""
+    loose: tuple[tuple[str, str], ...] = ()
+    exercise: str = ""
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    submitted_at: str = ""
+
+
+class Family(Protocol):
+    """A module that knows one platform's names."""
+
+    NAME: str
+    SHAPE: str
+
+    def count(self, root: Path, names: list[str]) -> int:
+        """How many of the names in the root are of this layout."""
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        """The students' files, in order."""
+
+
+class Units:
+    """Submissions of a platform's layout, student by student; no link is followed."""
+
+    def __init__(
+        self,
+        family: Family,
+        root: Path,
+        exercises: Collection[str],
+        skipped: SkippedFiles,
+        unpacker: Unpacker,
+        exercise: str = "",
+    ) -> None:
+        names = sorted(os.listdir(root))
+        self.name = family.NAME
+        self._root = root
+        self._exercises = exercises
+        self._skipped = skipped
+        self._unpacker = unpacker
+        self._exercise = exercise
+        self._units = list(family.units(root, names, skipped))
+        self.total = len(self._units)
+
+    def __iter__(self) -> Iterator[SubmissionFiles]:
+        seen: set[tuple[str, str]] = set()
+        for position, unit in enumerate(self._units, 1):
+            for files in self._of_unit(unit, position):
+                key = (files.student, files.exercise)
+                if key in seen:
+                    self._skipped.add(TWICE, f"{files.place}; the first of {files.student} is taken")
+                    continue
+                seen.add(key)
+                yield files
+
+    def _of_unit(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
+        """The submissions among a student's files, by exercise; those in an archive of the student's come last."""
+        about = SubmissionFiles(
+            unit.student, "", "", position, name=unit.name, aliases=unit.aliases, submitted_at=unit.submitted_at
+        )
+        walked = [(path, path.removeprefix(f"{unit.folder}{os.sep}")) for path in self._walk(unit.folder)]
+        given = [*unit.loose, *(walked if unit.folder else ())]
+        archives = [path for path, _ in given if path.lower().endswith(".zip")]
+        yield from self._grouped(about, [each for each in given if each[0] not in archives], unit.exercise)
+        for archive in archives:
+            folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped)
+            if folder is not None:
+                inside = [(path, path) for path in walk(folder, "", self._skipped)]
+                prefix = f"{storable(archive)}/"
+                yield from self._grouped(structs.replace(about, root=str(folder), prefix=prefix), inside, unit.exercise)
+
+    def _grouped(
+        self, about: SubmissionFiles, given: Iterable[tuple[str, str]], told: str
+    ) -> Iterator[SubmissionFiles]:
+        """For each exercise the files that stand for it: of several of one kind, the one last handed in."""
+        found: dict[str, dict[str, tuple[str, str]]] = {}
+        for path, called in given:
+            exercise = self._exercise_of(path, called, told)
+            if not exercise:
+                continue
+            suffix = Path(called).suffix.lower()
+            kinds = found.setdefault(exercise, {})
+            if suffix in kinds:
+                older, newer = sorted((kinds[suffix], (path, called)), key=_copy_number)
+                self._skipped.add(TWICE, f"{storable(older[0])}; {storable(newer[0])} is taken")
+                kinds[suffix] = newer
+            else:
+                kinds[suffix] = (path, called)
+        for exercise in sorted(found):
+            files = tuple(found[exercise][suffix][0] for suffix in SUFFIXES if suffix in found[exercise])
+            yield structs.replace(about, exercise=exercise, place=about.prefix + storable(files[0]), files=files)
+
+    def _exercise_of(self, path: str, called: str, told: str) -> str:
+        """The exercise that a file is a submission for; empty, and counted, where it is none."""
+        parts = Path(called).parts
+        stem, suffix = COPY.sub("", Path(called).stem), Path(called).suffix
+        is_named = numbered(stem, self._exercises)
+        if suffix.lower() not in SUFFIXES or not (stem == Path(FILES[0]).stem or is_named):
+            is_odd = suffix.lower() in SUFFIXES and len(parts) == 1
+            self._skipped.add(STRAY if is_odd else LEFT_BEHIND, storable(path))
+            return ""
+        names = [numbered(part, self._exercises) for part in reversed(parts[:-1])]
+        exercise = is_named or next(filter(None, names), "") or told or self._exercise
+        if not exercise:
+            self._skipped.add(UNTOLD, storable(path))
+        elif exercise not in self._exercises:
+            self._skipped.add(UNKNOWN, storable(path))
+            return ""
+        return exercise
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        return walk(self._root, folder, self._skipped) if folder else iter(())
+
+
+def numbered(name: str, exercises: Collection[str]) -> str:
+    """The exercise that a name means (`exercise_03`, `exercise-3`); empty where it means none."""
+    if name in exercises:
+        return name
+    match = NUMBERED.fullmatch(name)
+    if not match:
+        return ""
+    meant = (each for each in exercises if int(each.removeprefix("exercise_")) == int(match[1]))
+    return next(meant, name)
+
+
+def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -> Iterator[str]:
+    """Paths of the ordinary files in a folder, in order; what systems leave there is counted, links are told."""
+    try:
+        names = sorted(os.listdir(root / folder))
+    except OSError as error:
+        skipped.add(CLOSED, f"{storable(folder)} ({error.strerror})")
+        return
+    for name in names:
+        path = f"{folder}{os.sep}{name}" if folder else name
+        if is_by_the_way(name):
+            skipped.add(LEFT_BEHIND, storable(path))
+            continue
+        mode = os.lstat(root / path).st_mode
+        if stat.S_ISLNK(mode):
+            skipped.add(LINK, storable(path))
+        elif not stat.S_ISDIR(mode):
+            yield path
+        elif depth:
+            yield from walk(root, path, skipped, depth - 1)
+
+
+def _copy_number(file: tuple[str, str]) -> tuple[int, str]:
+    match = COPY.search(Path(file[1]).stem)
+    return (int(re.sub(r"\D", "", match[0])) if match else 0, file[0])

@@ -1,0 +1,116 @@
+"""The class list: who is enrolled, and which of them a submission is from."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from grader.batch.layouts.records import SHOWN, SubmissionFiles
+from grader.errors import UsageError
+from grader.gradebook import Gradebook, Student
+from grader.report.page import printable
+
+COLUMNS = ("id", "name", "group")
+MOST_BYTES = 64_000_000
+
+
+class Roster(Struct, frozen=True):
+    """Students by id, and ids by everything else that a platform may call them; nobody where there is no list."""
+
+    students: dict[str, Student] = {}
+    ids: dict[str, str] = {}
+
+    def identify(self, files: SubmissionFiles) -> tuple[SubmissionFiles, bool]:
+        """The submission under the id that the roster gives its student, and whether it gives one."""
+        found = {self.ids[_key(alias)] for alias in files.aliases if _key(alias) in self.ids}
+        if len(found) != 1:  # where names point to two, neither is given the other's grade
+            return files, False
+        (student,) = found
+        return structs.replace(files, student=student, name=self.students[student].name or files.name), True
+
+
+class ClassList:
+    """Brings submissions to the roster, which is the gradebook's last one where none is given."""
+
+    def __init__(self, gradebook: Gradebook, roster: Roster) -> None:
+        self._gradebook = gradebook
+        self._roster = roster if roster.students else make_roster(gradebook.enrolled())
+        self._strangers: list[str] = []
+        if roster.students:
+            gradebook.enroll(list(roster.students.values()))
+
+    def identify(self, submissions: Iterable[SubmissionFiles]) -> Iterator[SubmissionFiles]:
+        """The submissions under the roster's ids; who is known by name alone is remembered by it."""
+        for files in submissions:
+            identified, is_known = self._roster.identify(files)
+            if self._roster.students and not is_known and files.student not in self._strangers:
+                self._strangers.append(files.student)
+            if not is_known and files.name:
+                self._gradebook.name_student(Student(files.student, files.name))
+            yield identified
+
+    def warnings(self) -> list[str]:
+        """Who handed in and is in no line of the roster."""
+        count = len(self._strangers)
+        if not count:
+            return []
+        more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
+        return [f"not in the roster: {', '.join(map(printable, self._strangers[:SHOWN]))}{more}; graded all the same"]
+
+
+def read_roster(path: Path) -> Roster:
+    """The students in a CSV file with a column id, and name, group and others where there are any.
+
+    `UsageError` names every line that cannot be meant.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path} is larger than {MOST_BYTES:,} bytes; hand over the class list alone")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    rows = csv.reader(text.splitlines(), delimiter=delimiter)
+    names = [name.strip().lower() for name in next(rows, [])]
+    if "id" not in names:
+        raise UsageError(f"{path}:1: there is no column id; the first line names the columns: {', '.join(COLUMNS)}")
+    problems: list[str] = []
+    students: dict[str, Student] = {}
+    for row in filter(any, rows):
+        cells = dict(zip(names, (cell.strip() for cell in row), strict=False))
+        if not cells.get("id"):
+            problems.append(f"{path}:{rows.line_num}: there is no id; write one, or take the line out")
+        elif cells["id"] in students:
+            problems.append(f"{path}:{rows.line_num}: {cells['id']} is there already; give each student one line")
+        else:
+            others = {name: cell for name, cell in cells.items() if name not in COLUMNS and cell}
+            name, group = cells.get("name", ""), cells.get("group", "")
+            students[cells["id"]] = Student(cells["id"], name, group, others, is_enrolled=True)
+    if problems:
+        raise UsageError("\n".join(problems))
+    return make_roster(students.values())
+
+
+def make_roster(students: Iterable[Student]) -> Roster:
+    """The roster of these students."""
+    by_id = {student.id: student for student in students}
+    return Roster(by_id, _ids(by_id.values()))
+
+
+def _ids(students: Iterable[Student]) -> dict[str, str]:
+    """Ids by themselves, and by whatever stands in no other student's line."""
+    found: dict[str, set[str]] = {}
+    for student in students:
+        words = re.findall(r"\w+", student.name)
+        names = (student.name, "".join(words), "".join((*words[1:], *words[:1])), "".join((*words[-1:], *words[:-1])))
+        for alias in (*names, *student.columns.values()):
+            found.setdefault(_key(alias), set()).add(student.id)
+    unique = {alias: next(iter(ids)) for alias, ids in found.items() if alias and len(ids) == 1}
+    return unique | {_key(student.id): student.id for student in students}
+
+
+def _key(alias: str) -> str:
+    return " ".join(alias.casefold().split())

@@ -1,0 +1,152 @@
+"""A class through a term: a roster, a regrade, a verdict that should not have been shared, too little memory."""
+
+import contextlib
+import os
+
+import pytest
+
+from grader.batch import run
+from grader.batch.engines import local_engine, machine_memory
+from grader.batch.grading import Options, grade_submissions
+from grader.batch.layouts import LayoutOptions
+from grader.batch.run import Engine
+from grader.batch.tasks import TaskResult
+from grader.batch.work import Place
+from grader.errors import UsageError
+from tests.support.gradebooks import rows, verdict
+from tests.support.hostile import reference, starter
+
+EXERCISE = "exercise_03"
+
+
+def hand_in(root, sources):
+    for name, source in sources.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+    return root
+
+
+def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
+    canvas = {"smithjane_123_9001": reference(), "bo_124_9002": starter(), "zed_9_1": ""}
+    handed_in = hand_in(tmp_path / "class", {f"{name}_attention.py": text for name, text in canvas.items()})
+    roster = tmp_path / "roster.csv"
+    roster.write_text("id,name,group\nm1,Jane Smith,A\n124,Bo Li,A\nm3,Cy Kim,B\n", encoding="utf-8")
+    book = tmp_path / "class.sqlite"
+    options = ("--gradebook", book, "--jobs", "1")
+    done = run_cli("batch", handed_in, *options, "--exercise", EXERCISE, "--roster", roster)
+    assert done.returncode == 0, done.stderr
+    assert "layout: canvas" in done.stdout
+    assert "not in the roster: 9; graded all the same" in done.stdout
+    assert rows(book, "SELECT student, outcome FROM current ORDER BY 1") == [
+        ("124", "not_fixed"),
+        ("9", "not_gradable"),
+        ("m1", "fixed"),
+    ]
+    assert rows(book, "SELECT student, name, is_enrolled FROM students ORDER BY 1") == [
+        ("124", "Bo Li", 1),
+        ("9", "zed", 0),
+        ("m1", "Jane Smith", 1),
+        ("m3", "Cy Kim", 1),
+    ]
+    again = run_cli("batch", handed_in, *options, "--exercise", EXERCISE, "--seed", "5")
+    assert "--seed has no effect on the 3 already graded; to judge them again, use regrade" in again.stdout
+    regraded = run_cli("regrade", *options, "--exercise", "3", "--student", "m1", "--reason", "the mask check was off")
+    assert regraded.returncode == 0, regraded.stderr
+    assert "1 of exercise_03 to judge again: the mask check was off" in regraded.stdout
+    assert "1 judged, 0 shared, 2 already there" in regraded.stdout
+    told = run_cli("history", "Jane Smith", "--gradebook", book, columns=160).stdout
+    assert told.count("fixed") == 2
+    assert told.count("regraded: the mask check was off") == 1
+    assert "has handed in nothing" in run_cli("history", "m3", "--gradebook", book).stdout
+    for arguments, message in (
+        (("history", "nobody", "--gradebook", book), "knows no student 'nobody'"),
+        (("history", "m1", "--gradebook", tmp_path / "none.sqlite"), "there is no gradebook"),
+        (
+            ("regrade", *options, "--exercise", "3", "--student", "x", "--reason", ""),
+            "no verdict on exercise_03 by x",
+        ),
+        (("regrade", *options, "--exercise", "4", "--reason", "y"), "holds no verdict on exercise_04"),
+    ):
+        refused = run_cli(*arguments)
+        assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
+    handed_in.rename(tmp_path / "moved")
+    lost = run_cli("regrade", *options, "--exercise", "3", "--reason", "again")
+    assert (lost.returncode, "name their place with --submissions" in lost.stderr) == (2, True)
+
+
+class Deceived(contextlib.AbstractContextManager):
+    """An engine in whose hands the same syntax tree does not mean the same behaviour."""
+
+    def __init__(self, course) -> None:
+        self._place = Place(str(course.root), is_strict=True)
+
+    def __enter__(self) -> Engine:
+        return Engine(self, 1, self._place)
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def submit(self, function, _place, payload):
+        from concurrent.futures import Future
+
+        future = Future()
+        if function.__name__ == "judge":
+            is_odd = "odd" in payload.submission.chunks[0].text
+            own = verdict(seed=payload.seed, checks=verdict().checks[is_odd:])
+            future.set_result(TaskResult(own))
+        else:
+            future.set_result("one tree" if function.__name__ == "fingerprint" else TaskResult(verdict()))
+        return future
+
+
+def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_shared_any_more(
+    course, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(run, "is_sampled", lambda task: task.record.student in {"b", "d"})
+    monkeypatch.setattr(run, "IN_FLIGHT", 1)
+    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    sources = {"a": "# even\n", "b": "# even too\n", "c": "# odd, unseen\n", "d": "# odd\n", "e": "# odd as well\n"}
+    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": f"{text}x = 1\n" for name, text in sources.items()})
+    path = tmp_path / "class.sqlite"
+    report = grade_submissions(course, root, path, Deceived(course), Options(), lambda _: lambda _: None)
+    assert rows(path, "SELECT student, shared_with FROM current ORDER BY 1") == [
+        ("a", None),
+        ("b", "a"),
+        ("c", "a"),
+        ("d", None),
+        ("e", None),
+    ]
+    (alarm,) = report.warnings
+    assert alarm.startswith("d, exercise_03 was to share the verdict of one that is alike and got another one")
+    assert report.exit_code() == 1
+
+
+def test_one_in_a_hundred_shared_verdicts_is_judged_again():
+    from grader.batch.seeds import is_sampled, seed_of_attempt
+    from grader.batch.tasks import Task
+    from grader.submission import submission_from_text
+    from tests.support.gradebooks import VERSIONS, submission
+
+    tasks = [Task(submission(f"s{n}"), VERSIONS, submission_from_text("x"), 5) for n in range(5000)]
+    assert 25 <= sum(map(is_sampled, tasks)) <= 85
+    assert len({seed_of_attempt(5, attempt) for attempt in range(100)}) == 100
+    assert seed_of_attempt(5, 0) == 5
+
+
+def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):
+    with local_engine(course, 1, is_strict=True) as running:
+        assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        small = Engine(running.executor, 3, running.place, 4 << 30)
+        told = []
+        root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "def (:"})
+        arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(small), Options())
+        grade_submissions(*arguments, lambda _: lambda _: None, told.append)
+    assert told[0].startswith("3 submissions at once may use 6.0 GB together, and this machine has 4.0: what is")
+
+
+def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
+    root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
+    engine = contextlib.nullcontext(Engine(None, 1, Place(str(course.root), is_strict=True)))
+    options = Options(layout=LayoutOptions("canvas"))
+    with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
+        grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
