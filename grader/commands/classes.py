@@ -28,16 +28,29 @@ def _batch_options(command: Command) -> Command:
 
 def _layout_options(command: Command) -> Command:
     """How submissions lie."""
-    from grader.batch.layouts import NAMES
-
     for option in (
-        click.option("--layout", type=click.Choice(NAMES), default="", help="How submissions lie, if not found out."),
+        click.option(
+            "--layout",
+            metavar="NAME",
+            default="",
+            callback=_known_layout,
+            help="How submissions lie: canvas, moodle, ... (found out if not given).",
+        ),
         click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="How files are called."),
         click.option("--exercise", callback=_known_exercise, help="The exercise, where no name tells it."),
         click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV of id, name, group."),
     ):
         command = option(command)
     return command
+
+
+def _known_layout(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if value:
+        from grader.batch.layouts import NAMES  # here, for other commands need none of it
+
+        if value not in NAMES:
+            raise click.BadParameter(f"{value!r} is none of {', '.join(NAMES)}")
+    return value
 
 
 def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str:

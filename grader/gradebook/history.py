@@ -8,9 +8,9 @@ from grader.errors import UsageError
 from grader.gradebook.connection import GradebookConnection
 
 STATEMENT = (
-    "SELECT exercise, judged_at, outcome, score, max_score, coalesce(verdicts.reason, ''), digest, file, verdicts.seed,"
-    " kit, coalesce(regrades.reason, '') FROM verdicts JOIN submissions ON submissions.id = submission"
-    " LEFT JOIN regrades ON regrades.id = regrade WHERE submissions.student = ? ORDER BY exercise, verdicts.id"
+    "SELECT submissions.exercise, judged_at, outcome, score, max_score, coalesce(verdicts.reason, ''), digest, file,"
+    " verdicts.seed, kit, coalesce(regrades.reason, '') FROM verdicts JOIN submissions ON submissions.id = submission"
+    " LEFT JOIN regrades ON regrades.id = regrade WHERE submissions.student = ? ORDER BY 1, verdicts.id"
 )
 
 
