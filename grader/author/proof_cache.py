@@ -20,7 +20,7 @@ class ProofCache:
     """Results by the digest of what each depends on, one line each; half a line at the end does no harm."""
 
     def __init__(self, course: Course, exercise_id: str) -> None:
-        self._digests = {kind: digest[:16] for kind, digest in _digests(course, exercise_id).items()}
+        self._digests = {kind: digest[:16] for kind, digest in result_digests(course, exercise_id).items()}
         self._path = course.state_folder() / "proofs" / f"{exercise_id}.jsonl"
         found = _read(self._path)
         current = tuple(f"{kind}-{digest}-" for kind, digest in self._digests.items())
@@ -59,7 +59,7 @@ class ProofCache:
             file.write(b"\n" + msgspec.json.encode([key, value]))
 
 
-def _digests(course: Course, exercise_id: str) -> dict[str, str]:
+def result_digests(course: Course, exercise_id: str) -> dict[str, str]:
     """What each kind of result depends on, beside the text that it is about."""
     key = key_digest(course, exercise_id)
     compared = hashlib.sha256(f"{key}\0{kit_digest(COMPARING)}".encode()).hexdigest()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from grader.author.proof_cache import inputs_digest
+from grader.author.proof_cache import result_digests
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.digest import JUDGING, KIT, depends_on, exercise_digest, key_digest
@@ -19,12 +19,12 @@ from tests.support.paths import ROOT
 EXERCISE = "exercise_03"
 DIGESTS = """
 from pathlib import Path
-from grader.author.proof_cache import inputs_digest
+from grader.author.proof_cache import result_digests
 from grader.batch.work import versions
 from grader.course.paths import Course
 from grader.examiner.digest import key_digest
 course = Course(Path.cwd())
-print(key_digest(course, "exercise_03"), inputs_digest(course, "exercise_03"), versions(course, "exercise_03"))
+print(key_digest(course, "exercise_03"), "-".join(result_digests(course, "exercise_03").values()), versions(course, "exercise_03"))
 """
 
 JUDGES = [
@@ -120,7 +120,7 @@ def test_what_is_found_by_its_words_is_what_a_parser_finds():
     ],
 )
 def test_texts_points_and_hints_are_no_part_of_what_verdicts_depend_on(own_course, old, new):
-    kinds = (key_digest, inputs_digest, exercise_digest)
+    kinds = (key_digest, result_digests, exercise_digest)
     before = [kind(own_course, EXERCISE) for kind in kinds]
     change(own_course, old, new)
     assert [kind(own_course, EXERCISE) for kind in kinds] == before
