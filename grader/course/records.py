@@ -114,11 +114,11 @@ class Equivalent(Record, frozen=True):
 class Seconds(Record, frozen=True):
     """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
 
-    load: Duration = 10.0
+    load: Duration = 6.0
     """For loading a submission."""
     check: Duration = 5.0
-    """For one check."""
-    total: Duration = 20.0
+    """The most for one check; fewer, and at least one, follow from what the reference takes."""
+    total: Duration = 6.0
     """For everything."""
 
 

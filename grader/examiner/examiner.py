@@ -101,7 +101,7 @@ def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Find
     if isinstance(error, SubjectRaisedError):
         return Status.CRASHED, crash_finding(error.raised, sizes, limits)
     if isinstance(error, SubjectTimedOutError):
-        return Status.TIMED_OUT, Finding("timeout", f"it was {error}", None, sizes)
+        return Status.TIMED_OUT, Finding("timeout", f"it was {error}", error.location, sizes)
     if isinstance(error, SubjectDiedError):
         return Status.CRASHED, Finding("died", f"it {error}", None, sizes)
     if isinstance(error, MisfitError):
@@ -148,6 +148,7 @@ class Examiner:
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
         self._failure: BaseException | None = None
+        self._is_starved = False
 
     def context(self) -> Context:
         """Subject and reference of the submission under examination."""
@@ -174,7 +175,14 @@ class Examiner:
         started = time.monotonic()
         self.seed = seed
         self._outcomes, self._failure = [], None
-        self._session = Session(self._source, self.exercise, submission, strict=self._strict, dtype=dtype)
+        self._session = Session(
+            self._source,
+            self.exercise,
+            submission,
+            strict=self._strict,
+            dtype=dtype,
+            reference_seconds=self._reference.seconds,
+        )
         torch.set_default_dtype(TORCH_DTYPES[dtype])
         try:
             loaded = self._session.load()
@@ -196,6 +204,7 @@ class Examiner:
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, Exception) and self._session is not None:
             vars(error).setdefault("tried", Tried(printed=last_lines(self._session.printed())))
+        self._is_starved = self._is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
         if call.when == "call" or error is not None:
             try:
                 self._outcomes.append(outcome_of_error(item.name, error, call.duration, self.exercise.limits))
@@ -209,22 +218,25 @@ class Examiner:
         for item in items:
             if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in self._outcomes):
                 return
-            if self._session.is_out_of_time():
-                finding = Finding("no-time", f"all {self.exercise.limits.seconds.total:g} s were used up before")
-                self._outcomes.append(Outcome(item.name, Status.NOT_RUN, finding))
+            if why_over := self._session.why_over():
+                self._outcomes.append(Outcome(item.name, Status.NOT_RUN, Finding("no-time", why_over)))
                 continue
             seen_before = len(self._outcomes)
             self._run_check(item, dtype)
-            if self._reference.is_to_be_repeated():
+            is_repeated = self._reference.is_to_be_repeated()
+            if is_repeated or self._is_starved:
                 del self._outcomes[seen_before:]
                 self._failure = None
-                self._run_check(item, dtype)
+                self._run_check(item, dtype, is_retry=not is_repeated)
             if self._failure is not None:
                 raise self._failure
 
-    def _run_check(self, item: pytest.Item, dtype: str) -> None:
+    def _run_check(self, item: pytest.Item, dtype: str, *, is_retry: bool = False) -> None:
         assert self._session is not None
+        self._is_starved = False
         self._session.begin_check()
+        if is_retry:
+            self._session.allow_all()
         self._session.printed()  # what earlier checks brought to stdout
         self._reference.begin(item.name, self.seed, dtype)
         try:
@@ -235,8 +247,9 @@ class Examiner:
 
     def _load_finding(self, error: SubjectError) -> Finding:
         if not isinstance(error, SubjectRaisedError):
-            was = "was " if isinstance(error, SubjectTimedOutError) else ""
-            return Finding("load", f"it {was}{error} while it was loading; keep the file to imports and definitions")
+            was, location = ("was ", error.location) if isinstance(error, SubjectTimedOutError) else ("", None)
+            text = f"it {was}{error} while it was loading; keep the file to imports and definitions"
+            return Finding("load", text, location)
         seen = crash_finding(error.raised, "", self.exercise.limits)
         verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
         next_step = "mend that line" if seen.location else "run the file by itself to see why"

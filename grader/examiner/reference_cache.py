@@ -1,5 +1,6 @@
 """Cache of what the reference answered: checks at the same seed ask it the same again, so nothing is computed twice."""
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ class Answers:
         self.modules: list[LocalModule] = []
         self.built = 0
         self.is_stale = self.is_broken = False
+        self.seconds = 0.0
         self._answers: list[Answer] = []
         self._position = 0
 
@@ -50,11 +52,14 @@ class Answers:
         if self._position < len(self._answers):
             known: T = self._look_up(asked)
             return known
+        started = time.monotonic()
         try:
             result = act()
         except BaseException:
             self.is_broken = True  # a question without an answer: modules may have been left in between
             raise
+        finally:
+            self.seconds += time.monotonic() - started
         tensors = list(_tensors_in(result))
         versions = [version_of(tensor) for tensor in tensors]
         self._answers.append(Answer(asked, result, tensors, versions, torch.default_generator.get_state()))
@@ -101,6 +106,11 @@ class ReferenceCache:
     def is_to_be_repeated(self) -> bool:
         """Whether the check has met what does not belong to it, so that nothing it found counts."""
         return any(answers.is_stale for answers in self._known.get(self._check, {}).values())
+
+    def seconds(self) -> float:
+        """What the reference takes in the check, as far as that has got, measured when first asked."""
+        known = self._known.get(self._check, {})
+        return sum(known[name].seconds for name in self._met if name in known)
 
     def draw(self, name: str, draw: Callable[[], T]) -> T:
         """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""

@@ -1,11 +1,14 @@
 """One submission under examination: a worker, replaced when it dies, under deadlines for each check and for all."""
 
+import collections
 import time
+from collections.abc import Callable
 from typing import Any
 
 from grader.course.records import Exercise
 from grader.errors import OpenHostError
-from grader.examiner.workers import DiedError, Worker, WorkerSource
+from grader.examiner.outcome import Location
+from grader.examiner.workers import DiedError, KilledError, Processor, Worker, WorkerSource
 from grader.submission import Submission
 from grader.worker import protocol
 from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request
@@ -27,15 +30,39 @@ class SubjectDiedError(SubjectError):
     """The worker ended, or sent what is no message."""
 
 
-class SubjectTimedOutError(SubjectError):
-    """No answer came before the deadline; `allowed` says which limit that was."""
+class SubjectKilledError(SubjectDiedError):
+    """The worker was killed, and not by the kit."""
 
-    def __init__(self, seconds: float, allowed: str) -> None:
+
+class SubjectTimedOutError(SubjectError):
+    """No answer came before the deadline; `allowed` says which limit that was, `location` where it was then.
+
+    `is_starved` tells that it hardly got a processor meanwhile, so that it had no fair chance.
+    """
+
+    def __init__(
+        self, seconds: float, allowed: str, location: Location | None = None, *, is_starved: bool = False
+    ) -> None:
         super().__init__(f"still running after {seconds:.1f} s ({allowed})")
+        self.location = location
+        self.is_starved = is_starved
+
+
+LEAST_CHECK_SECONDS = 1.0
+"""What a check may take, however little the reference does."""
+
+TIMES_THE_REFERENCE = 50.0
+"""So many times what the reference takes may a submission."""
+
+MOST_HANGS = 2
+"""A submission that hung so often at one place is not tried once more."""
+
+FAIR_SHARE = 0.5
+"""Of the time allowed: who ran for less, and waited for a processor for as much, had no fair chance."""
 
 
 class Session:
-    """Requests to whichever worker currently holds the submission."""
+    """Requests to whichever worker currently holds the submission. Clocks run while it is waited for."""
 
     def __init__(
         self,
@@ -45,18 +72,20 @@ class Session:
         *,
         strict: bool = False,
         dtype: str = "float32",
+        reference_seconds: Callable[[], float] = float,
     ) -> None:
+        """`reference_seconds` tells what the reference has taken in the check that runs."""
         self.exercise = exercise
         self._dtype = dtype
         self.isolation: Isolation | None = None
         self._strict = strict
+        self._reference_seconds = reference_seconds
         self._source = source
         self._submission = submission
         self._worker: Worker | None = None
-        self._end_of_all = time.monotonic() + exercise.limits.seconds.total
-        self._started = time.monotonic()
-        self._deadline = self._end_of_all
-        self._allowed = f"everything may take {exercise.limits.seconds.total:g} s"
+        self._left = self._limit = self._fair = exercise.limits.seconds.total
+        self._hangs: collections.Counter[str] = collections.Counter()
+        self._what, self._waited, self._before = "everything", 0.0, Processor(0.0, 0.0)
 
     def load(self) -> Loaded:
         """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
@@ -65,21 +94,33 @@ class Session:
 
     def renew(self) -> None:
         """Start the clocks anew: someone who debugs a check has no budget as a whole."""
-        self._end_of_all = time.monotonic() + self.exercise.limits.seconds.total
+        self._left = self.exercise.limits.seconds.total
+        self._hangs.clear()
         self.begin_check()
+        self.allow_all()
 
     def begin_check(self) -> None:
         """Start the clock of one check."""
-        self._allow("a check", self.exercise.limits.seconds.check)
+        self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
 
-    def is_out_of_time(self) -> bool:
-        """Whether the submission's budget as a whole is spent."""
-        return time.monotonic() >= self._end_of_all
+    def allow_all(self) -> None:
+        """Allow the check the most that any may take, for it is tried again."""
+        self._limit = self.exercise.limits.seconds.check
+
+    def why_over(self) -> str:
+        """Why the submission is not tried any further; empty where it is."""
+        place = next((place for place, times in self._hangs.items() if times >= MOST_HANGS), None)
+        if place is not None:
+            return f"it hung {MOST_HANGS} times {place} and is not tried once more"
+        total = self.exercise.limits.seconds.total
+        return f"all {total:g} s were used up before" if self._left <= 0 else ""
 
     def request(self, message: Request) -> Reply:
         """The worker's reply; the submission is loaded again first where its last worker died."""
         if self._worker is None:
             self._load()
+        follows = min(TIMES_THE_REFERENCE * self._reference_seconds(), self.exercise.limits.seconds.check)
+        self._fair, self._limit = max(self._fair, follows), max(self._limit, follows)
         reply: Reply = self._ask(message)
         return reply
 
@@ -94,18 +135,22 @@ class Session:
             self._worker = None
 
     def _allow(self, what: str, seconds: float) -> None:
-        self._started = time.monotonic()
-        self._deadline = min(self._started + seconds, self._end_of_all)
-        total = self.exercise.limits.seconds.total
-        left = max(self._end_of_all - self._started, 0.0)
-        is_enough = left >= seconds
-        self._allowed = (
-            f"{what} may take {seconds:g} s" if is_enough else f"of {total:g} s for all, {left:.1f} s were left"
-        )
+        """Start a clock."""
+        if self._worker is not None:
+            self._give_back(self._worker.processor())
+        self._what, self._waited = what, 0.0
+        self._limit = self._fair = seconds
+
+    def _give_back(self, now: Processor) -> None:
+        """Let the time that the worker waited for a processor cost the submission nothing as a whole."""
+        ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
+        self._left += max(0.0, min(waited, self._waited - ran))
+        self._before = now
 
     def _load(self) -> Loaded:
         self._worker = self._source.start(self.exercise.limits)
         self.isolation = self._worker.wait_until_confined()
+        self._before = self._worker.processor()
         if self._strict:
             _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
@@ -117,20 +162,56 @@ class Session:
 
     def _ask(self, message: Request) -> Any:
         assert self._worker is not None
+        started = time.monotonic()
         try:
-            reply = self._worker.request(message, self._deadline)
+            reply = self._worker.request(message, started + min(self._limit - self._waited, self._left))
         except TimeoutError:
+            self._spend(started)
+            started = time.monotonic()
+            error = self._timed_out(self._worker)
             self.close()
-            raise SubjectTimedOutError(time.monotonic() - self._started, self._allowed) from None
+            raise error from None
         except MalformedError as error:
             self.close()
             raise SubjectDiedError(f"sent what is no message ({error})") from None
         except DiedError as error:
             self._worker = None
-            raise SubjectDiedError(str(error)) from None
+            kind = SubjectKilledError if isinstance(error, KilledError) else SubjectDiedError
+            raise kind(str(error)) from None
+        finally:
+            self._spend(started)
         if isinstance(reply, Raised):
             raise _explained(SubjectRaisedError(reply), message)
         return reply
+
+    def _spend(self, started: float) -> None:
+        seconds = time.monotonic() - started
+        self._waited += seconds
+        self._left -= seconds
+
+    def _timed_out(self, worker: Worker) -> SubjectTimedOutError:
+        """What is known of a worker that does not answer."""
+        now = worker.processor()
+        ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
+        is_starved = ran < FAIR_SHARE * self._fair <= waited
+        location, function = self._locate(worker)
+        if not is_starved:
+            self._hangs[f"in {function}" if location else "at a place that is not known"] += 1
+        left = max(self._left + self._waited, 0.0)
+        allowed = f"{self._what} may take {self._limit:.3g} s"
+        if left < self._limit:
+            allowed = f"of {self.exercise.limits.seconds.total:g} s for all, {left:.1f} s were left"
+        self._give_back(now)
+        return SubjectTimedOutError(self._waited, allowed, location, is_starved=is_starved)
+
+    def _locate(self, worker: Worker) -> tuple[Location | None, str]:
+        """The innermost line of the submission that a worker is at, and the function that it lies in."""
+        sources = {chunk.label: chunk.text.split("\n") for chunk in self._submission.chunks}
+        for place in worker.where():
+            lines = sources.get(place.label, [])
+            if 0 < place.line <= len(lines):
+                return Location(place.label, place.line, lines[place.line - 1]), place.function
+        return None, ""
 
 
 def _require_closed(isolation: Isolation) -> None:

@@ -28,7 +28,7 @@ ORDER = struct.Struct(">BqQQ")
 """An order: its kind, then a process id or zero, output bytes and memory bytes allowed."""
 
 ANSWER = struct.Struct(">q")
-"""An answer: a process id or a wait status."""
+"""An answer: a process id, -1 where none can be forked, or a wait status."""
 
 FORK, REAP = 1, 2
 EXIT_FAILED_START = 97
@@ -84,11 +84,17 @@ def _serve_orders(control: socket.socket, layers: Layers, outside: Outside) -> N
             return
         kind, process, output_bytes, memory_bytes = ORDER.unpack(message)
         if kind == FORK:
-            process = os.fork()
+            try:
+                process = os.fork()
+            except OSError:
+                control.sendall(ANSWER.pack(-1))
+                _close(descriptors)
+                continue
             if process == 0:
                 _become_worker(descriptors, Sandbox(layers, outside, output_bytes, memory_bytes))
             workers.add(process)
-            _hand_over(control, process, descriptors)
+            _close(descriptors)
+            _hand_over(control, process)
         else:
             _, status = os.waitpid(process, 0)
             workers.discard(process)
@@ -96,10 +102,13 @@ def _serve_orders(control: socket.socket, layers: Layers, outside: Outside) -> N
             control.sendall(ANSWER.pack(status))
 
 
-def _hand_over(control: socket.socket, process: int, descriptors: list[int]) -> None:
-    """Send the examiner the worker's id and a descriptor for it, which no other process can come to mean."""
+def _close(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+def _hand_over(control: socket.socket, process: int) -> None:
+    """Send the examiner the worker's id and a descriptor for it, which no other process can come to mean."""
     handle = os.pidfd_open(process)
     socket.send_fds(control, [ANSWER.pack(process)], [handle])
     os.close(handle)

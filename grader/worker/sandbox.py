@@ -1,6 +1,8 @@
 """What a worker gives up before it sees a submission: descriptors, environment, working folder, resources."""
 
+import contextlib
 import ctypes
+import faulthandler
 import io
 import os
 import random
@@ -115,6 +117,7 @@ class Sandbox(NamedTuple):
 
 def confine(sandbox: Sandbox) -> Isolation:
     """Leave the caller with nothing it does not need; what turned out to hold."""
+    _be_killed_first()
     forget_environment()
     os.environ.update(KEPT_ENVIRONMENT)
     os.chdir("/")
@@ -123,6 +126,7 @@ def confine(sandbox: Sandbox) -> Isolation:
     sys.dont_write_bytecode = True
     tempfile.tempdir = "/"  # what only asks for a place, as torch's compiler does when it is imported, gets an answer
     _renew_streams()
+    _tell_where_on_signal()
     if os.name == "posix":
         _limit_resources(sandbox.output_bytes, sandbox.memory_bytes)
     become_nobody(readable_folders())
@@ -132,6 +136,22 @@ def confine(sandbox: Sandbox) -> Isolation:
     control_process(PR_SET_NO_NEW_PRIVS, 1)
     sandbox.layers.enter()
     return find_isolation(sandbox.outside)
+
+
+def _be_killed_first() -> None:
+    """Where memory runs out on the machine, be what the kernel kills, rather than the examiner or anything else.
+
+    The file that says so belongs to root while the memory is closed to others.
+    """
+    control_process(PR_SET_DUMPABLE, 1)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def _tell_where_on_signal() -> None:
+    """Have SIGUSR1 answered on stderr with the line that runs, whatever it is: the examiner asks before it kills."""
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
 
 
 def forget_environment() -> None:

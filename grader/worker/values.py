@@ -104,6 +104,7 @@ def _why_too_much(value: Any) -> str:
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
     """A value and what it holds, in order, as deep as values travel."""
     yield value
+    value = plain_tuple(value)
     if depth < MAX_DEPTH and type(value) in (tuple, list, dict):
         for item in value.values() if type(value) is dict else value:
             yield from _parts(item, depth + 1)
@@ -114,7 +115,13 @@ def _is_tensor(value: Any) -> bool:
     return type(value) is torch.Tensor or type(value) is torch.nn.Parameter
 
 
+def plain_tuple(value: Any) -> Any:
+    """The value; a named tuple as the tuple that it is, whatever its class says of it."""
+    return tuple.__getitem__(value, slice(None)) if issubclass(type(value), tuple) else value
+
+
 def _pack(value: Any, depth: int = 0) -> Value:
+    value = plain_tuple(value)
     kind = type(value)
     if _is_tensor(value):
         return _from_any_tensor(value)

@@ -17,8 +17,9 @@ import torch
 from grader.course.loading import load_exercise
 from grader.course.records import Limits, Seconds
 from grader.examiner.proxies import Subject
-from grader.examiner.session import Session, SubjectDiedError, SubjectTimedOutError
-from grader.examiner.workers import Nursery, Worker
+from grader.examiner.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
+from grader.examiner.worker_source import Nursery
+from grader.examiner.workers import Worker
 from grader.submission import submission_from_text
 from grader.worker import protocol
 from grader.worker.protocol import (
@@ -302,8 +303,8 @@ def session_of(judge: Judge, seconds: Seconds) -> Session:
     return Session(judge.source, exercise, submission_from_text(POISON))
 
 
-def test_a_session_goes_on_with_a_new_worker_and_ends_with_its_budget(judge_text: Judge) -> None:
-    session = session_of(judge_text, Seconds(load=10.0, check=1.0, total=3.0))
+def test_a_session_goes_on_with_a_new_worker_and_ends_where_it_hung_twice(judge_text: Judge) -> None:
+    session = session_of(judge_text, Seconds(load=10.0, check=5.0, total=60.0))
     subject = Subject(session)
     try:
         session.load()
@@ -313,18 +314,84 @@ def test_a_session_goes_on_with_a_new_worker_and_ends_with_its_budget(judge_text
         session.begin_check()
         module = subject(**ARGUMENTS)
         assert module(x=torch.randn(2, 3, 4)).shape == (2, 3, 6)
-        assert not session.is_out_of_time()
-        with pytest.raises(SubjectTimedOutError, match=r"still running after 1\."):
-            module(x=torch.randn(2, 6, 4))
-        while not session.is_out_of_time():
+        hangs = 0
+        while not (over := session.why_over()):
             session.begin_check()
-            with pytest.raises(SubjectTimedOutError):
+            if hangs:
+                session.allow_all()  # a machine may be busy
+            with pytest.raises(SubjectTimedOutError, match=r"still running after") as told:
                 subject(**ARGUMENTS)(x=torch.randn(2, 6, 4))
-        session.begin_check()
-        with pytest.raises(SubjectTimedOutError, match=r"still running after 0\."):
-            subject(**ARGUMENTS)(x=torch.randn(2, 3, 4))
+            assert told.value.location is not None
+            assert "while True: pass" in told.value.location.text
+            hangs += 1
+        assert hangs >= 2
+        assert over == "it hung 2 times in forward and is not tried once more"
     finally:
         session.close()
+
+
+def test_a_session_ends_with_its_budget(judge_text: Judge) -> None:
+    session = session_of(judge_text, Seconds(load=10.0, check=1.0, total=0.5))
+    try:
+        while not (over := session.why_over()):
+            session.begin_check()
+            with pytest.raises(SubjectTimedOutError, match=r"of 0\.5 s for all"):
+                Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+        assert over == "all 0.5 s were used up before"
+    finally:
+        session.close()
+
+
+def test_a_check_may_take_what_follows_from_the_reference(judge_text: Judge) -> None:
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
+    session = Session(judge_text.source, exercise, submission_from_text(POISON), reference_seconds=lambda: 0.03)
+    try:
+        session.begin_check()
+        with pytest.raises(SubjectTimedOutError, match=r"a check may take 1.5 s"):
+            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 6, 4))
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_killed_from_outside_is_told_apart(judge_text: Judge, number: signal.Signals) -> None:
+    session = session_of(judge_text, Seconds())
+    try:
+        session.load()
+        assert session._worker is not None
+        os.kill(session._worker._process.number(), number)
+        with pytest.raises(SubjectDiedError) as told:
+            Subject(session)(**ARGUMENTS)
+        assert isinstance(told.value, SubjectKilledError)
+        with pytest.raises(SubjectDiedError) as told:
+            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 5, 4))
+        assert not isinstance(told.value, SubjectKilledError)
+    finally:
+        session.close()
+
+
+def test_a_worker_that_hangs_up_and_is_killed_by_the_kit_was_not_killed_from_outside(judge_text: Judge) -> None:
+    text = in_forward("os.closerange(3, 100)\nwhile True: pass")
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
+    session = Session(judge_text.source, exercise, submission_from_text(text))
+    try:
+        session.begin_check()
+        with pytest.raises(SubjectDiedError) as told:
+            Subject(session)(**ARGUMENTS)(x=torch.randn(2, 3, 4))
+        assert not isinstance(told.value, SubjectKilledError)
+    finally:
+        session.close()
+
+
+def test_where_memory_runs_out_workers_are_killed_first(judge_text: Judge) -> None:
+    worker = judge_text.source.start(Limits())
+    try:
+        worker.wait_until_confined()
+        number = worker._process.number()
+        assert Path(f"/proc/{number}/oom_score_adj").read_text().strip() == "1000"
+        assert Path("/proc/self/oom_score_adj").read_text().strip() != "1000"
+    finally:
+        worker.end()
 
 
 def test_everything_dies_with_the_examiner(tmp_path) -> None:

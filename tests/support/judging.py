@@ -18,7 +18,7 @@ class Judge:
 
     def __init__(self, course: Course) -> None:
         import_torch()
-        from grader.examiner.workers import Nursery
+        from grader.examiner.worker_source import Nursery
 
         self.course = course
         self.source = Nursery()

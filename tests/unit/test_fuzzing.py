@@ -142,7 +142,7 @@ class Scripted:
         theirs.settimeout(0)
         theirs.send(framed(msgspec.msgpack.encode(ISOLATED)) + b"".join(self._script))
         theirs.shutdown(socket.SHUT_WR)
-        return Worker(ours, tempfile.TemporaryFile(), Script(theirs))
+        return Worker(ours, tempfile.TemporaryFile(), tempfile.TemporaryFile(), Script(theirs))
 
     def settle(self) -> None: ...
 
