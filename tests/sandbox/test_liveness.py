@@ -155,13 +155,13 @@ def test_limits_of_the_description_hold_on_the_command_line(run_cli, tmp_path) -
     assert (done.returncode, done.stderr) == (1, "")
     verdict = json.loads(done.stdout)
     assert verdict["score"] == 0
-    assert 3.5 < verdict["seconds"] < 4 + MARGIN
+    assert 2 < verdict["seconds"] < 4 + MARGIN
     assert verdict["checks"][0]["status"] == "timed_out"
     assert verdict["checks"][0]["finding"].startswith("it was still running after 1.")
     assert verdict["checks"][-1] == {
         "id": "leaves_inputs_alone",
         "status": "not_run",
-        "finding": "all 4 s were used up before",
+        "finding": "it hung 2 times in forward and is not tried once more",
         "seconds": 0.0,
     }
     assert running_with(str(tmp_path)) == set()
