@@ -9,7 +9,7 @@ import msgspec
 import nbformat
 
 from grader.author.proof import Step
-from grader.author.scaffold import write_readme
+from grader.author.readme import write_readme
 from grader.course.fragments import mend, put_back
 from grader.course.paths import Course, write_whole
 from grader.course.reading import read_exercise

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from grader.course.kinds import Kind
 from grader.errors import UsageError
 
 Constant = bool | int | float | str | None
@@ -34,10 +35,14 @@ class Interface(Struct, frozen=True):
     outputs: int
     others: list[str]
     refuses_remainders: bool = False
+    kind: Kind = Kind.MODULE
 
 
 def find_interface(source: str, name: str) -> Interface:
-    """The interface of the last module with a forward in the source; `UsageError` where there is none."""
+    """The interface of the last module with a forward in the source, or else of what is of another kind.
+
+    `UsageError` where there is none.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
@@ -45,18 +50,26 @@ def find_interface(source: str, name: str) -> Interface:
         raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     modules = _modules(classes)
+    from grader.author.kinds import find_other_kind
+
+    other = find_other_kind(tree)
     entries = [each for each, methods in modules.items() if "forward" in methods]
+    if other is not None and (not entries or other.kind is Kind.TRAINING_STEP):
+        return other
     if not entries:
         found = ", ".join(each.name for each in classes) or "none"
-        raise UsageError(f"{name}: no class derived from nn.Module has a forward; the classes found: {found}")
+        raise UsageError(
+            f"{name}: no class derived from nn.Module has a forward; the classes found: {found}; nor is there a "
+            "function, an optimizer or a dataset"
+        )
     *others, entry = entries
     forward, constructor = modules[entry]["forward"], modules[entry].get("__init__")
     return Interface(
         entry,
-        _parameters(constructor) if constructor else [],
-        _parameters(forward),
-        dict(_unpacked_shapes(forward)),
-        _count_outputs(forward),
+        parameters_of(constructor)[1:] if constructor else [],
+        parameters_of(forward)[1:],
+        dict(unpacked_shapes(forward)),
+        count_outputs(forward),
         others,
         _refuses_remainders(constructor) if constructor else False,
     )
@@ -74,12 +87,12 @@ def _modules(classes: list[ast.ClassDef]) -> dict[str, dict[str, Function]]:
     return modules
 
 
-def _parameters(method: Function) -> list[Parameter]:
-    """What can be handed over by keyword, in order, without self."""
+def parameters_of(method: Function) -> list[Parameter]:
+    """What can be handed over by keyword, in order."""
     arguments = method.args
     named = [*arguments.posonlyargs, *arguments.args]
     defaults: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
-    pairs = list(zip(named, [*defaults, *arguments.defaults], strict=True))[1:]
+    pairs = list(zip(named, [*defaults, *arguments.defaults], strict=True))
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return [_parameter(argument, default) for argument, default in pairs]
 
@@ -101,7 +114,7 @@ def _own_nodes(method: Function) -> Iterator[ast.AST]:
             waiting.extend(ast.iter_child_nodes(node))
 
 
-def _unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
+def unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
     """Inputs with the names their axes get, as in `b, t, d = x.shape` or `... = x.size()`."""
     for node in _own_nodes(method):
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)):
@@ -119,7 +132,7 @@ def _refuses_remainders(method: Function) -> bool:
     return refuses and any(isinstance(node, ast.Mod) for node in nodes)
 
 
-def _count_outputs(method: Function) -> int:
+def count_outputs(method: Function) -> int:
     """How many values the last `return` hands back; a single one where that cannot be seen."""
     returned = [node.value for node in _own_nodes(method) if isinstance(node, ast.Return) and node.value]
     returned.sort(key=lambda value: value.lineno)

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from grader.author.derived_files import remember_written
 from grader.author.interface import Interface, find_interface
+from grader.author.kinds import propose_other_kind
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
+from grader.course.kinds import Kind
 from grader.course.paths import EXERCISE_ID, Course
 from grader.course.problem import BLANK
 from grader.errors import UsageError
@@ -21,7 +23,8 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
     _require_free(course, exercise_id)
     starter, notebook = _starters(source, exercise_id)
     interface = find_interface(starter, source.name)
-    proposal = propose(interface)
+    is_module = interface.kind is Kind.MODULE
+    proposal = propose(interface) if is_module else propose_other_kind(interface)
     readme = (
         f"# {exercise_id}\n\nThe story goes here: `python -m grader prove {exercise_id}` writes this page from the "
         "description, for as long as nobody has edited it by hand.\n"
@@ -80,6 +83,9 @@ def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blan
         f"{interface.class_name} is built with {joined(list(proposal.constructor))} and called with "
         f"{joined(list(proposal.inputs))}"
     )
+    if interface.kind is not Kind.MODULE:
+        kind = interface.kind.replace("_", " ")
+        found = f"{interface.class_name} is taken for a {kind}, tried with {joined(list(proposal.inputs))}"
     if interface.others:
         found += f" (the last module with a forward; the others: {joined(interface.others)})"
     return "\n".join(

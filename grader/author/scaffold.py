@@ -8,8 +8,8 @@ import yaml
 
 from grader.author.interface import Interface
 from grader.author.proposal import Proposal
+from grader.course.kinds import Kind
 from grader.course.problem import blank
-from grader.course.records import Exercise
 from grader.submission import DEMONSTRATION, Submission
 
 Cell = dict[str, Any]
@@ -71,64 +71,9 @@ def notebook_text(cells: list[Cell]) -> str:
     return str(nbformat.writes(notebook)) + "\n"
 
 
-def write_readme(exercise: Exercise) -> str:
-    """The page that a student reads first."""
-    interface = exercise.interface
-    rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
-    rows += [f"| what `forward` returns | {_shape(shape)} |" for shape in interface.outputs]
-    keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
-    table, signature = "\n".join(rows), f"{interface.class_name}({', '.join(keywords)})"
-    return f"""# {exercise.title}
-
-## The story
-
-{exercise.story.strip()}
-
-## The interface a fix must keep
-
-`{signature}` is an `nn.Module`.
-
-| what | shape |
-| --- | --- |
-{table}
-
-Inside these lines everything is yours: mend a line, or write the class anew. The names of the parameters must stay, so
-that saved weights still load.
-
-## How to work on it
-
-Edit `attention.py`, or its notebook twin `attention.ipynb` if you would rather experiment, and ask for a verdict:
-
-    python -m grader {exercise.id}
-
-Stuck? Each call gives one more hint:
-
-    python -m grader hint {exercise.id}
-"""
-
-
 def _text(cell: Cell) -> str:
     source = cell["source"]
     return "".join(source) if isinstance(source, list) else str(source)
-
-
-def _shape(spec: Any) -> str:
-    shape = spec if isinstance(spec, list) else getattr(spec, "shape", None)
-    if shape is None:
-        return f"`{spec!r}`"
-    return f"`({', '.join(map(str, shape))})`{_made_of(spec)}"
-
-
-def _made_of(spec: Any) -> str:
-    """What an input is, beside its shape, for those who read the story."""
-    if isinstance(spec, list):
-        return ""
-    if spec.is_mask():
-        return ", a mask: true where a query may look"
-    if spec.between is not None:
-        return f", numbers between {spec.between[0]:g} and {spec.between[1]:g}"
-    ignored = f", or {spec.ignored} where there is nothing to count" if spec.ignored is not None else ""
-    return f", whole numbers from {spec.start} up to and without {spec.integers}{ignored}"
 
 
 def _defines(source: str) -> bool:
@@ -161,10 +106,10 @@ story: >
 
 # Found by reading {name}; see that it is right.
 interface:
-  class: {class_name}
+{entry}
   constructor:   # a value that is the name of a size below stands for that size
 {constructor}
-  inputs:   # what forward gets by keyword: Gaussian tensors of these shapes{left_out}
+  inputs:   # {called}: Gaussian tensors of these shapes, masks, whole numbers{left_out}
 {inputs}
   outputs:
 {outputs}
@@ -217,19 +162,50 @@ def describe(interface: Interface, proposal: Proposal, name: str) -> str:
     left_out = f"; left out: {', '.join(proposal.left_out)}" if proposal.left_out else ""
     return TEMPLATE.format(
         name=name,
-        class_name=interface.class_name,
+        entry=_entry(interface),
         constructor=_mapping(constructor, 4) or "    {}",
         left_out=left_out,
         inputs=_mapping(proposal.inputs, 4) or "    {}",
         outputs=_items(proposal.outputs, 4),
         ladder=_items(proposal.ladder, 2),
-        checks=_checks(proposal),
+        called=CALLED[interface.kind],
+        checks=_checks(proposal, interface.kind),
         **{field: blank(what) for field, what in BLANKS.items()},
     )
 
 
-def _checks(proposal: Proposal) -> str:
-    """The checks that fit nearly every module."""
+CALLED = {
+    Kind.MODULE: "what forward gets by keyword",
+    Kind.FUNCTION: "what the function gets by keyword",
+    Kind.LOSS: "what the loss gets by keyword",
+    Kind.OPTIMIZER: "the parameters' first values",
+    Kind.TRAINING_STEP: "what each step gets by keyword, with an axis of steps in front",
+    Kind.DATASET: "what it is made of, by keyword",
+}
+"""What the inputs are, by kind."""
+
+
+def _entry(interface: Interface) -> str:
+    if interface.kind is Kind.MODULE:
+        return f"  class: {interface.class_name}"
+    key = "class" if interface.kind in (Kind.OPTIMIZER, Kind.DATASET) else "function"
+    return f"  kind: {interface.kind}\n  {key}: {interface.class_name}"
+
+
+def _checks_of_kind(kind: Kind) -> list[dict[str, Any]]:
+    """The checks that fit what is no module."""
+    checks: list[dict[str, Any]] = [{"property": "matches_reference"}]
+    if kind is not Kind.DATASET:
+        checks.append({"property": "keeps_dtype"})
+    if kind is Kind.FUNCTION:
+        checks.append({"property": "returns_shapes", "public": True})
+    return [*checks, {"property": "leaves_inputs_alone", "public": True}]
+
+
+def _checks(proposal: Proposal, kind: Kind) -> str:
+    """The checks that fit nearly every module, or what is of this kind."""
+    if kind is not Kind.MODULE:
+        return "\n".join(map(_check, _checks_of_kind(kind)))
     shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
     batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
     checks: list[dict[str, Any]] = [

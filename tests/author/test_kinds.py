@@ -1,10 +1,15 @@
 """Kinds of subject: what is no module is tried as one, and right and wrong ones get their verdicts."""
 
+import itertools
 import json
+import re
 
 import pytest
+import yaml
 from msgspec import Struct
 
+from grader.author.derived_files import derive_files
+from grader.author.new import create_exercise
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.reading import read_exercise
@@ -290,3 +295,52 @@ def test_a_kind_and_its_checks_have_to_go_together(example):
     with pytest.raises(SpecError, match=rf"interface\.{wanted}: expected a name of letters, .*, got no such key"):
         read_exercise(path)
     path.write_text(sound, encoding="utf-8")
+
+
+FOUND = {
+    "loss": ("smoothed_cross_entropy", {"logits": ["batch", "tokens", "width"], "labels": "integers"}, {}),
+    "optimizer": ("AdamW", {"weights": ["rows", "columns"], "bias": ["columns"]}, {}),
+    "training_step": ("training_step", {"x": ["steps", "batch", "width"], "y": "integers"}, {"width", "outputs"}),
+    "dataset": ("Chunks", {"tokens": "integers"}, {"length"}),
+    "function": ("top_p", {"logits": ["batch", "tokens", "width"]}, {"p"}),
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_new_recognises_a_kind_and_what_its_inputs_are(own_course, tmp_path, kind):
+    example = EXAMPLES[kind]
+    starter = example.reference.replace(example.fix, example.was)
+    (tmp_path / "mine.py").write_text(starter, encoding="utf-8")
+    told = create_exercise(own_course, EXERCISE, tmp_path / "mine.py")
+    name, inputs, given = FOUND[kind]
+    assert f"{name} is taken for a {kind.replace('_', ' ')}, tried with {', '.join(inputs)}." in told
+    path = own_course.description(EXERCISE)
+    described = yaml.safe_load(path.read_text(encoding="utf-8"))["interface"]
+    assert described["kind"] == kind
+    assert described.get("class", described.get("function")) == name
+    assert {key: "integers" if isinstance(spec, dict) else spec for key, spec in described["inputs"].items()} == inputs
+    assert set(described["constructor"]) == set(given)
+
+    text = path.read_text(encoding="utf-8")
+    text = text.replace(
+        "FILL IN (the line or part of a line as it stands in the starter, once)", json.dumps(example.was)
+    )
+    text = text.replace("FILL IN (what takes its place in the reference)", json.dumps(example.fix))
+    text = text.replace("p: FILL IN (a number", "p: 0.9  # (a number").replace(
+        "length: FILL IN (a number", "length: 3  # (a"
+    )
+    text = text.replace("FILL IN (a short name, such as softmax-over-queries)", "a-defect")
+    numbers = itertools.count()
+    path.write_text(re.sub(r"FILL IN \(.*\)", lambda _: f"words {next(numbers)}", text), encoding="utf-8")
+    derive_files(own_course, load_exercise(path))
+    assert own_course.reference(EXERCISE).read_text(encoding="utf-8") == example.reference
+    judge = Judge(own_course)
+    try:
+        wrong, right = (judge(EXERCISE, text) for text in (starter, example.reference))
+    finally:
+        judge.close()
+    assert (wrong.outcome, wrong.score) == (Result.NOT_FIXED, 0)
+    assert (right.outcome, right.score) == (Result.FIXED, 10)
+    readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text(encoding="utf-8")
+    assert f"`{name}(" in readme
+    assert "nn.Module" not in readme
