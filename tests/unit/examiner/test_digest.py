@@ -116,7 +116,7 @@ def test_what_is_found_by_its_words_is_what_a_parser_finds():
         ("title: ", "title: So "),
         ("points: 7", "points: 4"),
         ("nothing_else_broke: 3", "nothing_else_broke: 5"),
-        ("\n      - {batch: 1,", "\n      - So, {batch: 1,"),
+        ("\n      - >-\n        ", "\n      - >-\n        So, "),
         ("\nstory: ", "\n# a remark\nstory: "),
     ],
 )
