@@ -110,7 +110,8 @@ def _status(seen: Examination) -> MutantStatus:
     statuses = {outcome.status for outcome in seen.outcomes}
     if seen.unloadable is not None or statuses & {Status.CRASHED, Status.TIMED_OUT, Status.NOT_RUN}:
         return MutantStatus.CRASH
-    return MutantStatus.VALUE if Status.FAILED in statuses else MutantStatus.SURVIVED
+    is_told = Status.FAILED in statuses or any(outcome.advice for outcome in seen.outcomes)
+    return MutantStatus.VALUE if is_told else MutantStatus.SURVIVED
 
 
 class _Judged:

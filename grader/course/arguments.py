@@ -44,6 +44,28 @@ def _equal_sizes(rung: dict[str, int], path: Path) -> Iterator[Problem]:
             yield Problem((*path, names[-1]), "sizes that differ, so that a swapped axis shows", found, remedy)
 
 
+def drawn_problems(exercise: "Exercise") -> Iterator[Problem]:
+    """Drawn rungs with other sizes than the ladder's, ranges that end before they begin, multiples of no size."""
+    names = size_names(exercise.ladder)
+    for index, rung in enumerate(exercise.drawn):
+        path: Path = ("drawn", index)
+        if rung.keys() != names:
+            wanted, found = f"the ladder's sizes, {listed(sorted(names))}", listed(sorted(rung))
+            yield Problem(path, wanted, found, "give each of them a number or a range")
+        multiples = {name for name, given in rung.items() if isinstance(given, list) and isinstance(given[0], str)}
+        for name, given in rung.items():
+            numbers: list[str | int] = given if isinstance(given, list) else [given, given]
+            *factor, low, high = numbers
+            if not (isinstance(low, int) and isinstance(high, int) and low <= high):
+                yield Problem(
+                    (*path, name), "two numbers, the smaller first", listed(map(str, numbers)), "write [2, 6]"
+                )
+            elif factor:
+                yield from unknown_name(
+                    "a size that is no multiple itself", str(factor[0]), rung.keys() - multiples, (*path, name)
+                )
+
+
 def unknown_sizes(names: Iterable[Any], sizes: set[str], path: Path, *, is_item: bool = True) -> Iterator[Problem]:
     """Names that no rung of the ladder gives; `is_item` where each lies in a list at the path."""
     for index, name in enumerate(names):

@@ -38,6 +38,10 @@ Shape = Annotated[list[Name | Size], Meta(max_length=8)]
 Arguments = Annotated[dict[Name, Literal], Meta(max_length=32)]
 Sizes = Annotated[dict[Name, Size], Meta(max_length=16)]
 Ladder = Annotated[list[Sizes], Meta(max_length=32)]
+Range = Annotated[list[Name | Size], Meta(min_length=2, max_length=3)]
+"""From a number to another, or a size times such a number: `[2, 6]`, `[num_heads, 3, 7]`."""
+
+Drawn = Annotated[list[Annotated[dict[Name, Size | Range], Meta(max_length=16)]], Meta(max_length=16)]
 
 
 class MaskKind(StrEnum):

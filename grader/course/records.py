@@ -10,6 +10,7 @@ from msgspec import Meta, Struct, field
 
 from grader.course.checks import (
     Arguments,
+    Drawn,
     Duration,
     Fragments,
     Id,
@@ -66,6 +67,9 @@ class Interface(Record, frozen=True, omit_defaults=True):
     def called(self) -> str:
         """What findings say is called."""
         return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
+
+    keyword_only: bool = False
+    """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""
 
 
 class Defect(Record, frozen=True):
@@ -173,6 +177,8 @@ class Exercise(Record, frozen=True):
     """The points for a fix that breaks nothing else."""
     checks: list[Property]
     """The hidden tests that need no Python: built-in properties with their arguments."""
+    drawn: Drawn = []
+    """Rungs above the ladder, whose sizes are drawn anew in each run."""
     limits: Limits = Limits()
     """What a submission may use."""
     equivalents: list[Equivalent] = []

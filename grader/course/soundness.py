@@ -5,7 +5,14 @@ from math import prod
 from typing import Any
 
 from grader.course import checks as c
-from grader.course.arguments import argument_problems, ladder_problems, missing_on_ladder, size_names, unknown_sizes
+from grader.course.arguments import (
+    argument_problems,
+    drawn_problems,
+    ladder_problems,
+    missing_on_ladder,
+    size_names,
+    unknown_sizes,
+)
 from grader.course.checks import NAME, PATTERNS
 from grader.course.kinds import Kind
 from grader.course.problem import Path, Problem, listed, nearest, quoted
@@ -26,6 +33,7 @@ def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
     if not exercise.ladder:
         yield Problem(("ladder",), "at least one rung", "none", "write ladder: [{batch: 1, tokens: 5}]")
     yield from ladder_problems(exercise.ladder, ("ladder",))
+    yield from drawn_problems(exercise)
     yield from _sizes_beyond_reason(exercise.ladder, exercise.interface.inputs, ("ladder",))
     yield from _interface_problems(exercise)
     for index, check in enumerate(exercise.checks):

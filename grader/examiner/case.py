@@ -1,17 +1,25 @@
 """One rung of a ladder: sizes, constructor arguments and inputs made for them."""
 
 import hashlib
+import random
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
 from grader.course.checks import Check, MadeInput, MaskKind, Shape
+from grader.examiner.manners import LOUDNESS, Manner
 
 if TYPE_CHECKING:
     import torch
 
     from grader.course.records import Exercise
     from grader.examiner.property import Property
+
+SAMPLES = "batch"
+"""The size that says how many samples there are."""
+
+MOST_TRIES = 50
+"""As often sizes are drawn for all of them to differ."""
 
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
@@ -27,6 +35,14 @@ class Case(Struct, frozen=True):
     sizes: dict[str, int]
     arguments: dict[str, Any]
     inputs: dict[str, Any]
+    again: dict[str, Any] = {}
+    """Other inputs of the same kinds, for a second call."""
+    samples_axes: dict[str, int] = {}
+    """The axis of the samples in each input that has one."""
+    manner: Manner | None = None
+    """How the second call is made."""
+    is_plain: bool = True
+    """Whether there is a first call, in the plain manner."""
 
     def built_with(self, name: str, value: float) -> "Case":
         """The same case with another constructor argument."""
@@ -51,7 +67,29 @@ def is_tried_at_the_ends(check: "Property") -> bool:
     return not check.ladder and not (check.walks_all_rungs and check.is_plain())
 
 
-def make_case(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> Case:
+def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
+    """The sizes of a drawn rung, all different where that can be; they depend on `name` alone."""
+    draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
+    factors_first = sorted(spec, key=lambda size: isinstance(spec[size], list) and isinstance(spec[size][0], str))
+    sizes: dict[str, int] = {}
+    for _ in range(MOST_TRIES):
+        sizes = {}
+        for size in factors_first:
+            *factor, low, high = spec[size] if isinstance(spec[size], list) else (spec[size], spec[size])
+            sizes[size] = draw.randint(low, high) * (sizes[factor[0]] if factor else 1)
+        if len(set(sizes.values())) == len(sizes):
+            break
+    return {size: sizes[size] for size in spec}
+
+
+def make_case(
+    exercise: "Exercise",
+    check: Check,
+    sizes: dict[str, int],
+    manner: Manner | None = None,
+    *,
+    is_plain: bool = True,
+) -> Case:
     """The case for one set of sizes."""
     constructor = {**exercise.interface.constructor, **check.constructor}
     arguments = {
@@ -61,7 +99,27 @@ def make_case(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> Case
     }
     specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
     inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}
-    return Case(sizes, arguments, inputs)
+    again = {name: _in_manner(_make_input(spec, sizes), spec, manner) for name, spec in specs.items()} if manner else {}
+    axes = {name: axis for name, spec in specs.items() if (axis := samples_axis(spec)) is not None}
+    return Case(sizes, arguments, inputs, again, axes, manner, is_plain)
+
+
+def samples_axis(spec: Any) -> int | None:
+    """The axis of an input along which its samples lie."""
+    shape = spec if isinstance(spec, list) else spec.shape if isinstance(spec, MadeInput) else []
+    return shape.index(SAMPLES) if SAMPLES in shape else None
+
+
+def _in_manner(value: Any, spec: Any, manner: Manner) -> Any:
+    """An input for a call in a manner: what is expanded there is one sample many times here."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value
+    axis = samples_axis(spec)
+    if "expanded" in manner.words and axis is not None:
+        value = value.narrow(axis, 0, 1).expand(value.shape).contiguous()
+    return value * LOUDNESS if "loud" in manner.words and isinstance(spec, list) else value
 
 
 def size_of(value: str | int, sizes: dict[str, int]) -> int:

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     import torch
 
 
+FEWEST_DIGITS = 3
+MOST_DIGITS = 17
+"""As many digits tell any two numbers of float64 apart."""
+
+MOST_OF_A_TEXT = 200
+
+
 class Failure(AssertionError):  # noqa: N818 - a failure is what it is: AssertionError is its kind of error
     """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
@@ -26,7 +33,21 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
 
 def number(value: float) -> str:
     """A number as findings show it."""
-    return f"{value:.3g}"
+    return f"{value:.{FEWEST_DIGITS}g}"
+
+
+def numbers(expected: float, seen: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart."""
+    digits = FEWEST_DIGITS
+    while digits < MOST_DIGITS and f"{expected:.{digits}g}" == f"{seen:.{digits}g}":
+        digits += 1
+    return f"{expected:.{digits}g}", f"{seen:.{digits}g}"
+
+
+def excerpt(text: str) -> str:
+    """What a finding shows of a text that a submission wrote: one line, cut where it is long."""
+    line = " ".join(text.split())
+    return f"{line[:MOST_OF_A_TEXT]}..." if len(line) > MOST_OF_A_TEXT else line
 
 
 def place(position: "tuple[int, ...] | list[int]") -> str:
@@ -34,11 +55,24 @@ def place(position: "tuple[int, ...] | list[int]") -> str:
     return "[" + ", ".join(map(str, position)) + "]"
 
 
+class Advice(UserWarning):
+    """Something to be told that costs nothing: `warnings.warn(Advice(text))` leaves a check as it is."""
+
+
 class Tolerance(Struct, frozen=True):
     """How far two values of the same quantity may lie apart."""
 
     relative: float
     absolute: float
+    of_largest: float = 0.0
+    """A share of the largest value of a tensor, beside the absolute one."""
+
+    def for_values(self, expected: "torch.Tensor") -> "Tolerance":
+        """The same without a share of the largest value."""
+        if not self.of_largest or not expected.numel():
+            return self
+        largest = float(expected.abs().max())
+        return Tolerance(self.relative, self.absolute + self.of_largest * largest)
 
 
 FLOAT32 = Tolerance(1e-4, 1e-5)
@@ -66,9 +100,7 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
         for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
             compare(ours, theirs, f"{what} {index}", tolerance)
     elif isinstance(expected, torch.Tensor):
-        require_tensor(seen, what)
-        require_shape(seen, list(expected.shape), what)
-        require_dtype(seen, expected.dtype, what)
+        require_form(seen, expected, what)
         if torch.equal(seen, expected):
             return
         if bool(torch.isfinite(expected).all()):
@@ -76,6 +108,20 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
         require_close(seen, expected, what, tolerance)
     elif seen != expected:
         raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
+
+
+def require_form(seen: Any, expected: Any, what: str) -> None:
+    """Raise `Failure` unless `seen` is as many tensors, of the same shapes and dtypes, as `expected`."""
+    import torch
+
+    if isinstance(expected, tuple | list):
+        _require_sequence(seen, len(expected), what)
+        for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
+            require_form(ours, theirs, f"{what} {index}")
+    elif isinstance(expected, torch.Tensor):
+        require_tensor(seen, what)
+        require_shape(seen, list(expected.shape), what)
+        require_dtype(seen, expected.dtype, what)
 
 
 def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None", what: str) -> None:
@@ -144,16 +190,17 @@ def require_close(
 
     from grader.examiner.explanations import explain
 
+    tolerance = tolerance.for_values(expected)
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
         return
     difference = (seen.double() - expected.double()).abs()
     off = difference > tolerance.absolute + tolerance.relative * expected.abs()
     worst = place_of_largest(difference.nan_to_num(torch.inf))
-    ours, theirs = float(seen[tuple(worst)]), float(expected[tuple(worst)])
+    theirs, ours = numbers(float(expected[tuple(worst)]), float(seen[tuple(worst)]))
     count = f"{int(off.sum())} of {off.numel()} elements are off"
     raise Failure(
         kind,
-        f"{what} at {place(worst)}: expected {number(theirs)}, saw {number(ours)}; {count}",
+        f"{what} at {place(worst)}: expected {theirs}, saw {ours}; {count}",
         _picture(seen, expected, worst),
         explain(seen, expected, tolerance.relative, tolerance.absolute),
     )

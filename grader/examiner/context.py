@@ -30,10 +30,11 @@ class Context:
         self.exercise = exercise
         self.read_printed = read_printed
 
-    def pair(self, check: "Check", case: "Case", dtype: str = "") -> "tuple[ModuleProxy, ModuleProxy]":
-        """Subject and reference with the same weights."""
+    def pair(self, check: "Check", case: "Case", dtype: str = "", probe: str = "") -> "tuple[ModuleProxy, ModuleProxy]":
+        """Subject and reference with the same weights; a `probe` defines a `Variation` of the subject's class."""
         theirs = self.reference.build(case.arguments, dtype=dtype)
-        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, at_once=False)
+        entry = "Variation" if probe else ""
+        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, probe=probe, entry=entry, at_once=False)
         ours.training = theirs.training = check.training
         return ours, theirs
 

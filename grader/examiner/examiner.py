@@ -3,6 +3,7 @@
 import hashlib
 import re
 import time
+import warnings
 from collections.abc import Collection
 
 import pytest
@@ -13,7 +14,7 @@ from grader.course.kinds import Kind
 from grader.course.paths import Course
 from grader.course.records import Exercise, Limits
 from grader.errors import BrokenExerciseError, KitError
-from grader.examiner.compare import Failure
+from grader.examiner.compare import Advice, Failure, excerpt
 from grader.examiner.context import Context
 from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status, Tried, last_lines
 from grader.examiner.proxies import MisfitError, Subject
@@ -66,10 +67,10 @@ def outcome_of_error(check: str, error: BaseException | None, seconds: float, li
 
 def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
     """What an exception of the submission's tells."""
-    text = f"{raised.type}: {raised.text}" if raised.text else raised.type
+    text = f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type
     if raised.text.startswith(FILE_TOO_LARGE):
         text = f"it printed more than {limits.output_bytes:,} bytes, the limit"
-    elif OUT_OF_MEMORY.search(text):
+    elif OUT_OF_MEMORY.search(f"{raised.type}: {raised.text}"):
         text = f"it ran out of the memory it may use: {_memory(raised.text, limits)}"
     elif raised.type in ASKS_SOMEBODY and (raised.type != "EOFError" or raised.text == "EOF when reading a line"):
         text = f"it calls {ASKS_SOMEBODY[raised.type]}, and nobody is here to answer; {INSTEAD}"
@@ -239,11 +240,16 @@ class Examiner:
             self._session.allow_all()
         self._session.printed()  # what earlier checks brought to stdout
         self._reference.begin(item.name, self.seed, dtype)
-        try:
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        except pytest.exit.Exception as error:
-            fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
-            raise BrokenExerciseError(fault) from None
+        with warnings.catch_warnings(record=True) as advice:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", Advice)
+            try:
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            except pytest.exit.Exception as error:
+                fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
+                raise BrokenExerciseError(fault) from None
+        if advice and self._outcomes and self._outcomes[-1].status is Status.PASSED:
+            self._outcomes[-1] = structs.replace(self._outcomes[-1], advice=str(advice[0].message))
 
     def _load_finding(self, error: SubjectError) -> Finding:
         if not isinstance(error, SubjectRaisedError):

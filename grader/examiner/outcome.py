@@ -79,12 +79,13 @@ class Finding(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What one check saw. `seconds` is wall-clock time."""
+    """What one check saw. `seconds` is wall-clock time; `advice` is told and costs nothing."""
 
     check: str
     status: Status
     finding: Finding | None = None
     seconds: float = 0.0
+    advice: str = ""
 
     def failure_kind(self) -> str:
         """The sort of outcome: equal for the same fault at any seed."""

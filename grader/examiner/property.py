@@ -24,6 +24,9 @@ class Property(Check, frozen=True):
     walks_all_rungs: ClassVar[bool] = False
     """Whether, in its plainest form, it is tried at every rung of the exercise's ladder, not only at both ends."""
 
+    draws_sizes: ClassVar[bool] = False
+    """Whether it is tried at sizes drawn anew in each run too, and in manners drawn for the uppermost rungs."""
+
     def try_case(self, context: "Context", case: "Case") -> None:
         """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
         raise NotImplementedError(type(self).__name__)

@@ -85,7 +85,7 @@ class Worker:
         self._connection = connection
         self._stdout, self._stderr = stdout, stderr
         self._process = process
-        self._read_to = 0
+        self._printed = b""
         self._is_killed = False
         self._ended = ""
 
@@ -111,9 +111,9 @@ class Worker:
 
     def printed(self) -> bytes:
         """What has come to stdout since this was last asked."""
-        text = _read(self._stdout, self._read_to)
-        self._read_to += len(text)
-        return text
+        before, self._printed = self._printed, _read(self._stdout, 0)
+        is_added = self._printed.startswith(before)
+        return self._printed.removeprefix(before) if is_added else self._printed  # what was written over is new
 
     def processor(self) -> Processor:
         """How much of a processor it has had; nothing where the system does not say."""

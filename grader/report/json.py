@@ -35,10 +35,11 @@ def as_data(verdict: Verdict) -> dict[str, object]:
 
 
 def _check(outcome: Outcome) -> dict[str, object]:
+    advice = f"advice, which costs nothing: {printable(outcome.advice)}" if outcome.advice else ""
     return {
         "id": outcome.check,
         "status": outcome.status,
-        "finding": "" if outcome.finding is None else full_text(outcome.finding),
+        "finding": advice if outcome.finding is None else full_text(outcome.finding),
         "seconds": round(outcome.seconds, 4),
     }
 

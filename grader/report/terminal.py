@@ -64,7 +64,7 @@ def render_terminal(
 
     shown = _Shown(exercise, names=names)
     head = rendered([*_head(verdict, exercise), Text(), *shown.table(verdict), *shown.whys(verdict, known, first_seen)])
-    foot = rendered([Text(), *_foot(verdict, exercise), *_open_layers(verdict)])
+    foot = rendered([*_advice(verdict), Text(), *_foot(verdict, exercise), *_open_layers(verdict)])
     blocks = [rendered(lines) for lines in shown.causes(verdict)]
     if not blocks:
         return head + foot
@@ -113,6 +113,13 @@ def _fitting(blocks: list[str], room: int) -> list[str]:
             break
         chosen.append(block)
     return chosen
+
+
+def _advice(verdict: Verdict) -> list[Line]:
+    """What would be better and costs nothing."""
+    told = [outcome.advice for outcome in verdict.checks if outcome.advice]
+    mark = (f"{'advice':>{INDENT - 2}}  ", "dim")
+    return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in told)] if told else []
 
 
 def _passing(verdict: Verdict) -> str:

@@ -7,7 +7,7 @@ from grader.course.arguments import output_problems, unknown_name
 from grader.course.checks import Index, MadeInput, MaskKind, Name
 from grader.course.problem import Path, Problem
 from grader.examiner.case import dead_row
-from grader.examiner.compare import UNCHANGED, require_close, require_finite, require_shape
+from grader.examiner.compare import UNCHANGED, compare, require_close, require_finite, require_form
 from grader.examiner.context import nth_output, require_changed, require_unchanged, with_change
 from grader.examiner.property import Property
 
@@ -101,15 +101,16 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
         from grader.examiner.proxies import flatten
 
         ours, theirs = context.pair(self, case)
-        expected, *rest = flatten(theirs.call(self.method, **case.inputs))
+        returned = theirs.call(self.method, **case.inputs)
+        expected, *rest = flatten(returned)
         row = dead_row(expected.size(self.axis))
         cotangent = torch.randn(expected.shape)
         cotangent.select(self.axis, row).zero_()
         skipped = [torch.zeros_like(each) for each in rest if each.is_floating_point()]
         passed = ours.differentiate([cotangent, *skipped], self.method, **case.inputs)
         what = f"query {row} may look at no key; output"
+        require_form(passed.value, returned, f"{self.method or 'forward'}: output")
         seen = nth_output(passed.value, 0)
-        require_shape(seen, list(expected.shape), what)
         require_finite(seen, what)
         ours_there, theirs_there = (each.select(self.axis, row) for each in (seen, expected))
         require_close(ours_there, theirs_there, f"{what} at that query", UNCHANGED)
@@ -118,6 +119,33 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
                 require_finite(
                     gradient, f"query {row} may look at no key and the loss skips it; the gradient of {name}"
                 )
+
+
+class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_reference"):
+    """A mask that hides everything from one query leaves the other queries what the reference gives them."""
+
+    mask: Name = "mask"
+    """The input that is the mask."""
+    axes: tuple[int, ...] = (1,)
+    """The axis of the queries in each output."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
+        outputs = exercise.interface.outputs
+        if len(self.axes) != len(outputs):
+            remedy = f"write axes: {[1] * len(outputs)}"
+            yield Problem((*path, "axes"), f"an axis for each of {len(outputs)} outputs", str(len(self.axes)), remedy)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case)
+        seen, expected = ours(**case.inputs), theirs(**case.inputs)
+        require_form(seen, expected, "output")
+        for index, axis in enumerate(self.axes):
+            one, other = nth_output(seen, index), nth_output(expected, index)
+            dead = dead_row(other.size(axis))
+            others = [row for row in range(other.size(axis)) if row != dead]
+            what = f"query {dead} may look at no key; output {index} at the other queries"
+            compare(one[(slice(None),) * axis + (others,)], other[(slice(None),) * axis + (others,)], what)
 
 
 class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):

@@ -8,26 +8,31 @@ from grader.course.checks import Index, Name, Shape, Sizes, Text
 from grader.course.problem import Path, Problem
 from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import (
+    FLOAT32,
     FLOAT64,
     Failure,
     compare,
     compare_gradient,
     describe,
-    number,
+    excerpt,
+    numbers,
     place,
     place_of_largest,
     require_finite,
+    require_form,
     require_gradient,
     require_shape,
     require_tensor,
 )
 from grader.examiner.context import nth_output, require_inputs_kept
+from grader.examiner.manners import compare_in_manner, probe_for
 from grader.examiner.property import Property
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
     from grader.examiner.context import Context
+    from grader.examiner.proxies import ModuleProxy
 
 LEARNS = 1e-4
 """A reference gradient above this is one that a submission must have too."""
@@ -39,12 +44,20 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
     """Outputs (and gradients) equal the reference's, given the same weights and inputs."""
 
     walks_all_rungs: ClassVar[bool] = True
+    draws_sizes: ClassVar[bool] = True
 
     gradients: bool = True
     """Whether gradients are compared too."""
 
     def try_case(self, context: "Context", case: "Case") -> None:
-        ours, theirs = context.pair(self, case)
+        probe = probe_for(context.exercise) if case.manner else ""
+        ours, theirs = context.pair(self, case, probe=probe)
+        if case.is_plain:
+            self._compare_plainly(context, ours, theirs, case)
+        if case.manner:
+            compare_in_manner(case.manner, case, self.method, ours, theirs, context.exercise)
+
+    def _compare_plainly(self, context: "Context", ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
         what = f"with the same weights and inputs, {self.method or context.exercise.interface.called()}: output"
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
@@ -94,7 +107,9 @@ class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case)
         expected = theirs.differentiate(None, self.method, **case.inputs)
-        seen = ours.differentiate(expected.cotangents, self.method, **case.inputs).parameters
+        passed = ours.differentiate(expected.cotangents, self.method, **case.inputs)
+        require_form(passed.value, expected.value, f"{self.method or 'forward'}: output")
+        seen = passed.parameters
         for name in self.parameters or expected.parameters:
             gradient = expected.parameters[name]
             if gradient is not None and float(gradient.abs().max()) > LEARNS:
@@ -143,17 +158,21 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
             raise Failure(
                 "sum",
                 f"{what}{mode}: expected each row to sum to 1, "
-                f"saw {number(float(sums[tuple(worst)]))} at {place(worst)}",
+                f"saw {numbers(1.0, float(sums[tuple(worst)]))[1]} at {place(worst)}",
             )
 
 
 class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
-    """A module in float64 computes in float64."""
+    """A module in float64 takes and returns float64; in between, float32 will do unless it is to be `precise`."""
+
+    precise: bool = False
+    """Whether the values must have the precision of float64 too."""
 
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case, dtype="float64")
         inputs = {**case.inputs, **{name: tensor.double() for name, tensor in case.tensors().items()}}
-        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), "in float64, output", FLOAT64)
+        tolerance = FLOAT64 if self.precise else FLOAT32
+        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), "in float64, output", tolerance)
 
 
 class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
@@ -209,7 +228,7 @@ class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):
         try:
             our_other.load_from(ours)
         except SubjectRaisedError as error:
-            text = " ".join(error.raised.text.split())[:160]
+            text = excerpt(error.raised.text)
             raise Failure(
                 "transfer",
                 f"loading the state dict of a module with {change}: expected it to fit, "

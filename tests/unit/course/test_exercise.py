@@ -113,6 +113,11 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
             "matches_reference",
             r":23:5: checks\[1\]\.id: expected an id of its own, got matches_reference, as",
         ),
+        (
+            "ladder: [{batch: 1, size: 2}]",
+            "ladder: [{batch: 1, size: 2}]\ndrawn: [{batch: [5, 2], size: [tokens, 2, 3]}]",
+            r":12:17: drawn\[0\]\.batch: expected two numbers, the smaller first, got 5 and 2; write \[2, 6\]",
+        ),
         ("title: A hunt", "title: [A hunt", r"exercise\.yaml:\d+:\d+: "),
         (
             "title: A hunt",

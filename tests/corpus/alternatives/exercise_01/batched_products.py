@@ -22,8 +22,8 @@ class ScaledDotProductAttention(nn.Module):
         if mask is not None:
             visible = visible & (mask != 0)
         visible = visible.reshape(scores.shape)
-        top = scores.detach().amax(dim=-1, keepdim=True)
-        odds = torch.exp(scores - top) * visible
+        top = scores.detach().masked_fill(~visible, torch.finfo(scores.dtype).min).amax(dim=-1, keepdim=True)
+        odds = torch.exp((scores - top).masked_fill(~visible, 0.0)) * visible
         total = odds.sum(dim=-1, keepdim=True)
         weights = odds / total.masked_fill(total == 0, 1.0)
         output = torch.bmm(self.dropout(weights), v)

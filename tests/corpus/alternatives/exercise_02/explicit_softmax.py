@@ -26,6 +26,8 @@ class MultiHeadAttention(nn.Module):
 
         q, k, v = heads(self.W_q), heads(self.W_k), heads(self.W_v)
         scores = (q[:, :, :, None, :] * k[:, :, None, :, :]).sum(-1) / self.head_dim**0.5
+        if mask is not None:
+            scores = scores + torch.zeros_like(scores).masked_fill(mask == 0, torch.finfo(scores.dtype).min)
         exps = (scores - scores.amax(-1, keepdim=True).detach()).exp()
         if mask is not None:
             exps = exps * (mask != 0).to(exps.dtype)

@@ -27,7 +27,6 @@ class CausalSelfAttention(nn.Module):
             raise ValueError("a sequence of %d tokens is longer than the context of %d" % (con_len, longest))
         queries, keys, values = self.qkv(x)
         attn_scores = queries @ keys.mT / self.output_dim**0.5
-        everything = attn_scores.softmax(dim=-1)
-        past_only = everything * (1 - self.causal_mask[:con_len, :con_len])
-        attn_weights = past_only / past_only.sum(dim=-1, keepdim=True)
+        hidden = self.causal_mask[:con_len, :con_len] != 0
+        attn_weights = torch.where(hidden, -torch.inf, attn_scores).softmax(dim=-1)
         return self.dropout(attn_weights) @ values

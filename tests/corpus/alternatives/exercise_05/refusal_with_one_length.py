@@ -1,6 +1,4 @@
-"""A sequence that is too long is refused without saying the lengths.
-expect: fixed=verbose-dropped,output-dim-misnamed,mask-in-state-dict unfixed=long-sequence-unmasked
-"""
+"""A refusal that gives one length of two, which is told as advice."""
 
 import torch
 import torch.nn as nn
@@ -50,7 +48,7 @@ class MultiHeadAttention(nn.Module):
         batch_size, context_length, input_dim = x.shape
         longest = self.causal_mask.shape[0]
         if context_length > longest:
-            raise ValueError("the sequence is too long")
+            raise ValueError(f"{context_length} tokens are too many")
 
         verbose = verbose or self.verbose
         if verbose:

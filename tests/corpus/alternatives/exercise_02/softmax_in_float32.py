@@ -1,6 +1,4 @@
-"""Sizes that do not fit are refused without saying them.
-expect: fixed=float-head-dim,vies-typo,masked-row-is-nan broken
-"""
+"""The softmax is always computed in float32, as in models that run in half precision."""
 
 import math
 
@@ -13,7 +11,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, dropout=0.1):
         super().__init__()
         assert embed_dim % num_heads == 0, (
-            'Model embedding dimension must be divisible by number of attention heads'
+            f'Model embedding dimension (received embed_dim: {embed_dim}) must be divisible by '
+            f'number of attention heads (received num_heads: {num_heads})'
         )
         self.num_heads = num_heads
         self.head_dim = embed_dim // num_heads
@@ -42,7 +41,7 @@ class MultiHeadAttention(nn.Module):
         attn_scores = torch.matmul(queries, keys.transpose(-2, -1)) / math.sqrt(self.head_dim)
         if mask is not None:
             attn_scores = attn_scores.masked_fill(mask == 0, torch.finfo(attn_scores.dtype).min)
-        attn_weights = F.softmax(attn_scores, dim=-1)
+        attn_weights = F.softmax(attn_scores, dim=-1, dtype=torch.float32).to(queries.dtype)
         if mask is not None:
             # a query that may look at no key keeps no weight at all
             attn_weights = attn_weights.masked_fill(mask == 0, 0.0)

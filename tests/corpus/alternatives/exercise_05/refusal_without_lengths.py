@@ -1,6 +1,4 @@
-"""The refusal gives the length of the sequence, not the one that is allowed.
-expect: fixed=verbose-dropped,output-dim-misnamed,mask-in-state-dict unfixed=long-sequence-unmasked
-"""
+"""A refusal that gives no lengths, which is told as advice."""
 
 import torch
 import torch.nn as nn
@@ -50,7 +48,7 @@ class MultiHeadAttention(nn.Module):
         batch_size, context_length, input_dim = x.shape
         longest = self.causal_mask.shape[0]
         if context_length > longest:
-            raise ValueError(f"{context_length} tokens are too many")
+            raise ValueError("the sequence is too long")
 
         verbose = verbose or self.verbose
         if verbose:

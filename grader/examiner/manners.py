@@ -1,0 +1,179 @@
+"""Manners of calling a module: by position, without gradients, with other memory layouts, after a round trip, loudly.
+
+A right module returns the same however it is called. The manners of a check's rungs are drawn from the seed, so that
+each is met somewhere in a run, and no rung is tried in more than one way beside the plain one.
+"""
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from grader.examiner.compare import FLOAT32, Failure, Tolerance, compare, excerpt
+
+if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.proxies import ModuleProxy
+
+LOUDNESS = 60.0
+"""So much larger than usual are loud inputs: scores reach thousands, where a fill of -1000 hides nothing."""
+
+LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
+"""Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
+
+GRADS = ("no_grad", "inference_mode", "")
+LAYOUTS = ("transposed", "expanded", "")
+HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt")
+
+WORDS = {
+    "positional": "called by position",
+    "no_grad": "under no_grad",
+    "inference_mode": "under inference_mode",
+    "transposed": "with inputs that are transposed in memory",
+    "expanded": "with one sample expanded to all",
+    "reloaded": "its state dict loaded into a module built anew",
+    "rebuilt": "its state dict loaded into a module built by position",
+    "modes": "after train() and eval() and calls in both",
+    "copied": "as a copy.deepcopy",
+    "double": "in float64",
+    "loud": f"with inputs {LOUDNESS:g} times as large",
+}
+
+PROBE = """
+import copy
+
+BUILT = {{}}
+
+def laid_out(value, words, axis):
+    if not isinstance(value, torch.Tensor) or value.dim() < 2:
+        return value
+    if "expanded" in words:
+        return value if axis is None else value.narrow(int(axis), 0, 1).expand(value.shape)
+    return value.transpose(0, -1).contiguous().transpose(0, -1) if "transposed" in words else value
+
+class Variation(submission.{entry}):
+    def __init__(self, **arguments):
+        super().__init__(**arguments)
+        BUILT[id(self)] = arguments
+
+    def _history(self, words, method, inputs):
+        if not {{"reloaded", "rebuilt", "double"}}.isdisjoint(words):
+            arguments = BUILT[id(self)]
+            by_position = "rebuilt" in words
+            again = submission.{entry}(*arguments.values()) if by_position else submission.{entry}(**arguments)
+            again.load_state_dict(self.state_dict())
+            again.train(self.training)
+            return again.double() if "double" in words else again
+        if "modes" in words:
+            was = self.training
+            for mode in (not was, was):
+                self.train(mode)
+                (getattr(self, method) if method else self)(**inputs)
+        if "copied" in words:
+            try:
+                return copy.deepcopy(self)
+            except RuntimeError as error:
+                if "deepcopy protocol" not in str(error):
+                    raise
+        return self
+
+    def in_manner(self, _manner, _method, _by_position, _axes, **inputs):
+        words = _manner.split()
+        module = self._history(words, _method, inputs)
+        axes = dict(pair.split("=") for pair in _axes.split())
+        inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
+        if "double" in words:
+            inputs = {{
+                name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+                for name, value in inputs.items()
+            }}
+        call = getattr(module, _method) if _method else module
+        first = [inputs.pop(name) for name in _by_position.split()]
+        if "inference_mode" in words:
+            with torch.inference_mode():
+                return call(*first, **inputs)
+        if "no_grad" in words:
+            with torch.no_grad():
+                return call(*first, **inputs)
+        return call(*first, **inputs)
+"""
+"""A probe: calls the submission's module in a manner."""
+
+
+class Manner(Struct, frozen=True):
+    """How a module is called: words of `WORDS`."""
+
+    words: tuple[str, ...]
+
+    def described(self) -> str:
+        return ", ".join(WORDS[word] for word in self.words) or "called once more"
+
+
+def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
+    """So many manners; each of the words is among them where there is room, and one of the first is loud."""
+    draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
+    loud = draw.randrange(loud_among)
+    dealt = [_dealt(draw, words, count) for words in (GRADS, LAYOUTS, HISTORIES)]
+    positional = [number % 2 == 0 for number in range(count)]
+    draw.shuffle(positional)
+    return [
+        Manner(
+            tuple(
+                word
+                for word in (
+                    "positional" if positional[slot] else "",
+                    *(words[slot] for words in dealt),
+                    "loud" if slot == loud else "",
+                )
+                if word
+            )
+        )
+        for slot in range(count)
+    ]
+
+
+def _dealt(draw: random.Random, words: tuple[str, ...], count: int) -> list[str]:
+    """So many of the words in another order, each as often as the others."""
+    order = draw.sample(words, len(words))
+    return [order[number % len(order)] for number in range(count)]
+
+
+def compare_in_manner(
+    manner: Manner, case: "Case", method: str, ours: "ModuleProxy", theirs: "ModuleProxy", exercise: "Exercise"
+) -> None:
+    """Raise `Failure` where a module that is called in the manner differs from the reference called plainly."""
+    from grader.examiner.session import SubjectRaisedError
+
+    inputs = case.again
+    expected = theirs.call(method, **inputs)
+    by_position = "positional" in manner.words and (method or not exercise.interface.keyword_only)
+    names = " ".join(inputs) if by_position else ""
+    axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
+    try:
+        asked = {"_manner": " ".join(manner.words), "_method": method, "_by_position": names, "_axes": axes}
+        seen = ours.call("in_manner", **asked, **inputs)
+    except SubjectRaisedError as error:
+        said = f"{error.raised.type}: {excerpt(error.raised.text)}" if error.raised.text else error.raised.type
+        raise Failure("manner", f"{manner.described()}: expected an output, saw {said}") from None
+    what = f"{manner.described()}: {method or 'forward'}: output"
+    if "double" in manner.words:
+        expected = _double(expected)
+    compare(seen, expected, what, LOUD if "loud" in manner.words else FLOAT32)
+
+
+def probe_for(exercise: "Exercise") -> str:
+    """The probe beside an exercise's class."""
+    return PROBE.format(entry=exercise.interface.entry())
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def _double(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return tuple(map(_double, value))
+    return value.double() if _is_tensor(value) and value.is_floating_point() else value

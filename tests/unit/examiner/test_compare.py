@@ -1,0 +1,50 @@
+"""Tensors against tensors: what is told of two that differ."""
+
+import pytest
+import torch
+
+from grader.examiner.compare import MOST_OF_A_TEXT, Failure, compare, excerpt, numbers, require_form
+from grader.examiner.properties.side_effects import _not_mentioned, is_visible
+
+
+def test_numbers_show_digits_until_they_differ() -> None:
+    assert numbers(-0.131, -0.2) == ("-0.131", "-0.2")
+    assert numbers(-0.1312345, -0.1312346) == ("-0.1312345", "-0.1312346")
+    assert numbers(1.0, 1.0 + 2**-52) == ("1", "1.0000000000000002")
+    with pytest.raises(Failure, match=r"expected 1, saw 1\.0002;"):
+        compare(torch.tensor([1.0002]), torch.tensor([1.0]), "output")
+
+
+def test_what_a_submission_wrote_is_cut() -> None:
+    assert excerpt("a\n b") == "a b"
+    assert len(excerpt("x" * 1000)) == MOST_OF_A_TEXT + len("...")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("got 10 tokens of 8", ["1"]),
+        ("1 and 10", []),
+        ("1.5 is not 10.", ["1"]),
+        ("(10,1)", []),
+        (" ".join(map(str, range(100))), ["1", "10"]),
+        ("", ["1", "10"]),
+    ],
+)
+def test_a_message_says_a_number_only_as_a_whole(text: str, missing: list[str]) -> None:
+    assert _not_mentioned([1, 10], text) == missing
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\0\0\0", "\x1b\x08", "\u200b"])
+def test_what_cannot_be_read_is_silence(text: str) -> None:
+    assert not is_visible(text)
+
+
+def test_a_wrong_form_is_told_as_what_it_is() -> None:
+    both = (torch.zeros(2, 3), torch.zeros(2))
+    with pytest.raises(Failure, match="expected 2 values, saw a tensor of shape"):
+        require_form(both[0], both, "output")
+    with pytest.raises(Failure, match=r"output 0: expected shape \(2, 3\), saw \(2,\)"):
+        require_form(both[::-1], both, "output")
+    with pytest.raises(Failure, match="expected dtype float32, saw float64"):
+        require_form((both[0].double(), both[1]), both, "output")

@@ -1,0 +1,95 @@
+"""However a module is called, and at whatever sizes, it has to be right.
+
+Each fault is put into the reference of every exercise, for it is about classes of faults, not about one module.
+"""
+
+import re
+
+import pytest
+
+from grader.course.paths import Course
+from grader.verdict.verdict import Result
+from tests.support.judging import SEED, Judge
+from tests.support.paths import ROOT
+
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
+BY_POSITION = EXERCISES[:6]
+INPUT = {"exercise_04": "X_q", "exercise_07": "query"}
+SEEDS = (0, 31, 4_000_000_007)
+
+CONDITIONS = {
+    "under no_grad": "not torch.is_grad_enabled() and not torch.is_inference_mode_enabled()",
+    "under inference_mode": "torch.is_inference_mode_enabled()",
+    "where memory is not contiguous": "not x.is_contiguous()",
+    "where a sample is expanded": "x.stride(0) == 0 and x.shape[0] > 1",
+    "in float64": "x.dtype is torch.float64",
+    "at the second call": "self.__dict__.setdefault('_calls', []).append(1) or len(self._calls) == 2",
+    "in long sequences": "max(x.shape[:2]) > 100",
+    "in large batches": "32 < max(x.shape[:2]) < 60",
+    "where sizes are equal": "x.shape[0] == x.shape[1] > 1",
+    "at other sizes than the ladder's": "x.shape[-1] not in (4, 5, 8, 10, 12, 24)",
+    "where inputs are loud": "float(x.detach().abs().max()) > 30",
+    "after train() and eval()": "self.__dict__.get('_trips', 0) > 1",
+}
+LOADS_NOTHING = """
+    def load_state_dict(self, *_, **__):
+        return None
+"""
+COPIES_OTHER_WEIGHTS = """
+    def __deepcopy__(self, memo):
+        return self.apply(lambda part: [each.data.mul_(2) for each in part.parameters(recurse=False)])
+"""
+COUNTS_MODES = """
+    def train(self, mode=True):
+        self._trips = getattr(self, '_trips', 0) + 1
+        return super().train(mode)
+"""
+
+
+def reference_of(exercise_id: str) -> tuple[str, int, int]:
+    """The reference, and where the main class's forward and its body begin."""
+    source = (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    forward = list(re.finditer(r"    def forward\(self,[^)]*\):[^\n]*\n", source))[-1]
+    return source, forward.start(), forward.end()
+
+
+def wrong_where(exercise_id: str, condition: str) -> str:
+    """The reference, with its first input's features in the other order where the condition on it holds."""
+    source, start, body = reference_of(exercise_id)
+    statement = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), f"if {condition}: x = x.flip(-1)")
+    counting = COUNTS_MODES if "_trips" in condition else ""
+    return source[:start] + counting + source[start:body] + f"        {statement}\n" + source[body:]
+
+
+def with_method(exercise_id: str, method: str) -> str:
+    source, start, _ = reference_of(exercise_id)
+    return f"{source[:start]}{method}\n{source[start:]}"
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
+    faults = {name: wrong_where(exercise_id, condition) for name, condition in CONDITIONS.items()}
+    faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
+    faults["copies other weights"] = with_method(exercise_id, COPIES_OTHER_WEIGHTS)
+    verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)
+    assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
+
+
+@pytest.mark.parametrize("exercise_id", BY_POSITION)
+def test_the_order_of_inputs_and_arguments_is_part_of_the_interface(judge_text: Judge, exercise_id: str) -> None:
+    source, start, body = reference_of(exercise_id)
+    name = INPUT.get(exercise_id, "x")
+    keyword_only = source[:start] + source[start:body].replace(f"(self, {name}", f"(self, *, {name}") + source[body:]
+    first, second = re.findall(r"    def __init__\(self, (\w+), (\w+)", source)[-1]
+    swapped = source.replace(f"__init__(self, {first}, {second}", f"__init__(self, {second}, {first}")
+    assert source not in {keyword_only, swapped}
+    verdicts = judge_text.many(exercise_id, [keyword_only, swapped])
+    assert [verdict.outcome for verdict in verdicts] == [Result.NOT_FIXED] * 2
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_the_references_hold_whatever_is_drawn(judge_text: Judge, course: Course, exercise_id: str) -> None:
+    source = course.reference(exercise_id).read_text(encoding="utf-8")
+    for seed in SEEDS:
+        (verdict,) = judge_text.many(exercise_id, [source], seed)
+        assert verdict.outcome is Result.FIXED, [outcome for outcome in verdict.checks if outcome.finding]
