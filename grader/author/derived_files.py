@@ -10,6 +10,7 @@ import nbformat
 
 from grader.author.proof import Step
 from grader.author.readme import write_readme
+from grader.author.scaffold import told_in_notebook
 from grader.course.fragments import mend, put_back
 from grader.course.paths import Course, write_whole
 from grader.course.reading import read_exercise
@@ -34,12 +35,24 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
         written[reference] = _mended(course, exercise, starter)
     if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
         written[readme] = write_readme(exercise)
+    written |= _with_story(course, exercise, remembered)
     changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
     for path in changed:
         path.write_text(written[path], encoding="utf-8", newline="\n")
     if changed:
         remember_written(course, exercise.id, {path.name: new for path, new in written.items()})
     return changed
+
+
+def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) -> dict[Path, str]:
+    """The notebook, as it is handed out and as it is kept, with the story in its first cell."""
+    _, notebook = course.editable_files(exercise.id)
+    kept = course.pristine(notebook)
+    texts = {path.read_text(encoding="utf-8") for path in (notebook, kept) if path.exists()}
+    if len(texts) != 1 or _digest(text := texts.pop()) != remembered.get(notebook.name):
+        return {}
+    new = told_in_notebook(text, exercise)
+    return {notebook: new, kept: new}
 
 
 def read_module(course: Course, path: Path) -> str:
@@ -90,7 +103,10 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
             f"{notebook.relative_to(course.root)}: its code cells are not the module; align them, and tag what only "
             "shows things off as demonstration"
         )
-    return Step("sources", problems=problems)
+    table = course.root / "exercises" / "README.md"
+    has_row = not table.exists() or exercise.id in table.read_text(encoding="utf-8")
+    warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
+    return Step("sources", problems=problems, warnings=[] if has_row else [warning])
 
 
 def _why_invalid(notebook: Path) -> str:

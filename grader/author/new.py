@@ -43,7 +43,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
-    remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter})
+    remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter, twin.name: notebook})
     return _next_steps(exercise_id, interface, proposal, description.count(BLANK))
 
 

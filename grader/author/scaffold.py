@@ -1,6 +1,7 @@
 """A proposal -> the exercise.yaml of a new exercise, with blanks for what only its author knows."""
 
 import ast
+import json
 from typing import Any
 
 import nbformat
@@ -10,6 +11,7 @@ from grader.author.interface import Interface
 from grader.author.proposal import Proposal
 from grader.course.kinds import Kind
 from grader.course.problem import blank
+from grader.course.records import Exercise
 from grader.submission import DEMONSTRATION, Submission
 
 Cell = dict[str, Any]
@@ -60,6 +62,15 @@ def join_cells(cells: list[Cell]) -> str:
     """The module that handed out cells are the twin of."""
     graded = [cell["source"].strip("\n") for cell in cells if cell["cell_type"] == "code" and not cell["metadata"]]
     return "\n\n\n".join(graded) + "\n"
+
+
+def told_in_notebook(text: str, exercise: Exercise) -> str:
+    """A notebook that `make_cells` began, with the exercise's title and story in its first cell."""
+    cells = json.loads(text)["cells"]
+    if cells and cells[0].get("id") == "story":
+        where = "The interface that a fix must keep stands in README.md beside this notebook."
+        cells[0]["source"] = f"# {exercise.title}\n\n{exercise.story.strip()}\n\n{where}"
+    return notebook_text(cells)
 
 
 def notebook_text(cells: list[Cell]) -> str:

@@ -39,7 +39,7 @@ def render_overview(entries: list[Entry], *, width: int = 100, color: bool = Fal
     lines = [*(_line(entry, longest + 2) for entry in entries), Text(), bar]
     left = [entry for entry in entries if not entry.is_done()]
     if left:
-        upcoming = min(left, key=lambda entry: (entry.difficulty, entry.exercise)).exercise
+        upcoming = min(left, key=lambda entry: (entry.difficulty or HARDEST + 1, entry.exercise)).exercise
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
         lines.append(Text(f"  python -m grader {upcoming}", "dim"))
     elif entries and not any(entry.is_public for entry in entries):

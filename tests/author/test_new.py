@@ -111,7 +111,7 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
     fill_in(own_course)
     exercise = load_exercise(own_course.description(EXERCISE))
     changed = derive_files(own_course, exercise)
-    assert {path.name for path in changed} == {"attention.py", "README.md"}
+    assert {path.name for path in changed} == {"attention.py", "attention.ipynb", "README.md"}
     assert own_course.reference(EXERCISE).read_text() == BUGGY.replace("dim=-2)", "dim=-1)")
 
     starter = run_cli(EXERCISE, "--json", cwd=own_course.root)
@@ -124,8 +124,14 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
     verdict = json.loads(reference.stdout)
     assert (reference.returncode, verdict["outcome"], verdict["score"]) == (0, "fixed", 10)
 
-    proof = run_cli("prove", EXERCISE, cwd=own_course.root)
+    proof = run_cli("prove", EXERCISE, cwd=own_course.root, timeout=600)
     assert proof.returncode == 0, proof.stdout
+    assert f"exercises/README.md: has no row for {EXERCISE}" in " ".join(proof.stdout.split())
+    assert "alternatives: there are none; put right solutions in other hands into" in " ".join(proof.stdout.split())
+    for path in own_course.editable_files(EXERCISE)[1:]:
+        story = nbformat.read(path, as_version=4).cells[0].source
+        assert story.startswith("# Everybody looks at once\n\nAda's layer trains.")
+        assert path.read_bytes() == own_course.pristine(path).read_bytes()
     readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
     assert readme.startswith("# Everybody looks at once\n")
     assert "Ada's layer trains." in readme
@@ -160,7 +166,8 @@ def test_an_unfinished_exercise_does_not_hide_the_others_in_the_list(own_course,
     done = run_cli(cwd=own_course.root)
     assert done.returncode == 0
     assert "The model that knew how the sentence ends" in done.stdout
-    assert f"{EXERCISE}  (grading it says what is wrong with its description)" in done.stdout
+    assert f"{EXERCISE}  ○○○○○  (grading it says what is wrong with its description)" in done.stdout
+    assert f"python -m grader {EXERCISE}" not in done.stdout
 
 
 def test_every_file_is_there_and_the_twins_and_pristine_copies_agree(own_course, new):
@@ -291,7 +298,7 @@ def test_a_notebook_becomes_a_module_and_a_clean_twin(own_course, new):
     assert not re.search(r"^pass$", text, re.MULTILINE)
     read = nbformat.read(second, as_version=4)
     nbformat.validate(read)
-    assert [cell.get("execution_count") for cell in read.cells] == [None] * 4
+    assert [cell.get("execution_count") for cell in read.cells] == [None] * 5
     assert read.cells[3].metadata.tags == ["demonstration"]
     chunks = read_submission(second, second.name).chunks
     assert [ast.dump(node) for chunk in chunks for node in ast.parse(chunk.text).body] == [
