@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from grader.commands.arguments import Command, course_option, current_course, require_exercise
+from grader.errors import UsageError
 from grader.report.console import has_color, print_report, width
 from grader.report.page import printable
 
@@ -50,6 +51,15 @@ def _known_layout(_ctx: click.Context, _parameter: click.Parameter, value: str) 
 
         if value not in NAMES:
             raise click.BadParameter(f"{value!r} is none of {', '.join(NAMES)}")
+    return value
+
+
+def _known_format(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value:
+        from grader.report.exports import export_names
+
+        if value not in export_names():
+            raise click.BadParameter(f"{value!r} is none of {', '.join(export_names())}")
     return value
 
 
@@ -108,6 +118,31 @@ def history(student: str, gradebook: Path) -> None:
     from grader.report.history_table import render_history
 
     print_report(render_history(student, student_history(gradebook, student), width=width(), color=has_color()))
+
+
+@click.command()
+@click.argument("gradebook", type=GRADEBOOK)
+@course_option
+@click.option("--to", metavar="FORMAT", callback=_known_format, help="csv, canvas, html, junit, ...: what to write.")
+@click.option("--feedback", is_flag=True, help="Write a page and a text for each student instead.")
+@click.option("--anonymous", is_flag=True, help="With --to html: pseudonyms for names, always the same.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:
+    """Write a gradebook in another program's format, or as feedback for students, into a folder."""
+    from grader.commands.report import looks_at
+    from grader.report.exports import Exercises
+    from grader.report.exports import export as write_export
+    from grader.report.exports.feedback import write_feedback
+
+    course = current_course()
+    if bool(to) == feedback or (feedback and anonymous):
+        raise UsageError("say what to write: --to FORMAT, or --feedback alone")
+    if to:
+        count = write_export(gradebook, to, folder, course, anonymous=anonymous).files
+        written = "1 file" if count == 1 else f"{count:,} files"
+    else:
+        written = f"feedback on {write_feedback(gradebook, folder, Exercises(course), looks_at):,} submissions"
+    click.echo(f"{folder} holds {written}.")
 
 
 def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any]) -> int:

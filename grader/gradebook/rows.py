@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from grader.examiner.outcome import Finding, Outcome
-from grader.verdict.verdict import Result, Verdict
+from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 CLOSED_LAYERS = ("filesystem", "network")
 """What no submission may reach where a verdict is to be relied on."""
@@ -87,3 +88,34 @@ def _is_bound(verdict: Verdict) -> bool:
     """Whether the verdict speaks of lines or of the file, so that it holds for exact copies alone."""
     lines = [outcome.finding.location for outcome in verdict.checks if outcome.finding is not None]
     return verdict.outcome is Result.NOT_GRADABLE or any(line is not None for line in lines)
+
+
+def stored_verdict(
+    exercise: str, about: tuple[Any, ...], defects: list[tuple[Any, ...]], checks: list[tuple[Any, ...]]
+) -> Verdict:
+    """The verdict that these rows were made from; pictures and what was printed are not kept."""
+    file, outcome, reason, score, max_score, seed, isolation, seconds, seen = about
+    where = msgspec.json.decode(seen) if seen else None
+    return Verdict(
+        exercise,
+        file,
+        Result(outcome),
+        reason,
+        score,
+        max_score,
+        seed,
+        [DefectVerdict(row[0], DefectStatus(row[1]), row[2], row[3], bool(row[4]), row[5]) for row in defects],
+        [row[0] for row in checks if row[7]],
+        [Outcome(row[0], Status(row[1]), _stored_finding(*row[2:6]), row[8]) for row in checks],
+        msgspec.json.decode(isolation, type=dict[str, bool]),
+        seconds,
+        {row[0]: msgspec.json.decode(row[6], type=list[str]) for row in checks if row[6]},
+        _stored_finding(where["kind"], where["text"], where["sizes"], as_json(where["location"])) if where else None,
+    )
+
+
+def _stored_finding(kind: str | None, text: str, sizes: str, location: str | None) -> Finding | None:
+    if kind is None:
+        return None
+    place = None if location in (None, "null") else msgspec.json.decode(location or "", type=Location)
+    return Finding(kind, text, place, sizes)

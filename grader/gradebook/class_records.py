@@ -1,0 +1,130 @@
+"""What a gradebook says of a class, read row by row, so that memory stays flat whatever its size."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from msgspec import Struct
+
+from grader.gradebook.connection import GradebookConnection
+from grader.gradebook.rows import stored_verdict
+from grader.verdict.verdict import Verdict
+
+ABSENT = "absent"
+"""The outcome of a student of the roster who has handed in nothing."""
+
+GRADES = """
+    SELECT current.student AS student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{}'),
+        current.exercise AS exercise, current.outcome, current.score, current.max_score,
+        (SELECT sum(points) FROM defects WHERE verdict = seen_in AND stretch),
+        (SELECT sum(max_points) FROM defects WHERE verdict = seen_in AND stretch),
+        (SELECT count(DISTINCT digest) FROM verdicts AS past WHERE past.submission = newest.submission),
+        current.submitted_at, current.judged_at, coalesce(current.reason, ''), current.remark, current.file,
+        coalesce(json_extract(batches.options, '$.layout'), ''), current.verdict, seen_in
+    FROM current
+    JOIN verdicts AS newest ON newest.id = current.verdict
+    JOIN batches ON batches.id = newest.batch
+    LEFT JOIN students ON students.student = current.student
+    UNION ALL
+    SELECT student, name, class_group, columns, exercise, 'absent', NULL, NULL, NULL, NULL, 0,
+        '', '', '', '', '', '', 0, 0
+    FROM students CROSS JOIN (SELECT DISTINCT exercise FROM submissions) AS given
+    WHERE is_enrolled AND NOT EXISTS (
+        SELECT 1 FROM submissions AS own WHERE own.student = students.student AND own.exercise = given.exercise)
+    ORDER BY student, exercise
+"""
+DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
+
+
+class GradeRow(Struct, frozen=True):
+    """A student's grade for an exercise; scores are None where nothing was judged, `extra` are the extras' points."""
+
+    student: str
+    name: str
+    group: str
+    columns: dict[str, str]
+    exercise: str
+    outcome: str
+    score: float | None
+    max_score: float | None
+    extra: float | None
+    max_extra: float | None
+    attempts: int
+    submitted_at: str
+    judged_at: str
+    reason: str
+    remark: str
+    file: str
+    layout: str
+    verdict: int
+    seen_in: int
+
+
+class ClassRecords(GradebookConnection):
+    """A gradebook, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it. `UsageError` where it is none."""
+        super().__init__(path, writes=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def exercises(self) -> list[str]:
+        """Those of which anything was handed in."""
+        return [row[0] for row in self.rows("SELECT DISTINCT exercise FROM submissions ORDER BY 1")]
+
+    def grades(self) -> Iterator[GradeRow]:
+        """A row for each student and exercise, absent students of the roster included, in order."""
+        for row in self.rows(GRADES):
+            columns = msgspec.json.decode(row[3], type=dict[str, str])
+            yield GradeRow(*(*row[:3], columns, *row[4:]))
+
+    def verdict(self, grade: GradeRow) -> Verdict:
+        """The whole verdict behind a grade; texts are as long as the gradebook keeps them."""
+        about = self.row(
+            "SELECT file, outcome, reason, score, max_score, seed, isolation, seconds, seen FROM verdicts WHERE id = ?",
+            grade.verdict,
+        )
+        assert about is not None  # a grade with a verdict is read from its row
+        defects = self.rows(
+            "SELECT defect, status, points, max_points, stretch, reason FROM defects WHERE verdict = ? ORDER BY number",
+            grade.seen_in,
+        )
+        checks = self.rows(
+            "SELECT check_id, status, kind, finding, sizes, location, explained_by, is_regression, seconds FROM checks"
+            " WHERE verdict = ? ORDER BY number",
+            grade.seen_in,
+        )
+        return stored_verdict(grade.exercise, about, list(defects), list(checks))
+
+    def defects(self, grade: GradeRow) -> list[tuple[str, str]]:
+        """Id and status of each defect."""
+        return [(row[0], row[1]) for row in self.rows(DEFECTS, grade.seen_in)]
+
+    def wrong_values(self, exercise: str, defect: str, most: int) -> list[tuple[str, int]]:
+        """What checks saw most often of a defect that is still there, and of how many students."""
+        found = self.rows(
+            "SELECT finding, count(DISTINCT student) AS students FROM current_checks"
+            " WHERE exercise = ? AND finding <> ''"
+            " AND EXISTS (SELECT 1 FROM json_each(explained_by) WHERE value = ?)"
+            " GROUP BY finding ORDER BY students DESC, finding LIMIT ?",
+            exercise,
+            defect,
+            most,
+        )
+        return [(row[0], row[1]) for row in found]
+
+    def verdicts_by_day(self) -> list[tuple[str, int]]:
+        """On how many submissions a verdict was given, day by day."""
+        days = self.rows("SELECT substr(judged_at, 1, 10), count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
+        return [(row[0], row[1]) for row in days]
+
+    def pseudonym_key(self) -> str:
+        """A secret of this gradebook, by which pseudonyms are made."""
+        row: tuple[Any, ...] = self.row("SELECT value FROM settings WHERE key = 'pseudonym_key'") or ("",)
+        return str(row[0])

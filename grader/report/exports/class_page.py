@@ -1,0 +1,139 @@
+"""The class at a glance: one page that sorts and filters by itself, without a server or a request to anywhere."""
+
+import hmac
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from msgspec import Struct, field
+
+from grader.course.records import Exercise
+from grader.gradebook.class_records import ClassRecords, GradeRow
+from grader.report.exports.formats import ClassExport, number
+from grader.report.page import printable
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
+
+if TYPE_CHECKING:
+    from grader.report.exports import Exercises
+
+WRONG_VALUES = 3
+PSEUDONYM_LENGTH = 10
+MARKS = {DefectStatus.FIXED: "f", DefectStatus.PRESENT: "p", DefectStatus.UNKNOWN: "u"}
+
+
+class Summary(Struct):
+    """What is counted of an exercise."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    score: float = 0.0
+    judged: int = 0
+
+
+def write(records: ClassRecords, exercises: "Exercises", path: Path, anonymous: bool) -> None:
+    """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either."""
+    names = records.exercises()
+    opened = {name: exercises.get(name) for name in names}
+    summaries = {name: Summary() for name in names}
+    students: dict[str, list[Any]] = {}
+    key = records.pseudonym_key()
+    for grade in records.grades():
+        row = students.setdefault(grade.student, [*_called(grade, key, anonymous=anonymous), {}])
+        row[2][grade.exercise] = [grade.outcome, grade.score, _count(records, grade, opened, summaries)]
+    data = {
+        "exercises": [[name, _numbers(opened[name]), opened[name].max_score()] for name in names],
+        "students": [[*row[:2], [row[2].get(name) for name in names]] for row in students.values()],
+    }
+    about = [_panel(records, opened[name], summaries[name], anonymous=anonymous) for name in names]
+    days = records.verdicts_by_day()
+    most = max((count for _, count in days), default=1)
+    path.write_text(
+        _template().render(
+            title="Class" if anonymous else records.path.stem,
+            panels=about,
+            days=[(day, count, round(100 * count / most)) for day, count in days],
+            students=len(students),
+            data=_embedded(data),
+        ),
+        encoding="utf-8",
+        errors="backslashreplace",
+    )
+
+
+def pseudonym(student: str, key: str) -> str:
+    """Always the same for a student of a gradebook; without the gradebook nobody finds out who it is."""
+    digest = hmac.new(key.encode(), student.encode("utf-8", "backslashreplace"), "sha256").hexdigest()
+    return f"student {digest[:PSEUDONYM_LENGTH]}"
+
+
+def _called(grade: GradeRow, key: str, *, anonymous: bool) -> tuple[str, str]:
+    if anonymous:
+        return pseudonym(grade.student, key), ""
+    called = f"{grade.name} ({grade.student})" if grade.name else grade.student
+    return printable(called), printable(grade.group)
+
+
+def _count(
+    records: ClassRecords, grade: GradeRow, exercises: dict[str, Exercise], summaries: dict[str, Summary]
+) -> str:
+    """A letter for each defect, in the order of their numbers, and the grade counted."""
+    summary = summaries[grade.exercise]
+    summary.outcomes[grade.outcome] += 1
+    if grade.score is not None:
+        summary.score += grade.score
+        summary.judged += 1
+    found = dict(records.defects(grade)) if grade.verdict else {}
+    summary.missed.update(defect for defect, status in found.items() if status == DefectStatus.PRESENT)
+    numbers = exercises[grade.exercise].numbers()
+    ordered = sorted(numbers, key=lambda defect: numbers[defect])
+    return "".join(MARKS[DefectStatus(found[defect])] if defect in found else "-" for defect in ordered)
+
+
+def _numbers(exercise: Exercise) -> list[int]:
+    return sorted(exercise.numbers().values())
+
+
+def _panel(records: ClassRecords, exercise: Exercise, summary: Summary, *, anonymous: bool) -> dict[str, Any]:
+    """What is shown of one exercise above the table."""
+    handed_in = sum(count for outcome, count in summary.outcomes.items() if outcome != "absent")
+    fixed = summary.outcomes[Result.FIXED]
+    average = number(round(summary.score / max(summary.judged, 1), 2))
+    mean = f"{average} of {number(exercise.max_score())}" if summary.judged else ""
+    panel: dict[str, Any] = {
+        "name": exercise.id,
+        "title": exercise.title,
+        "rate": round(100 * fixed / handed_in) if handed_in else 0,
+        "counts": ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summary.outcomes.most_common()),
+        "mean": mean,
+        "missed": "",
+        "values": [],
+    }
+    for defect, count in summary.missed.most_common(1):
+        name = f"defect {exercise.numbers()[defect]}" + ("" if anonymous else f" ({defect})")
+        panel["missed"] = f"{name}, by {count:,} of {handed_in:,}"
+        panel["values"] = [
+            (printable(text), f"{count:,}") for text, count in records.wrong_values(exercise.id, defect, WRONG_VALUES)
+        ]
+    return panel
+
+
+def _embedded(data: Any) -> Markup:
+    """JSON that ends no element, whatever it holds."""
+    text = msgspec.json.encode(data).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - nothing that HTML would read is left in it
+
+
+@cache
+def _template() -> Any:
+    loader = PackageLoader("grader.report", "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("class.html.j2")
+
+
+EXPORT = ClassExport("html", "index.html", write, can_be_anonymous=True)

@@ -1,0 +1,56 @@
+"""JUnit's XML, as pytest writes it (xunit2)."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from grader.report.exports.formats import Graded, StudentTest, VerdictExport, student_tests
+from grader.verdict.verdict import Result
+
+ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML does not hold, however they are written."""
+
+
+def render(graded: Graded) -> str:
+    """A suite for the exercise; what cannot be graded is an error, an extra that is not mended is skipped."""
+    verdict = graded.verdict
+    tests = student_tests(verdict, graded.exercise)
+    is_error = verdict.outcome is Result.NOT_GRADABLE
+    failed = [test for test in tests if not test.passed]
+    skipped = [test for test in failed if test.is_extra]
+    suite = ET.Element(
+        "testsuite",
+        {
+            "name": verdict.exercise,
+            "tests": str(len(tests)),
+            "errors": str(len(failed) if is_error else 0),
+            "failures": str(0 if is_error else len(failed) - len(skipped)),
+            "skipped": str(len(skipped)),
+            "time": f"{verdict.seconds:.3f}",
+            "timestamp": graded.grade.judged_at.removesuffix("Z"),
+        },
+    )
+    for test in tests:
+        suite.append(_case(test, verdict.exercise, is_error=is_error))
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(test: StudentTest, exercise: str, *, is_error: bool) -> ET.Element:
+    case = ET.Element("testcase", {"classname": exercise, "name": test.name, "time": "0.000"})
+    first, _, rest = _legal(test.output).partition("\n")
+    if test.passed:
+        ET.SubElement(case, "system-out").text = _legal(test.output)
+    elif test.is_extra:
+        ET.SubElement(case, "skipped", {"type": "extra", "message": first})
+    else:
+        ET.SubElement(case, "error" if is_error else "failure", {"message": first}).text = rest
+    return case
+
+
+def _legal(text: str) -> str:
+    return ILLEGAL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+
+
+EXPORT = VerdictExport("junit", "junit.xml", render)
