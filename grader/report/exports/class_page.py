@@ -113,8 +113,12 @@ def _panel(records: ClassRecords, exercise: Exercise, summary: Summary, *, anony
         "missed": "",
         "values": [],
     }
-    for defect, count in summary.missed.most_common(1):
-        name = f"defect {exercise.numbers()[defect]}" + ("" if anonymous else f" ({defect})")
+    numbers = exercise.numbers()
+    missed = {defect: count for defect, count in summary.missed.items() if defect in numbers}
+    if missed:
+        defect = max(missed, key=lambda each: (missed[each], -numbers[each]))
+        count = missed[defect]
+        name = f"defect {numbers[defect]}" + ("" if anonymous else f" ({defect})")
         panel["missed"] = f"{name}, by {count:,} of {handed_in:,}"
         panel["values"] = [
             (printable(text), f"{count:,}") for text, count in records.wrong_values(exercise.id, defect, WRONG_VALUES)
