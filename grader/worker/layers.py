@@ -67,6 +67,9 @@ PR_SET_DUMPABLE = 4
 SCAFFOLD = "/sys"
 """A folder that exists everywhere and holds no library: the new root is built there."""
 
+EMPTY_FOLDERS = ("/home/user", "/tmp")  # noqa: S108 - read-only, like all
+"""What every machine has, and somebody's home."""
+
 TMPFS_OPTIONS = b"size=1m,mode=755"
 
 
@@ -183,6 +186,8 @@ def take_own_root(folders: Iterable[str], files: Iterable[str]) -> bool:
             _show(Path(folder), lambda place: place.mkdir(exist_ok=True))
         for file in filter(os.path.exists, files):
             _show(Path(file), Path.touch)
+        for folder in EMPTY_FOLDERS:
+            Path(f"{SCAFFOLD}{folder}").mkdir(parents=True, exist_ok=True)
         Path(f"{SCAFFOLD}/old").mkdir()
         _enter(PIVOT_ROOT[machine])
     except OSError:

@@ -92,7 +92,20 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
-KEPT_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/", "TMPDIR": "/"}
+HOME = "/home/user"
+ENVIRONMENT = {
+    "HOME": HOME,
+    "USER": "user",
+    "LOGNAME": "user",
+    "SHELL": "/bin/bash",
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PWD": HOME,
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+ARGUMENTS = ["train.py"]
+"""What a module meets that is imported by somebody's script; nothing here says that it is being judged."""
 
 
 def control_process(option: int, value: int) -> None:
@@ -119,12 +132,13 @@ def confine(sandbox: Sandbox) -> Isolation:
     """Leave the caller with nothing it does not need; what turned out to hold."""
     _be_killed_first()
     forget_environment()
-    os.environ.update(KEPT_ENVIRONMENT)
-    os.chdir("/")
-    sys.argv = ["attention"]
+    os.environ.update(ENVIRONMENT)
+    os.chdir(HOME if Path(HOME).is_dir() else "/")
+    sys.argv = [*ARGUMENTS]
+    sys.orig_argv[:] = ["python", *ARGUMENTS]
     sys.path[:] = [entry for entry in sys.path if entry.startswith((sys.prefix, sys.base_prefix))]
     sys.dont_write_bytecode = True
-    tempfile.tempdir = "/"  # what only asks for a place, as torch's compiler does when it is imported, gets an answer
+    tempfile.tempdir = "/tmp"  # noqa: S108 - what only asks for a place gets an answer
     _renew_streams()
     _tell_where_on_signal()
     if os.name == "posix":

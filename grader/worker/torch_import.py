@@ -167,11 +167,13 @@ class _LazyModule(ModuleType):
     def __getattr__(self, name: str) -> object:
         if (name.startswith("__") and name.endswith("__")) or "_waiting_loader" not in vars(self):
             raise AttributeError(name)
-        vars(self).pop("_waiting_loader").exec_module(self)
+        vars(self).pop("_waiting_loader").run(self)
         return getattr(self, name)
 
 
-class _LazyLoader(importlib.abc.Loader):
+class LazyLoader(importlib.abc.Loader):
+    """Lets a module wait until one of its names is asked for."""
+
     def __init__(self, loader: importlib.abc.Loader) -> None:
         self._loader = loader
 
@@ -179,7 +181,11 @@ class _LazyLoader(importlib.abc.Loader):
         return _LazyModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module)["_waiting_loader"] = self._loader
+        vars(module)["_waiting_loader"] = self
+
+    def run(self, module: ModuleType) -> None:
+        """Run the module that has waited."""
+        self._loader.exec_module(module)
 
 
 class _LazyFinder(importlib.abc.MetaPathFinder):
@@ -190,11 +196,11 @@ class _LazyFinder(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         spec = PathFinder.find_spec(fullname, path, target) if fullname in LAZY else None
         if spec is not None and spec.loader is not None:
-            spec.loader = _LazyLoader(spec.loader)
+            spec.loader = LazyLoader(spec.loader)
         return spec
 
 
-class _Nothing:
+class Nothing:
     """A value of the stub: false, empty, with every attribute, a context that does nothing, a decorator likewise."""
 
     def __call__(self, function: Any = None, *_arguments: object, **_options: object) -> Any:
@@ -229,7 +235,7 @@ class _Stub(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Nothing()
+        return Nothing()
 
 
 class _StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -259,4 +265,4 @@ def stub_compiler() -> None:
         module = importlib.import_module(name)
         vars(torch)[name.rpartition(".")[2]] = module
     vars(sys.modules["torch._dynamo"])["is_dynamo_supported"] = lambda: True  # else flex_attention and cond refuse
-    vars(torch)["compile"] = _Nothing()
+    vars(torch)["compile"] = Nothing()

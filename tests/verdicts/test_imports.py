@@ -1,0 +1,65 @@
+"""What submissions import at their top: plots and progress bars do nothing, what is missing matters where used."""
+
+import pytest
+
+from grader.verdict.verdict import Result
+from tests.support.hostile import reference
+from tests.support.judging import Judge
+
+UNUSED = (
+    "import pandas as pd",
+    "import einops",
+    "from einops import rearrange, repeat",
+    "from einops.layers.torch import Rearrange",
+    "import torchvision.transforms as transforms",
+    "import matplotlib",
+    "import seaborn as sns, tqdm, IPython",
+)
+
+DRAWING = {
+    "a plot": "import matplotlib.pyplot as plt\nfig, ax = plt.subplots(figsize=(3, 4))\nline, = ax.plot([1, 2])\n"
+    "ax.spines['top'].set_visible(False)\nplt.savefig('loss.png')\nplt.show()",
+    "many axes": "from matplotlib import pyplot as plt\nfig, axes = plt.subplots(2, 3)\n"
+    "for ax in axes.flat: ax.imshow([[1]])\n"
+    "(a, b), = [plt.subplots(1, 2)[1]]\na.hist([1])\ncounts, edges, _ = plt.hist([1, 2])",
+    "progress": "from tqdm import tqdm, trange\nassert list(tqdm(range(3), desc='x')) == [0, 1, 2] == list(trange(3))\n"
+    "with tqdm(total=2) as bar: bar.update(1)\nfor i in (bar := tqdm([7])): bar.set_postfix(loss=i)",
+    "progress in a notebook": "from tqdm.auto import tqdm\nassert [*tqdm([1])] == [1]\n"
+    "import tqdm\nassert [*tqdm.tqdm([1])] == [1]",
+    "display": "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))",
+}
+
+
+@pytest.mark.parametrize("line", UNUSED)
+def test_an_import_that_nothing_uses_changes_no_verdict(judge_text: Judge, line: str) -> None:
+    verdict = judge_text("exercise_03", f"{line}\n{reference()}")
+    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+
+
+@pytest.mark.parametrize("lines", DRAWING.values(), ids=DRAWING)
+def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge, lines: str) -> None:
+    verdict = judge_text("exercise_03", f"{reference()}\n{lines}\n")
+    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+
+
+def test_what_is_missing_is_told_where_it_is_used(judge_text: Judge) -> None:
+    text = "from einops import rearrange\n" + reference().replace(
+        "        return ", "        rearrange(x, 'b t d -> t b d')\n        return ", 1
+    )
+    crash = judge_text("exercise_03", text).checks[0].finding
+    assert crash is not None
+    assert crash.text.startswith("ModuleNotFoundError: No module named 'einops': it is not installed here; submissions")
+    assert crash.location is not None
+    assert "rearrange(" in crash.location.text
+
+
+def test_what_has_another_way_takes_it(judge_text: Judge) -> None:
+    way = "try:\n    from einops import rearrange\nexcept ImportError:\n    other = 1\nassert other\n"
+    verdict = judge_text("exercise_03", way + reference())
+    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+
+
+def test_a_library_that_nobody_knows_is_missing_at_its_import(judge_text: Judge) -> None:
+    verdict = judge_text("exercise_03", f"import torhc\n{reference()}")
+    assert verdict.outcome is Result.NOT_GRADABLE
+    assert "No module named 'torhc'" in (verdict.reason or "")
