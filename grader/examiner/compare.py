@@ -21,14 +21,18 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
     """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
     Where values are wrong, `picture` is what can be drawn of them, and `explanation` says in which way they are wrong
-    where that could be verified.
+    where that could be verified. `saw` is what a look-alike has to show too: a whole tensor, or words of the kit's own;
+    None where the kind says all.
     """
 
-    def __init__(self, kind: str, text: str, picture: Picture | None = None, explanation: str = "") -> None:
+    def __init__(
+        self, kind: str, text: str, picture: Picture | None = None, explanation: str = "", *, saw: Any = None
+    ) -> None:
         super().__init__(text)
         self.kind = kind
         self.picture = picture
         self.explanation = explanation
+        self.saw = saw
 
 
 def number(value: float) -> str:
@@ -135,7 +139,7 @@ def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None
             require_finite(seen, f"the gradient of {what}")
         if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE_GRADIENT:
             raise Failure(
-                "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none"
+                "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none", saw=seen
             )
         return
     require_gradient(seen, what)
@@ -151,6 +155,7 @@ def require_gradient(seen: "torch.Tensor | None", what: str) -> None:
         raise Failure(
             "no-gradient",
             f"{what} gets no gradient: expected the loss to reach it, saw {'none' if seen is None else 'zeros'}",
+            saw=what,
         )
 
 
@@ -163,12 +168,12 @@ def require_tensor(seen: Any, what: str) -> None:
 
 def require_shape(seen: "torch.Tensor", shape: list[int], what: str) -> None:
     if list(seen.shape) != shape:
-        raise Failure("shape", f"{what}: expected shape {tuple(shape)}, saw {tuple(seen.shape)}")
+        raise Failure("shape", f"{what}: expected shape {tuple(shape)}, saw {tuple(seen.shape)}", saw=seen.shape)
 
 
 def require_dtype(seen: "torch.Tensor", dtype: "torch.dtype", what: str) -> None:
     if seen.dtype != dtype:
-        raise Failure("dtype", f"{what}: expected dtype {_name(dtype)}, saw {_name(seen.dtype)}")
+        raise Failure("dtype", f"{what}: expected dtype {_name(dtype)}, saw {_name(seen.dtype)}", saw=str(seen.dtype))
 
 
 def require_finite(seen: "torch.Tensor", what: str) -> None:
@@ -179,7 +184,9 @@ def require_finite(seen: "torch.Tensor", what: str) -> None:
         first = bad.nonzero()[0].tolist()
         value = float(seen[tuple(first)])
         count = f"{int(bad.sum())} of {bad.numel()} elements are not finite"
-        raise Failure("nonfinite", f"{what} at {place(first)}: expected a finite number, saw {value}; {count}")
+        raise Failure(
+            "nonfinite", f"{what} at {place(first)}: expected a finite number, saw {value}; {count}", saw=seen
+        )
 
 
 def require_close(
@@ -203,6 +210,7 @@ def require_close(
         f"{what} at {place(worst)}: expected {theirs}, saw {ours}; {count}",
         _picture(seen, expected, worst),
         explain(seen, expected, tolerance.relative, tolerance.absolute),
+        saw=seen,
     )
 
 

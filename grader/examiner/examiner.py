@@ -5,6 +5,7 @@ import re
 import time
 import warnings
 from collections.abc import Collection
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from grader.errors import BrokenExerciseError, KitError
 from grader.examiner.compare import Advice, Failure, excerpt
 from grader.examiner.context import Context
 from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status, Tried, last_lines
+from grader.examiner.plugin import PropertyItem
 from grader.examiner.proxies import MisfitError, Subject
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache
@@ -43,6 +45,12 @@ ASKS_SOMEBODY = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
 """What raises these where stdin is empty."""
 
 INSTEAD = "python -m grader try runs your file in your terminal, where you can"
+
+SAME_OPERATIONS = {
+    **dict.fromkeys(("reshape", "unflatten", "flatten", "view_as", "reshape_as"), "view"),
+    **dict.fromkeys(("MatMult", "bmm", "einsum", "baddbmm", "mm"), "matmul"),
+}
+"""Other ways of writing what a variant does where it crashes."""
 
 KILO = 1024
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
@@ -78,7 +86,13 @@ def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
         text = f"it tried to end the program ({text})"
     at = raised.location
     location = Location(at.label, at.line, at.text, at.column) if at else None
-    return Finding(f"crash:{raised.type}", text, location, sizes)
+    return Finding(f"crash:{raised.type}", text, location, sizes, operation=_operation(raised))
+
+
+def _operation(raised: Raised) -> str:
+    """What was being done when it crashed, in one word for what may be written in several ways."""
+    operation = SAME_OPERATIONS.get(raised.operation, raised.operation)
+    return f"building {operation}".strip() if raised.is_building else operation
 
 
 def _memory(text: str, limits: Limits) -> str:
@@ -146,8 +160,10 @@ class Examiner:
             AbsentReference() if exercise.is_public() else Reference(course.reference(exercise.id), exercise.interface)
         )
         self._items = items
+        self._comparing = frozenset(item.name for item in items if _compares(item))
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
+        self._saw: dict[str, Any] = {}
         self._failure: BaseException | None = None
         self._is_starved = False
 
@@ -175,7 +191,7 @@ class Examiner:
         """
         started = time.monotonic()
         self.seed = seed
-        self._outcomes, self._failure = [], None
+        self._outcomes, self._saw, self._failure = [], {}, None
         self._session = Session(
             self._source,
             self.exercise,
@@ -198,7 +214,8 @@ class Examiner:
             torch.set_default_dtype(torch.float32)
             self._session.close()
         isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
-        return Examination(self._outcomes, unloadable, methods, isolation, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return Examination(self._outcomes, unloadable, methods, isolation, seconds, self._saw, self._comparing)
 
     def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep what a check's run came to."""
@@ -206,6 +223,8 @@ class Examiner:
         if isinstance(error, Exception) and self._session is not None:
             vars(error).setdefault("tried", Tried(printed=last_lines(self._session.printed())))
         self._is_starved = self._is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
+        if isinstance(error, Failure) and error.saw is not None:
+            self._saw[item.name] = error.saw
         if call.when == "call" or error is not None:
             try:
                 self._outcomes.append(outcome_of_error(item.name, error, call.duration, self.exercise.limits))
@@ -277,6 +296,13 @@ class Examiner:
             return Finding("class", f"there is no function {name}; name your function {name}")
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
+
+
+def _compares(item: pytest.Item) -> bool:
+    """Whether a check compares values with the reference's."""
+    if isinstance(item, PropertyItem):
+        return item.check.compares_values()
+    return "reference" in getattr(item, "fixturenames", ())
 
 
 def _fingerprint(tree: str) -> str:

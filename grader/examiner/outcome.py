@@ -1,6 +1,7 @@
 """What a check saw: the record that passes from the examiner to the verdict."""
 
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -65,7 +66,7 @@ class Finding(Struct, frozen=True):
 
     `sizes` compares the sizes that fail with the largest that pass; `at` are those that fail, by name, where they are
     known. `printed` is the end of what the submission wrote to stdout meanwhile, `picture` what can be drawn of values,
-    `explanation` in which way they are wrong where that was verified.
+    `explanation` in which way they are wrong where that was verified, `operation` what it was doing when it crashed.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Finding(Struct, frozen=True):
     printed: str = ""
     picture: Picture | None = None
     explanation: str = ""
+    operation: str = ""
 
 
 class Outcome(Struct, frozen=True):
@@ -88,14 +90,18 @@ class Outcome(Struct, frozen=True):
     advice: str = ""
 
     def failure_kind(self) -> str:
-        """The sort of outcome: equal for the same fault at any seed."""
-        return f"{self.status}:{self.finding.kind}" if self.finding else str(self.status)
+        """The sort of outcome: equal for the same fault at any seed, and crashes for the same operation alone."""
+        if self.finding is None:
+            return str(self.status)
+        operation = f"@{self.finding.operation}" if self.finding.operation else ""
+        return f"{self.status}:{self.finding.kind}{operation}"
 
 
 class Examination(Struct, frozen=True):
     """All that was seen of one submission.
 
-    `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree.
+    `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree, `saw` what
+    failed checks saw in place of what they expected, and `comparing` names the checks that compare values.
     """
 
     outcomes: list[Outcome]
@@ -103,6 +109,8 @@ class Examination(Struct, frozen=True):
     methods: dict[str, str] = {}
     isolation: dict[str, bool] = {}
     seconds: float = 0.0
+    saw: dict[str, Any] = {}
+    comparing: frozenset[str] = frozenset()
 
 
 class Key(Struct, frozen=True):

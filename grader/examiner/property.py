@@ -39,6 +39,15 @@ class Property(Check, frozen=True):
         """Shapes of the interface, beside those of its inputs, whose sizes its ladder has to give."""
         return []
 
+    def compares_values(self) -> bool:
+        """Whether passing takes the reference's values, at sizes where most faults show."""
+        return self.needs_reference and self.tells_of_values()
+
+    def tells_of_values(self) -> bool:
+        """Whether passing shows that something is computed: not by a property alone, nor at sizes of one."""
+        is_tiny = bool(self.ladder) and all(1 in sizes.values() for sizes in self.ladder)
+        return self.shows_values and not is_tiny
+
     def is_plain(self) -> bool:
         """Whether it is tried as the interface says, with nothing added or replaced."""
         return not (self.constructor or self.inputs or self.method)

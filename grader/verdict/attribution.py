@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Examination, Key, Status
-from grader.examiner.property import Property
+
+MOST_OF_A_FINDING = 160
+"""Characters of a finding that a reason shows."""
 
 
 class DefectStatus(StrEnum):
@@ -42,7 +44,8 @@ def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
         statuses[defect.id], reason = matches.read(defect.id)
         if reason:
             reasons[defect.id] = reason
-    regressions = [check for check in matches.unexplained if not matches.concerns_stretch_alone(check)]
+    mended = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
+    regressions = [check for check in matches.unexplained if not matches.is_stretch_halfway(check, mended)]
     present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
     causes = {
         check: [name for name in present if key.failure_kinds[name].get(check) == failure_kind]
@@ -74,32 +77,59 @@ class _Matches:
         self.alike = [name for name in self.possible if len(explained[name]) == most]
         self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
         self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
-        self.telling = self.passed - {check.id for check in exercise.checks if not _tells(check)}
+        self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
+        self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
+        self.is_living = self._is_living(seen.comparing)
 
     def read(self, defect: str) -> tuple[DefectStatus, str]:
         """A defect's status, and why it is unknown.
 
-        A defect that every look-alike has is present. One that no possible variant has is fixed, unless all that would
-        show it by values fails for reasons of its own: a module that returns nothing but zeros has mended nothing.
+        Of a module that computes nothing right nothing is known. A defect that every look-alike has is present. One
+        that no possible variant has is fixed, unless most of its own checks fail for reasons of their own, or all that
+        would show it by values.
         """
+        if not self.is_living:
+            return (
+                DefectStatus.UNKNOWN,
+                f"nothing it computes is right: {self._what_fails(self.unexplained or [*self.failed])}",
+            )
         holders = [name for name in self.alike if _has(name, defect)]
         if len(holders) == len(self.alike):
             return DefectStatus.PRESENT, ""
         own = self.key.failure_kinds[defect].keys()
+        otherwise = [check for check in self.unexplained if check in own]
         if not any(_has(name, defect) for name in self.possible):
-            if own & self.telling or not own & set(self.unexplained):
+            if 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise):
                 return DefectStatus.FIXED, ""
-            return DefectStatus.UNKNOWN, "its checks fail for another reason"
+            return DefectStatus.UNKNOWN, f"its check fails for another reason: {self._what_fails(otherwise)}"
+        if otherwise:
+            return DefectStatus.UNKNOWN, f"its check fails for another reason: {self._what_fails(otherwise)}"
         if self.unexplained:
-            return DefectStatus.UNKNOWN, "its checks fail for another reason"
+            return DefectStatus.UNKNOWN, f"something else hides it: {self._what_fails(self.unexplained)}"
         if not holders:
             return DefectStatus.FIXED, ""
         return self._second_look(defect)
 
-    def concerns_stretch_alone(self, check: str) -> bool:
-        """Whether a check fails only where a stretch defect is: failing it in a new way costs no more than that."""
-        failing = [name for name, failure_kinds in self.key.failure_kinds.items() if check in failure_kinds]
-        return bool(failing) and all(self.stretch & set(name.split("+")) for name in failing)
+    def is_stretch_halfway(self, check: str, mended: set[str]) -> bool:
+        """Whether a stretch defect that is not mended would, left alone, fail the check: halfway costs no more."""
+        left = self.stretch - mended
+        return any(
+            check in failure_kinds and name and left.issuperset(name.split("+"))
+            for name, failure_kinds in self.key.failure_kinds.items()
+        )
+
+    def _is_living(self, comparing: frozenset[str]) -> bool:
+        """Whether some check that compares values passes, or all fail as they do where a defect is."""
+        failing = comparing & self.failed.keys()
+        if not comparing or comparing & self.passed:
+            return True
+        return any(failing <= self._explained(self.key.failure_kinds[name]) for name in self.alike if name)
+
+    def _what_fails(self, checks: list[str]) -> str:
+        """The first of these checks, and what it saw."""
+        text = " ".join(self.findings.get(checks[0], "").split())
+        cut = f"{text[:MOST_OF_A_FINDING]}..." if len(text) > MOST_OF_A_FINDING else text
+        return f"{checks[0]}: {cut}"
 
     def _explained(self, failure_kinds: dict[str, str]) -> set[str]:
         return {check for check, failure_kind in self.failed.items() if failure_kinds.get(check) == failure_kind}
@@ -117,12 +147,6 @@ class _Matches:
         if has_defect == {False}:
             return DefectStatus.FIXED, ""
         return DefectStatus.UNKNOWN, "it cannot be seen behind the crash"
-
-
-def _tells(check: Property) -> bool:
-    """Whether passing the check shows that something is computed: not by a property alone, nor at sizes of one."""
-    is_tiny = bool(check.ladder) and all(1 in sizes.values() for sizes in check.ladder)
-    return check.shows_values and not is_tiny
 
 
 def _has(variant: str, defect: str) -> bool:

@@ -10,7 +10,7 @@ from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
-from grader.examiner.outcome import Examination, Key, Outcome, Status
+from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, submission_from_text
 from grader.submission.choice import Choice
@@ -80,7 +80,7 @@ class Judge:
         self._examiners = examiners
         self._opened: dict[str, tuple[Exercise, Key]] = {}
         self._draw = (-1, "")
-        self._look_alikes_seen: dict[tuple[str, str], dict[str, Outcome]] = {}
+        self._look_alikes_seen: dict[tuple[str, str], Examination] = {}
         self._variants: dict[tuple[str, str], Variant] = {}
 
     def __call__(
@@ -96,8 +96,7 @@ class Judge:
         if exercise.is_public():
             return judge_public(exercise, seen, file, seed)
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
-        everything = "+".join(sorted(defect.id for defect in exercise.defects))
-        if 0 < len(alike) <= MOST_LOOK_ALIKES and not {"", everything} & {*alike}:  # some are mended and some are not
+        if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:  # nothing fails as it does where nothing is wrong
             seen = self._told_apart(examiner, submission, seen, alike, dtype)
         return judge(exercise, key, seen, file, seed)
 
@@ -116,12 +115,13 @@ class Judge:
         exercise, draw = examiner.exercise, (examiner.seed, dtype)
         if draw != self._draw:
             self._draw, self._look_alikes_seen = draw, {}
-        known = self._look_alikes_seen.setdefault((exercise.id, name), {})
-        if not checks <= known.keys():
-            source = self._variant(exercise, name).source
-            seen = examiner.examine(source, examiner.seed, dtype=dtype, only=checks - known.keys())
-            known.update({outcome.check: outcome for outcome in seen.outcomes})
-        return Examination([known[check] for check in checks if check in known])
+        known = self._look_alikes_seen.setdefault((exercise.id, name), Examination([]))
+        missing = checks - {outcome.check for outcome in known.outcomes}
+        if missing:
+            seen = examiner.examine(self._variant(exercise, name).source, examiner.seed, dtype=dtype, only=missing)
+            known = Examination([*known.outcomes, *seen.outcomes], saw={**known.saw, **seen.saw})
+            self._look_alikes_seen[exercise.id, name] = known
+        return known
 
     def _variant(self, exercise: Exercise, name: str) -> Variant:
         """The reference with the defects that the name joins put back, written and read once."""

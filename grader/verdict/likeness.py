@@ -1,47 +1,48 @@
-"""Whether a submission fails as a variant of the reference does: by the same numbers, not the same kind of fault."""
+"""Whether a submission fails as a variant of the reference does: by the same values, not the same kind of fault."""
 
-import math
-import re
+from typing import Any
 
 from msgspec import structs
 
-from grader.examiner.outcome import Examination, Finding, Outcome, Status
+from grader.examiner.outcome import Examination, Outcome, Status
 
-NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)")
-RELATIVE, ABSOLUTE = 0.02, 2e-3
-"""How far numbers in two findings may lie apart: they are shown with three digits."""
+RELATIVE, ABSOLUTE = 1e-3, 5e-5
+"""How far values may lie apart: different ways to write the same fault round in different ways."""
 
 OTHERWISE = "otherwise-"
-"""Begins the kind of a fault that no look-alike shows with these numbers."""
+"""Begins the kind of a fault that no look-alike shows with these values."""
 
 
-def tell_apart(seen: Examination, twins: list[Examination]) -> Examination:
-    """The examination, in which a failure that no twin shares in its numbers is of a sort of its own.
+def tell_apart(seen: Examination, look_alikes: list[Examination]) -> Examination:
+    """The examination, in which a failure that no look-alike shares in what was seen is of a sort of its own.
 
-    A twin is what was seen of a variant that looks alike, at the same seed. Crashes are left as they are: the same
-    fault may be written in ways that crash with other words.
+    A look-alike is what was seen of a variant that fails in the same ways, with the same inputs and weights. What a
+    check saw of numbers that depend on a module's own first weights, of texts and of crashes is not compared: the same
+    fault may be written in ways that draw, say and crash otherwise.
     """
-    findings = [{outcome.check: outcome.finding for outcome in twin.outcomes} for twin in twins]
-    outcomes = [_told_apart(outcome, [each.get(outcome.check) for each in findings]) for outcome in seen.outcomes]
-    return structs.replace(seen, outcomes=outcomes)
+    return structs.replace(seen, outcomes=[_told_apart(outcome, seen, look_alikes) for outcome in seen.outcomes])
 
 
-def _told_apart(outcome: Outcome, twins: list[Finding | None]) -> Outcome:
-    finding = outcome.finding
-    if outcome.status is not Status.FAILED or finding is None:
+def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examination]) -> Outcome:
+    finding, check = outcome.finding, outcome.check
+    if outcome.status is not Status.FAILED or finding is None or check not in seen.saw:
         return outcome
-    if any(twin is not None and agree(finding.text, twin.text) for twin in twins):
+    alike = [
+        each
+        for each in look_alikes
+        if any((other.check, other.failure_kind()) == (check, outcome.failure_kind()) for other in each.outcomes)
+    ]
+    if any(is_same(seen.saw[check], each.saw.get(check)) for each in alike):
         return outcome
     return structs.replace(outcome, finding=structs.replace(finding, kind=OTHERWISE + finding.kind))
 
 
-def agree(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but the rounding of their numbers."""
-    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
-        return False
-    pairs = zip(map(float, NUMBER.findall(one)), map(float, NUMBER.findall(other)), strict=True)
-    return all(math.isnan(a) == math.isnan(b) and _is_close(a, b) for a, b in pairs)
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two things that checks saw are equal but for rounding: tensors as wholes, and whatever else."""
+    import torch
 
-
-def _is_close(one: float, other: float) -> bool:
-    return math.isnan(one) or math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        return torch.allclose(one, other, RELATIVE, ABSOLUTE, equal_nan=True)
+    return type(one) is type(other) and bool(one == other)

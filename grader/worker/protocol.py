@@ -164,13 +164,14 @@ class Location(Message, frozen=True):
 class Raised(Message, frozen=True):
     """The submission raised: the exception's class, its bases' names, its text and the submission's own line.
 
-    `is_building` tells whether it did so while a module was built.
+    `operation` names what was being done there ("view", "matmul"); `is_building` tells whether a module was built.
     """
 
     type: Words
     bases: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
     text: Words
     location: Location | None = None
+    operation: Words = ""
     is_building: bool = False
 
 

@@ -5,8 +5,8 @@ import contextlib
 import linecache
 import socket
 import sys
-import traceback
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ from grader.worker.protocol import (
     receive_request,
     send,
 )
-from grader.worker.syntax_trees import fingerprint, method_trees
+from grader.worker.syntax_trees import fingerprint, method_trees, operation_at
 from grader.worker.torch_import import left_incomplete, stub_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
@@ -53,6 +53,9 @@ MODULE_NAME = "attention"
 WORKER_SEED = 67_280_421_310_721
 """torch's own, where nobody has set one. What a module draws, its own first weights too, is the same in every run,
 whatever was drawn before it was built: a verdict can be repeated, and a check alone sees what it sees among others."""
+
+EXTRA_WEIGHT = 0.3
+"""How large weights are drawn that are no part of the interface."""
 
 
 LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
@@ -142,10 +145,10 @@ class Server:
             module = module.to(TORCH_DTYPES[request.dtype])
         self.modules[request.module] = module
         self._modes.pop(request.module, None)
-        self._is_building = False
         parameters = dict(module.named_parameters())
         misfits = _copy(parameters, request.parameters or {})
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
+        self._is_building = False
         return Built(shapes, misfits)
 
     def _call(self, request: Call) -> Returned | Built:
@@ -193,16 +196,22 @@ class Server:
             text = "(its message cannot be shown)"
         if len(text) > MAX_TEXT:
             text = f"{text[:MAX_TEXT]} ... ({len(text) - MAX_TEXT:,} more characters)"
-        return Raised(type_name(kind), bases, text, self._location(error), self._is_building)
+        location, operation = self._location(error)
+        return Raised(type_name(kind), bases, text, location, operation[:MAX_TEXT], self._is_building)
 
-    def _location(self, error: BaseException) -> Location | None:
-        """The innermost line of the submission that the exception passed through."""
+    def _location(self, error: BaseException) -> tuple[Location | None, str]:
+        """The innermost line of the submission that the exception passed through, and what was being done there."""
         if isinstance(error, SyntaxError) and error.filename in self.chunks:
-            return self._line(str(error.filename), error.lineno or 1, error.offset or 0)
-        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-            if frame.f_code.co_filename in self.chunks:
-                return self._line(frame.f_code.co_filename, line)
-        return None
+            return self._line(str(error.filename), error.lineno or 1, error.offset or 0), ""
+        innermost, trace = None, error.__traceback__
+        while trace is not None:
+            innermost = trace if trace.tb_frame.f_code.co_filename in self.chunks else innermost
+            trace = trace.tb_next
+        if innermost is None:
+            return None, ""
+        label = innermost.tb_frame.f_code.co_filename
+        operation = operation_at(innermost.tb_frame.f_code, innermost.tb_lasti, self.chunks[label])
+        return self._line(label, innermost.tb_lineno), operation
 
     def _line(self, label: str, line: int, column: int = 0) -> Location:
         lines = self.chunks[label]
@@ -244,6 +253,7 @@ def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorVal
     """Copy values into parameters by name; what is missing or of another shape is named."""
     misfits = []
     with torch.no_grad():
+        _draw_again(parameter for name, parameter in parameters.items() if values and name not in values)
         for name, value in values.items():
             parameter = parameters.get(name)
             if parameter is None:
@@ -253,6 +263,15 @@ def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorVal
             else:
                 parameter.copy_(to_tensor(value))
     return misfits
+
+
+def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
+    generator = torch.Generator().manual_seed(WORKER_SEED)
+    for parameter in parameters:
+        is_drawn = parameter.numel() > 1 and bool((parameter != parameter.flatten()[0]).any())
+        if is_drawn and parameter.is_floating_point():
+            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT, generator=generator)
 
 
 def _backward(value: Any, cotangents: list[TensorValue]) -> bool:

@@ -2,6 +2,8 @@
 
 import ast
 import hashlib
+import types
+from itertools import islice
 
 from grader.worker.protocol import MAX_TREE_TEXT, Source
 
@@ -43,3 +45,27 @@ def _tree_text(node: object) -> str:
 
 def _is_docstring(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def operation_at(code: types.CodeType, instruction: int, lines: list[str]) -> str:
+    """What a function was doing at an instruction: the name it called or asked for, else the kind of operation.
+
+    Empty where that cannot be told.
+    """
+    try:
+        first, last, start, end = next(islice(code.co_positions(), instruction // 2, None))
+        if first is None or last is None or start is None or end is None:
+            return ""
+        text = [line.encode("utf-8", "replace") for line in lines[first - 1 : last]]
+        text[-1] = text[-1][:end]
+        text[0] = text[0][start:]
+        node: ast.AST = ast.parse(b"(" + b"\n".join(text) + b"\n)", mode="eval").body
+    except (SyntaxError, ValueError, IndexError, StopIteration, RecursionError, MemoryError):
+        return "statement"
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.BinOp):
+        node = node.op
+    return node.id if isinstance(node, ast.Name) else type(node).__name__

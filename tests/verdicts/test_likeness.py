@@ -1,6 +1,9 @@
 """A half fix is one by its numbers: a module that fails as a variant does, with other values, has mended nothing."""
 
+import math
+
 import pytest
+import torch
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -8,7 +11,7 @@ from grader.examiner.examiner import Examiner
 from grader.examiner.pytest_session import with_examiner
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.likeness import agree
+from grader.verdict.likeness import is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 
@@ -16,20 +19,26 @@ COURSE = Course(ROOT)
 SEEDS = (5, 6, 7)
 
 
+ONE = torch.tensor([[0.1, -1.07], [0.181, 3.0]])
+
+
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
-        ("at [1, 2]: expected -1.07, saw 0.181; 8 of 9 off", "at [1, 2]: expected -1.07, saw 0.182; 8 of 9 off", True),
-        ("output at [1, 2]: expected -1.07, saw 0.181", "output at [1, 2]: expected -1.07, saw 0.28", False),
-        ("output at [1, 2]: expected -1.07, saw 0.181", "output at [1, 3]: expected -1.07, saw 0.181", False),
-        ("expected a finite number, saw nan", "expected a finite number, saw nan", True),
-        ("expected a finite number, saw nan", "expected a finite number, saw inf", False),
-        ("expected -1e-05, saw 3", "expected 1e-05, saw 3", True),
-        ("W_key gets no gradient", "W_value gets no gradient", False),
+        (ONE, ONE * (1 + 1e-6), True),
+        (ONE, ONE * torch.tensor([1.0, 1.01]), False),
+        (ONE, torch.where(ONE > 2, 3.1, ONE), False),
+        (ONE, ONE.double(), False),
+        (ONE, ONE[:1], False),
+        (torch.tensor([math.nan, 1.0]), torch.tensor([math.nan, 1.0]), True),
+        (torch.tensor([math.nan, 1.0]), torch.tensor([math.inf, 1.0]), False),
+        ("W_key", "W_key", True),
+        ("W_key", "W_value", False),
+        ("W_key", ONE, False),
     ],
 )  # fmt: skip
-def test_findings_agree_by_their_words_and_numbers(one: str, other: str, expected: bool) -> None:
-    assert agree(one, other) is expected
+def test_what_two_checks_saw_is_the_same_as_a_whole_or_not_at_all(one: object, other: object, expected: bool) -> None:
+    assert is_same(one, other) is expected
 
 
 @pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_03", "exercise_04", "exercise_07"])
@@ -69,3 +78,70 @@ def test_the_numbers_of_another_fault_earn_nothing(judge_text: Judge) -> None:
     for seed in SEEDS:
         verdict = judge_text("exercise_01", other, seed)
         assert verdict.score == 0.0, [(each.id, each.status) for each in verdict.defects]
+
+
+AFTER = """
+
+_Class = {name}
+_forward, _init = _Class.forward, _Class.__init__
+
+
+def _next_forward(self, *args, **kwargs):
+    {forward}
+
+
+def _next_init(self, *args, **kwargs):
+    {init}
+
+
+_Class.forward, _Class.__init__ = _next_forward, _next_init
+"""
+FORWARD, INIT = "return _forward(self, *args, **kwargs)", "_init(self, *args, **kwargs)"
+
+DEAD = {
+    "returns nothing": {"forward": "_forward(self, *args, **kwargs)"},
+    "crashes in forward as a typo does": {"forward": "raise AttributeError('no attribute')"},
+    "crashes in forward as torch does": {"forward": "raise RuntimeError('view size is not compatible')"},
+    "crashes in its constructor": {"init": "raise RuntimeError('view size is not compatible')"},
+    "asks for what is not there": {"forward": "return self.nothing_of_the_kind"},
+    "lacks its first weights": {
+        "init": "import torch; _init(self, *args, **kwargs); "
+        "name, _ = next((n, m) for n, m in self.named_modules() if isinstance(m, torch.nn.Linear)); "
+        "parent, _, last = name.rpartition('.'); setattr(self.get_submodule(parent), last, torch.nn.LazyLinear(4))"
+    },
+}
+
+
+@pytest.mark.parametrize("exercise_id", COURSE.exercise_ids())
+def test_a_module_that_computes_nothing_earns_nothing_and_has_no_defect_that_it_does_not_show(
+    judge_text: Judge, exercise_id: str
+) -> None:
+    exercise = load_exercise(judge_text.course.description(exercise_id))
+    right = judge_text.variant(exercise_id, frozenset())
+    for what, change in DEAD.items():
+        parts = {"name": exercise.interface.class_name, "forward": FORWARD, "init": INIT, **change}
+        verdict = judge_text(exercise_id, right + AFTER.format(**parts), SEEDS[0])
+        assert verdict.score == 0, what
+        assert {each.status for each in verdict.defects} == {DefectStatus.UNKNOWN}, what
+
+
+@pytest.mark.parametrize("exercise_id", ["exercise_03", "exercise_07"])
+def test_random_numbers_drawn_in_a_constructor_change_no_status(judge_text: Judge, exercise_id: str) -> None:
+    exercise = load_exercise(judge_text.course.description(exercise_id))
+    drawing = "import torch; torch.rand(3); _init(self, *args, **kwargs); torch.rand(3)"
+    after = AFTER.format(name=exercise.interface.class_name, forward=FORWARD, init=drawing)
+    for defect in exercise.defects:
+        verdict = judge_text(exercise_id, judge_text.variant(exercise_id, frozenset({defect.id})) + after, SEEDS[0])
+        assert {each.id for each in verdict.defects if each.status is DefectStatus.PRESENT} == {defect.id}
+        assert verdict.regressions == []
+
+
+def test_values_made_from_the_keys_are_not_taken_for_values_made_from_the_queries(judge_text: Judge) -> None:
+    text = judge_text.variant("exercise_01", frozenset({"v-reuses-q-proj"}))
+    right = judge_text.variant("exercise_01", frozenset())
+    assert text != right
+    crossed = right.replace("self.v_proj(", "self.k_proj(")
+    assert crossed != right
+    status = {each.id: each.status for each in judge_text("exercise_01", crossed, SEEDS[0]).defects}
+    assert status["v-reuses-q-proj"] is DefectStatus.UNKNOWN
+    assert status["k-reuses-q-proj"] is DefectStatus.FIXED

@@ -54,13 +54,20 @@ EXERCISE = Exercise(
 KEY = Key("digest", SIGNS, METHODS)
 
 
-def read(failure_kinds: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY):
+def read(
+    failure_kinds: dict[str, str],
+    methods: dict[str, str] | None = None,
+    key: Key = KEY,
+    comparing: frozenset[str] = frozenset(),
+):
     """The verdict on a submission whose failing checks have these failure_kinds."""
     outcomes = []
     for check in CHECKS:
         status, _, kind = failure_kinds.get(check, "passed:").partition(":")
-        outcomes.append(Outcome(check, Status(status), Finding(kind, f"{check} is off") if kind else None))
-    return judge(EXERCISE, key, Examination(outcomes, methods=methods or {}), "attention.py", 7)
+        kind, _, operation = kind.partition("@")
+        finding = Finding(kind, f"{check} is off", operation=operation) if kind else None
+        outcomes.append(Outcome(check, Status(status), finding))
+    return judge(EXERCISE, key, Examination(outcomes, methods=methods or {}, comparing=comparing), "attention.py", 7)
 
 
 def statuses(verdict):
@@ -116,7 +123,7 @@ def test_a_failure_that_no_defect_explains_is_a_regression():
 def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not_present():
     verdict = read({"values": "crashed:crash:TypeError", "causal": "crashed:crash:TypeError"})
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, FIXED]
-    assert verdict.defects[0].reason == "its checks fail for another reason"
+    assert verdict.defects[0].reason == "its check fails for another reason: values: values is off"
     assert verdict.regressions == ["values", "causal"]
     assert verdict.score == 0
 
@@ -134,6 +141,48 @@ def test_a_crash_everywhere_leaves_everything_unknown():
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
     assert verdict.regressions == [check for check in CHECKS if check != "dtype"]
     assert verdict.score == 0
+
+
+def test_a_failure_that_is_not_a_defects_own_is_not_said_to_be_its_checks():
+    alike = {"": {}, "mask": {"causal": "failed:leak"}, "scale": {"values": "failed:values"}}
+    key = Key("digest", alike | {"mask+scale": alike["mask"] | alike["scale"], "extra": {}}, METHODS)
+    verdict = read({"causal": "failed:leak", "values": "failed:values", "shapes": "failed:shape"}, key=key)
+    assert [each.reason for each in verdict.defects] == ["", "", "something else hides it: shapes: shapes is off"]
+
+
+def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
+    comparing = frozenset({"values", "dtype"})
+    dead = {"values": "failed:type", "dtype": "failed:type"}
+    verdict = read(dead, comparing=comparing)
+    assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
+    assert {each.reason for each in verdict.defects} == {"nothing it computes is right: values: values is off"}
+    assert verdict.score == 0
+    assert statuses(read({"values": "failed:type"}, comparing=comparing)) != statuses(verdict)
+
+
+def test_where_a_variant_computes_nothing_right_either_its_outcomes_are_read_as_they_were():
+    crash = dict.fromkeys(CHECKS, "crashed:crash:AttributeError@vies")
+    key = Key("digest", SIGNS | {name: crash for name in SIGNS if "mask" in name}, METHODS)
+    comparing = frozenset({"values", "dtype"})
+    assert statuses(read(crash, METHODS["mask"], key=key, comparing=comparing)) == [PRESENT, FIXED, FIXED]
+
+
+def test_nothing_is_fixed_while_most_of_its_own_checks_fail_for_another_reason():
+    wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
+    key = Key("digest", {"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}}, METHODS)
+    most = dict.fromkeys(("values", "causal", "shapes"), "failed:otherwise-values")
+    assert statuses(read(most, key=key))[0] is UNKNOWN
+    half = dict.fromkeys(("values", "causal"), "failed:otherwise-values")
+    assert statuses(read(half, key=key))[0] is FIXED
+
+
+def test_a_stretch_defect_mended_halfway_costs_no_more_where_others_fail_the_same_check():
+    key = Key("digest", SIGNS | {"extra": {"values": "failed:nonfinite"}}, METHODS)
+    verdict = read({"values": "failed:otherwise-values"}, key=key)
+    assert verdict.defects[2].status is UNKNOWN
+    assert verdict.regressions == []
+    mended = read({"shapes": "failed:shape"}, key=key)
+    assert mended.regressions == ["shapes"]
 
 
 def test_a_stretch_defect_mended_halfway_costs_no_more_than_one_left_alone():
