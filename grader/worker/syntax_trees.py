@@ -3,17 +3,63 @@
 import ast
 import hashlib
 import types
+from collections.abc import Iterator
 from itertools import islice
 
 from grader.worker.protocol import MAX_TREE_TEXT, Source
 
+READS_ITSELF = {
+    *("__file__", "__code__", "__traceback__", "__cached__", "__loader__", "__spec__", "__import__", "__builtins__"),
+    *("linecache", "inspect", "traceback", "tokenize", "importlib", "pkgutil", "dis", "gc", "faulthandler", "pdb"),
+    *("_getframe", "_current_frames", "currentframe", "settrace", "setprofile", "exec", "eval", "compile", "open"),
+    *("stack_info", "stacklevel", "lineno", "findCaller", "warn_explicit"),
+}
+"""What a source that behaves by its own text, lines or place has to name; and what names things unseen."""
+
+BEGINNINGS = ("co_", "f_", "tb_", "gi_")
+"""Those of the attributes of code, frames and tracebacks."""
+
+NAMES_UNSEEN = {"getattr", "vars", "globals", "locals", "attrgetter", "methodcaller"}
+"""What asks for a name that may be put together at run time."""
+
 
 def fingerprint(chunks: list[Source]) -> str:
-    """The same for sources that differ in layout and comments alone."""
+    """The same for sources that differ in layout and comments alone; empty where behaviour may depend on these."""
     digest = hashlib.sha256()
     for chunk in chunks:
-        digest.update(ast.dump(ast.parse(chunk.text)).encode("utf-8", "surrogatepass") + b"\0")
+        tree = ast.parse(chunk.text)
+        if any(_may_read_itself(node) for node in ast.walk(tree)):
+            return ""
+        digest.update(ast.dump(tree).encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()
+
+
+def _may_read_itself(node: ast.AST) -> bool:
+    """Whether a part of a source may look at its own text, or at where it runs."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        is_seen = name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        if name in NAMES_UNSEEN and not is_seen:
+            return True
+    return any(name in READS_ITSELF for name in _names(node)) or (
+        isinstance(node, ast.Attribute) and node.attr.startswith(BEGINNINGS)
+    )
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that stand in a node itself, a text's as well."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.alias):
+        yield from node.name.split(".")
+    elif isinstance(node, ast.ImportFrom):
+        yield from (node.module or "").split(".")
+    elif isinstance(node, ast.keyword):
+        yield node.arg or ""
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
 
 
 def method_trees(trees: list[ast.Module]) -> dict[str, str]:
