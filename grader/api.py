@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course, find_course
-from grader.errors import UsageError
+from grader.errors import UsageError, WorkerKilledError
 from grader.examiner.outcome import Finding
 from grader.service.examiner_process import ExaminerDiedError, usable_cores
 from grader.service.pool import ExaminerPool, PoolClient
@@ -61,8 +61,8 @@ def grade(
     In the verdict `score` and `max_score` are points and `seconds` wall-clock seconds; `defects` has one entry for each
     defect of the exercise, `checks` one for each check that ran: none where the outcome is `not_gradable`, and then
     `reason` says why. The shapes of tensors that a check's finding speaks of are those of the exercise's README. A
-    submission of which the examiner itself has died twice is `not_gradable` too, and its reason begins with "not
-    judged".
+    submission of which the examiner itself has died twice, or whose worker was killed twice by the machine or somebody
+    on it, is `not_gradable` too, and its reason begins with "not judged".
 
     The examiner that judges is a process of its own, which holds torch, checks and references until the interpreter
     exits: the first call takes as long as importing torch does, later ones a fraction of that. Any number of threads
@@ -112,7 +112,7 @@ class _Request:
         name = TEXT_NAME if isinstance(source, str) else str(source)
         try:
             return self._client.judge(exercise_id, _read(source), name, self._seed)
-        except ExaminerDiedError as error:
+        except (ExaminerDiedError, WorkerKilledError) as error:
             exercise = load_exercise(self._course.description(exercise_id))
             return not_gradable(exercise, name, self._seed, Finding("not-judged", f"not judged: {error}"))
 

@@ -34,3 +34,7 @@ class OpenHostError(KitError):
 
 class LostNurseryError(KitError):
     """The process that starts workers has died; an examiner cannot go on without it."""
+
+
+class WorkerKilledError(KitError):
+    """A submission's worker was killed by somebody other than the kit: nothing is known of the submission."""

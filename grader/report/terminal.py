@@ -180,7 +180,7 @@ class _Shown:
 
     def _defect(self, defect: DefectVerdict) -> Line:
         title = next(each.title for each in self._exercise.defects if each.id == defect.id)
-        note = title if defect.status is DefectStatus.FIXED else defect.reason
+        note = title if defect.status is DefectStatus.FIXED else defect.reason.partition(": ")[0]
         if self._names:
             note = f"{defect.id}: {note}" if note else defect.id
         earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")

@@ -101,9 +101,9 @@ class _Matches:
         if not any(_has(name, defect) for name in self.possible):
             if 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise):
                 return DefectStatus.FIXED, ""
-            return DefectStatus.UNKNOWN, f"its check fails for another reason: {self._what_fails(otherwise)}"
+            return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
         if otherwise:
-            return DefectStatus.UNKNOWN, f"its check fails for another reason: {self._what_fails(otherwise)}"
+            return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
         if self.unexplained:
             return DefectStatus.UNKNOWN, f"something else hides it: {self._what_fails(self.unexplained)}"
         if not holders:
@@ -124,6 +124,10 @@ class _Matches:
         if not comparing or comparing & self.passed:
             return True
         return any(failing <= self._explained(self.key.failure_kinds[name]) for name in self.alike if name)
+
+    def _for_another_reason(self, checks: list[str]) -> str:
+        name, _, saw = self._what_fails(checks).partition(": ")
+        return f"its check {name} fails for another reason: {saw}"
 
     def _what_fails(self, checks: list[str]) -> str:
         """The first of these checks, and what it saw."""

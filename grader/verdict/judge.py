@@ -10,6 +10,7 @@ from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
+from grader.errors import WorkerKilledError
 from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, submission_from_text
@@ -88,8 +89,15 @@ class Judge:
     ) -> Verdict:
         """The verdict; `file` is what it calls the submission, `dtype` torch's default dtype meanwhile.
 
-        `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails.
+        `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails, `WorkerKilledError` where
+        its worker was killed from outside, and killed once more when it was judged again.
         """
+        try:
+            return self._judge(exercise_id, submission, file, seed, dtype)
+        except WorkerKilledError:
+            return self._judge(exercise_id, submission, file, seed, dtype)
+
+    def _judge(self, exercise_id: str, submission: Submission, file: str, seed: int, dtype: str) -> Verdict:
         exercise, key = self.open(exercise_id)
         examiner = self._examiners.examiner(exercise)
         seen = examiner.examine(submission, seed, dtype=dtype)

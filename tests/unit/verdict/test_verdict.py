@@ -123,7 +123,7 @@ def test_a_failure_that_no_defect_explains_is_a_regression():
 def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not_present():
     verdict = read({"values": "crashed:crash:TypeError", "causal": "crashed:crash:TypeError"})
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, FIXED]
-    assert verdict.defects[0].reason == "its check fails for another reason: values: values is off"
+    assert verdict.defects[0].reason == "its check values fails for another reason: values is off"
     assert verdict.regressions == ["values", "causal"]
     assert verdict.score == 0
 

@@ -1,0 +1,44 @@
+"""grader/README.md names what is there: every path, and every function in it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+KIT = ROOT / "grader"
+PAGE = (KIT / "README.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([\w./]+(?:\.py|\.md|\.json|/))(?::([\w.]+))?`", PAGE)))
+LIKELIEST_CHANGES = 15
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=lambda each: str(each))
+def test_what_the_page_names_is_there(path: str, name: str) -> None:
+    file = KIT / path if (KIT / path).exists() else ROOT / path
+    assert file.exists()
+    if name:
+        assert is_defined(file, name.split("."))
+
+
+def test_the_page_names_every_room() -> None:
+    rooms = {path.name for path in KIT.iterdir() if (path / "__init__.py").exists()}
+    assert {room for room in rooms if f"`{room}/" not in PAGE} == set()
+
+
+def test_the_likeliest_changes_say_how_many_files_they_touch() -> None:
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (\d)", PAGE.split("## To change X, go to Y")[1], re.MULTILINE)
+    assert len(rows) >= LIKELIEST_CHANGES
+    assert all(re.search(r"`[\w./]+`|the property", place) for _, place, _ in rows)
+
+
+def is_defined(file: Path, names: list[str]) -> bool:
+    """Whether a module defines a function or class, or a class a method."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for name in names:
+        found = [node for node in body if getattr(node, "name", "") == name]
+        if not found:
+            return False
+        body = getattr(found[0], "body", [])
+    return True
