@@ -14,7 +14,7 @@ NAMED = sorted(set(re.findall(r"`([\w./]+(?:\.py|\.md|\.json|/))(?::([\w.]+))?`"
 LIKELIEST_CHANGES = 15
 
 
-@pytest.mark.parametrize(("path", "name"), NAMED, ids=lambda each: str(each))
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=str)
 def test_what_the_page_names_is_there(path: str, name: str) -> None:
     file = KIT / path if (KIT / path).exists() else ROOT / path
     assert file.exists()
