@@ -14,7 +14,7 @@ from grader.errors import UsageError, WorkerKilledError
 from grader.examiner.outcome import Finding
 from grader.service.examiner_process import ExaminerDiedError, usable_cores
 from grader.service.pool import ExaminerPool, PoolClient
-from grader.submission import Submission, Unreadable, read_submission, submission_from_text
+from grader.submission import Submission, Unreadable, read_submission, read_text
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Verdict, not_gradable
 
@@ -143,11 +143,7 @@ def _read(source: Source) -> Submission | Unreadable:
         return read_submission(source, source.name)
     if not isinstance(source, str):
         raise TypeError(f"a submission is text or a pathlib.Path, not {type(source).__name__}")
-    try:
-        source.encode()
-    except UnicodeEncodeError:
-        return Unreadable("the source holds half a character (a lone surrogate), so it is not text")
-    return submission_from_text(source, TEXT_NAME)
+    return read_text(source, TEXT_NAME)
 
 
 def _course(folder: str | Path | None) -> Course:

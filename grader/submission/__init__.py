@@ -1,7 +1,7 @@
 """A file handed in -> Submission. Its text is never parsed as Python and never executed on this side."""
 
 from grader.submission.notebook import DEMONSTRATION
-from grader.submission.reading import read_submission
+from grader.submission.reading import read_submission, read_text
 from grader.submission.records import Chunk, Submission, Unreadable, exceeds, submission_from_text
 from grader.submission.source_file import MAX_FILE_BYTES
 
@@ -13,5 +13,6 @@ __all__ = [
     "Unreadable",
     "exceeds",
     "read_submission",
+    "read_text",
     "submission_from_text",
 ]

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from grader.submission.module import from_module
+from grader.submission.module import from_module, unix_lines
 from grader.submission.notebook import from_notebook
-from grader.submission.records import Submission, Unreadable
+from grader.submission.records import Submission, Unreadable, submission_from_text
 from grader.submission.source_file import read_source_file
 
 HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -24,6 +24,12 @@ def read_submission(path: Path, name: str, *, inside: Path | None = None) -> Sub
     if isinstance(submission, Submission):
         return _why_no_source(submission) or submission
     return submission
+
+
+def read_text(text: str, name: str = "attention.py") -> Submission | Unreadable:
+    """The submission that came as text: a byte order mark and line ends are what they are in a file."""
+    submission = submission_from_text(unix_lines(text), name)
+    return _why_no_source(submission) or submission
 
 
 def _why_no_source(submission: Submission) -> Unreadable | None:

@@ -70,6 +70,10 @@ def test_text_and_path_get_the_same_verdict_from_the_same_seed(tmp_path):
     assert grade("exercise_03", REFERENCE).outcome is Result.FIXED
 
 
+def test_text_with_a_byte_order_mark_and_other_line_ends_is_what_it_is_in_a_file():
+    assert grade("exercise_03", "\ufeff" + REFERENCE.replace("\n", "\r\n")).outcome is Result.FIXED
+
+
 def test_a_second_call_needs_no_second_import_of_torch():
     grade("exercise_03", REFERENCE)
     started = time.monotonic()
