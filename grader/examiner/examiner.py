@@ -1,7 +1,6 @@
 """Examine submissions: an exercise's checks, collected once, are run by pytest's protocol over one after another."""
 
 import hashlib
-import re
 import time
 import warnings
 from collections.abc import Collection
@@ -13,134 +12,27 @@ from msgspec import structs
 
 from grader.course.kinds import Kind
 from grader.course.paths import Course
-from grader.course.records import Exercise, Limits
-from grader.errors import BrokenExerciseError, KitError
-from grader.examiner.compare import Advice, Failure, excerpt
+from grader.course.records import Exercise
+from grader.errors import BrokenExerciseError, WorkerKilledError
+from grader.examiner.compare import Advice, Failure
 from grader.examiner.context import Context
-from grader.examiner.outcome import Examination, Finding, Location, Outcome, Status, Tried, last_lines
-from grader.examiner.plugin import PropertyItem
-from grader.examiner.proxies import MisfitError, Subject
+from grader.examiner.findings import crash_finding, outcome_of_error
+from grader.examiner.outcome import Examination, Finding, Outcome, Status, Tried, last_lines
+from grader.examiner.plugin import compares_values
+from grader.examiner.proxies import Subject
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache
-from grader.examiner.session import Session, SubjectDiedError, SubjectError, SubjectRaisedError, SubjectTimedOutError
+from grader.examiner.session import (
+    Session,
+    SubjectError,
+    SubjectKilledError,
+    SubjectRaisedError,
+    SubjectTimedOutError,
+)
 from grader.examiner.workers import WorkerSource
 from grader.submission import Submission
-from grader.worker.protocol import Loaded, Raised
+from grader.worker.protocol import Loaded
 from grader.worker.values import TORCH_DTYPES
-
-FILE_TOO_LARGE = "[Errno 27]"
-OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|\[Errno 12\]|[Cc]an(?:no|')t allocate memory")
-ASKED_FOR = re.compile(
-    r"tried to allocate (?P<bytes>\d{1,20}) bytes|Unable to allocate (?P<told>[\d.]+ [KMGTPE]?i?B)\b"
-)
-"""How torch and NumPy say how much memory they did not get."""
-
-NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
-"""What `pytest.raises` says where nothing was raised."""
-
-MOST_ASSERTION_TEXT = 400
-"""Characters of an assertion's message that a finding shows."""
-
-ASKS_SOMEBODY = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
-"""What raises these where stdin is empty."""
-
-INSTEAD = "python -m grader try runs your file in your terminal, where you can"
-
-SAME_OPERATIONS = {
-    **dict.fromkeys(("reshape", "unflatten", "flatten", "view_as", "reshape_as"), "view"),
-    **dict.fromkeys(("MatMult", "bmm", "einsum", "baddbmm", "mm"), "matmul"),
-}
-"""Other ways of writing what a variant does where it crashes."""
-
-KILO = 1024
-UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
-
-
-def outcome_of_error(check: str, error: BaseException | None, seconds: float, limits: Limits) -> Outcome:
-    """The outcome of a check that returned (None) or raised; the kit's own errors are raised again.
-
-    `BrokenExerciseError` where the check did not look: no submission is to blame for that.
-    """
-    if error is None:
-        return Outcome(check, Status.PASSED, None, seconds)
-    if isinstance(error, pytest.skip.Exception | pytest.xfail.Exception):
-        raise BrokenExerciseError(f"{check} skips: {error.msg}; a check has to pass or fail, so take the skip out")
-    if isinstance(error, KitError) or not isinstance(error, Exception | pytest.fail.Exception):
-        raise error
-    sizes = "; ".join(getattr(error, "__notes__", []))
-    status, finding = _see(error, sizes, limits)
-    tried: Tried = vars(error).get("tried", Tried())
-    return Outcome(check, status, structs.replace(finding, at=tried.sizes, printed=tried.printed), seconds)
-
-
-def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
-    """What an exception of the submission's tells."""
-    text = f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type
-    if raised.text.startswith(FILE_TOO_LARGE):
-        text = f"it printed more than {limits.output_bytes:,} bytes, the limit"
-    elif OUT_OF_MEMORY.search(f"{raised.type}: {raised.text}"):
-        text = f"it ran out of the memory it may use: {_memory(raised.text, limits)}"
-    elif raised.type in ASKS_SOMEBODY and (raised.type != "EOFError" or raised.text == "EOF when reading a line"):
-        text = f"it calls {ASKS_SOMEBODY[raised.type]}, and nobody is here to answer; {INSTEAD}"
-    elif raised.type == "SystemExit":
-        text = f"it tried to end the program ({text})"
-    at = raised.location
-    location = Location(at.label, at.line, at.text, at.column) if at else None
-    return Finding(f"crash:{raised.type}", text, location, sizes, operation=_operation(raised))
-
-
-def _operation(raised: Raised) -> str:
-    """What was being done when it crashed, in one word for what may be written in several ways."""
-    operation = SAME_OPERATIONS.get(raised.operation, raised.operation)
-    return f"building {operation}".strip() if raised.is_building else operation
-
-
-def _memory(text: str, limits: Limits) -> str:
-    """How much memory was asked for, where the message tells, and how much there is."""
-    allowed = f"{_size(limits.memory_mb << 20)} are allowed in all"
-    asked = ASKED_FOR.search(text)
-    if asked is None:
-        return allowed
-    return f"it asked for {_size(int(asked['bytes'])) if asked['bytes'] else asked['told']} at once, and {allowed}"
-
-
-def _size(number: float) -> str:
-    """A number of bytes as people say it; 1024 make the next unit."""
-    unit = 0
-    while number >= KILO and unit < len(UNITS) - 1:
-        number, unit = number / KILO, unit + 1
-    return f"{number:.1f} {UNITS[unit]}" if unit else f"{number:.0f} bytes"
-
-
-def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Finding]:
-    if isinstance(error, SubjectRaisedError):
-        return Status.CRASHED, crash_finding(error.raised, sizes, limits)
-    if isinstance(error, SubjectTimedOutError):
-        return Status.TIMED_OUT, Finding("timeout", f"it was {error}", error.location, sizes)
-    if isinstance(error, SubjectDiedError):
-        return Status.CRASHED, Finding("died", f"it {error}", None, sizes)
-    if isinstance(error, MisfitError):
-        return Status.FAILED, Finding("parameters", f"its parameters are not the interface's: {error}", None, sizes)
-    if isinstance(error, Failure):
-        seen = Finding(error.kind, str(error), None, sizes, picture=error.picture, explanation=error.explanation)
-        return Status.FAILED, seen
-    if isinstance(error, AssertionError | pytest.fail.Exception):
-        return Status.FAILED, Finding("assertion", _assertion_text(error), None, sizes)
-    assert not isinstance(error, SubjectError)
-    return Status.FAILED, Finding(
-        f"form:{type(error).__name__}", "what it returned has another form than the interface says", None, sizes
-    )
-
-
-def _assertion_text(error: BaseException) -> str:
-    """What a check's author says of a failure, in pytest's ways of saying it."""
-    not_raised = NOT_RAISED.match(str(error))
-    if not_raised:
-        return f"expected {not_raised[1]}, saw no exception"
-    text = str(error).strip()
-    cut = f"{text[:MOST_ASSERTION_TEXT]}..." if len(text) > MOST_ASSERTION_TEXT else text
-    return cut or "an assertion of this check does not hold"
-
 
 FINGERPRINT_LENGTH = 12
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
@@ -160,7 +52,7 @@ class Examiner:
             AbsentReference() if exercise.is_public() else Reference(course.reference(exercise.id), exercise.interface)
         )
         self._items = items
-        self._comparing = frozenset(item.name for item in items if _compares(item))
+        self._comparing = frozenset(item.name for item in items if compares_values(item))
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
         self._saw: dict[str, Any] = {}
@@ -271,6 +163,8 @@ class Examiner:
             self._outcomes[-1] = structs.replace(self._outcomes[-1], advice=str(advice[0].message))
 
     def _load_finding(self, error: SubjectError) -> Finding:
+        if isinstance(error, SubjectKilledError):
+            raise WorkerKilledError(f"its worker {error} from outside")
         if not isinstance(error, SubjectRaisedError):
             was, location = ("was ", error.location) if isinstance(error, SubjectTimedOutError) else ("", None)
             text = f"it {was}{error} while it was loading; keep the file to imports and definitions"
@@ -296,13 +190,6 @@ class Examiner:
             return Finding("class", f"there is no function {name}; name your function {name}")
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
-
-
-def _compares(item: pytest.Item) -> bool:
-    """Whether a check compares values with the reference's."""
-    if isinstance(item, PropertyItem):
-        return item.check.compares_values()
-    return "reference" in getattr(item, "fixturenames", ())
 
 
 def _fingerprint(tree: str) -> str:

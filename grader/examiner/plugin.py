@@ -150,6 +150,13 @@ def exercise_of(item: pytest.Item) -> str | None:
     return folder if EXERCISE_ID.fullmatch(folder) else None
 
 
+def compares_values(item: pytest.Item) -> bool:
+    """Whether passing a check takes the reference's values."""
+    if isinstance(item, PropertyItem):
+        return item.check.compares_values()
+    return "reference" in getattr(item, "fixturenames", ())
+
+
 @pytest.fixture
 def subject(request: pytest.FixtureRequest) -> Any:
     """The submission: `subject(num_heads=2, ...)` builds its class in a worker."""

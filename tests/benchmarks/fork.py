@@ -94,7 +94,7 @@ def _judge(hunt, source: str, pipe: int) -> NoReturn:
 
 
 def _statuses(hunt, source: str, checks: dict) -> Statuses:
-    from grader.examiner.examiner import outcome_of_error
+    from grader.examiner.findings import outcome_of_error
 
     statuses: Statuses = {}
     try:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from grader.course.records import Limits, Seconds
-from grader.examiner.examiner import crash_finding
+from grader.examiner.findings import crash_finding
 from grader.examiner.outcome import Status
 from grader.submission import exceeds, submission_from_text
 from grader.verdict.verdict import Result

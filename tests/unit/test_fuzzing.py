@@ -39,7 +39,8 @@ import torch  # noqa: E402 - as the examiner imports it
 
 from grader.course.loading import load_exercise  # noqa: E402
 from grader.examiner.compare import compare, compare_gradient  # noqa: E402
-from grader.examiner.examiner import Examiner, outcome_of_error  # noqa: E402
+from grader.examiner.examiner import Examiner  # noqa: E402
+from grader.examiner.findings import outcome_of_error  # noqa: E402
 from grader.examiner.proxies import Subject, flatten  # noqa: E402
 from grader.examiner.session import Session, SubjectError  # noqa: E402
 from grader.examiner.workers import Worker  # noqa: E402

@@ -1,0 +1,92 @@
+"""A worker that somebody else killed, or the machine for want of memory, is never the submission's fault."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from grader.course.records import Limits, Seconds
+from grader.errors import WorkerKilledError
+from grader.verdict.verdict import Result
+from tests.support.judging import Judge
+
+EXERCISE = "exercise_03"
+SLOW_TO_LOAD = "import time\ntime.sleep(1.5)\n"
+SLOW_TO_CALL = """
+import time
+_forward, _calls = CausalSelfAttention.forward, []
+def _slow(self, *args, **kwargs):
+    _calls.append(0)
+    time.sleep(0.5 if len(_calls) < 4 else 0)
+    return _forward(self, *args, **kwargs)
+CausalSelfAttention.forward = _slow
+"""
+OLD_ENOUGH = 0.8
+"""Seconds after which a worker runs its submission."""
+
+PAUSE = 0.02
+AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
+"""A busy machine takes no part in this."""
+
+
+class Killer(threading.Thread):
+    """Kills workers that are forked from now on once they are old enough, so many of them."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(daemon=True)
+        self.killed: set[int] = set()
+        self._most = most
+        self._spared = descendants(os.getpid())
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        ages: dict[int, float] = {}
+        while not self._over.wait(PAUSE) and len(self.killed) < self._most:
+            for process in descendants(os.getpid()) - self.killed - self._spared:
+                ages[process] = ages.get(process, 0.0) + PAUSE
+                if ages[process] > OLD_ENOUGH and len(self.killed) < self._most:
+                    os.kill(process, signal.SIGKILL)
+                    self.killed.add(process)
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+
+@pytest.fixture(autouse=True)
+def _nursery_is_there(judge_text: Judge) -> None:
+    """And has started what it starts once."""
+    judge_text(EXERCISE, "import torch\n")
+
+
+@pytest.mark.parametrize("slow", [SLOW_TO_LOAD, SLOW_TO_CALL], ids=["loading", "calling"])
+def test_what_was_killed_from_outside_is_judged_once_more(judge_text: Judge, slow: str) -> None:
+    killer = Killer(most=1)
+    killer.start()
+    verdict = judge_text(EXERCISE, judge_text.variant(EXERCISE, frozenset()) + slow, limits=AMPLE)
+    killer.stop()
+    assert len(killer.killed) == 1
+    assert (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
+
+
+def test_what_is_killed_twice_is_not_judged(judge_text: Judge) -> None:
+    killer = Killer(most=2)
+    killer.start()
+    with pytest.raises(WorkerKilledError, match="its worker was killed from outside"):
+        judge_text(EXERCISE, judge_text.variant(EXERCISE, frozenset()) + SLOW_TO_LOAD)
+    killer.stop()
+
+
+def descendants(process: int) -> set[int]:
+    found = children(process)
+    return found.union(*(descendants(child) for child in found))
+
+
+def children(process: int) -> set[int]:
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except OSError:
+        return set()
+    return {int(each) for each in text.split()}
