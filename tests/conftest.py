@@ -16,6 +16,8 @@ from grader.verdict.verdict import Verdict
 from grader.worker.torch_import import THREAD_SETTINGS
 from tests.support.paths import ROOT
 
+pytest_plugins = ["tests.support.lanes"]
+
 for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
     os.environ[_name] = "1"
 

@@ -1,0 +1,85 @@
+"""Tests that run in lanes are told of as those that run one after the other are."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="lanes are forks")
+
+FIRST = """
+import os, warnings
+import pytest
+
+@pytest.fixture(scope="module")
+def shared():
+    yield os.getpid()
+    print("torn down in", os.getpid())
+
+def test_passes(shared):
+    assert os.getpid() == shared != os.getppid()
+
+def test_fails(shared):
+    print("said before")
+    warnings.warn(DeprecationWarning("is told"))
+    assert 1 + 1 == 3
+
+@pytest.mark.skip(reason="not now")
+def test_is_skipped():
+    pass
+"""
+LISTS = "def test_{0}(tmp_path):\n    assert os.listdir(tmp_path) == []\n\n"
+SECOND = "import os\n\n" + "".join(LISTS.format(number) for number in range(5))
+
+
+@pytest.fixture
+def lanes(tmp_path: Path):
+    def run(*options: str, **files: str) -> str:
+        for name, text in files.items():
+            (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-p", "tests.support.lanes", "-p", "no:cacheprovider", *options]
+        done = subprocess.run(
+            [*command, "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)],
+            cwd=ROOT,
+            env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    return run
+
+
+def test_what_became_of_each_test_is_told_once_and_what_it_said(lanes):
+    told = lanes("--lanes", "2", "-v", first=FIRST, second=SECOND)
+    assert "1 failed, 6 passed, 1 skipped, 1 warning in " in told
+    assert len(re.findall(r"test_second.py::test_\d PASSED", told, re.MULTILINE)) == 5
+    assert "E       assert (1 + 1) == 3" in told
+    assert "said before" in told
+    assert "DeprecationWarning: is told" in told
+
+
+def test_one_after_the_other_gives_the_same(lanes):
+    in_lanes, in_a_row = (lanes("--lanes", lane, "-q", "-rA", first=FIRST, second=SECOND) for lane in "21")
+    told = [sorted(re.findall(r"^(?:PASSED|FAILED|SKIPPED).*", each, re.MULTILINE)) for each in (in_lanes, in_a_row)]
+    assert told[0] == told[1]
+    assert len(told[0]) == 8
+
+
+def test_the_first_failure_ends_all_lanes_where_that_is_asked_for(lanes):
+    waiting = "import time\n\ndef test_waits():\n    time.sleep(100)\n"
+    told = lanes("--lanes", "2", "-x", first=FIRST, second=waiting)
+    assert "stopping after 1 failures" in told
+    assert "1 failed, 1 passed" in told
+
+
+def test_a_lane_that_dies_is_an_error_and_no_silence(lanes):
+    told = lanes("--lanes", "2", first="import os\n\ndef test_ends_all():\n    os._exit(0)\n", second=SECOND)
+    assert re.search(r"ERROR: a lane of tests died at .*first.py::test_ends_all", told)
