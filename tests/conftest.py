@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from grader.course.paths import Course
+from grader.examiner.worker_source import CAN_FORK
 from grader.verdict.verdict import Verdict
-from grader.worker.torch_import import THREAD_SETTINGS
+from grader.worker.torch_import import THREAD_SETTINGS, import_torch
+from tests.support.commands import Done, run_fork, run_program
 from tests.support.paths import ROOT
 
 pytest_plugins = ["tests.support.lanes"]
@@ -44,19 +46,12 @@ def own_course(tmp_path: Path) -> Course:
 
 
 @pytest.fixture(scope="session")
-def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `python -m grader ...` as a person would, in a terminal of `columns`."""
-
-    def run(
-        *arguments: str, cwd: Path = ROOT, timeout: float = 120, columns: int = 100
-    ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "grader", *map(str, arguments)]
-        environment = os.environ | {"COLUMNS": str(columns)}
-        return subprocess.run(
-            command, cwd=cwd, capture_output=True, text=True, timeout=timeout, env=environment, check=False
-        )
-
-    return run
+def run_cli() -> Callable[..., Done]:
+    """Run `python -m grader ...` from a fork of the tests; `run_program` starts an interpreter for it."""
+    if not CAN_FORK:
+        return run_program
+    import_torch()
+    return run_fork
 
 
 @pytest.fixture

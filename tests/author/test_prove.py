@@ -12,6 +12,7 @@ from grader.author.prove import prove
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.key import has_key
+from tests.support.commands import run_program
 
 EXERCISE = "exercise_06"
 
@@ -167,9 +168,9 @@ def weaken(course: Course) -> None:
     description.write_text(kept + WEAK_CHECKS + DOUBTFUL, encoding="utf-8")
 
 
-def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents(own_course: Course, run_cli) -> None:
+def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents(own_course: Course) -> None:
     weaken(own_course)
-    result = run_cli("prove", EXERCISE, cwd=own_course.root, columns=160)
+    result = run_program("prove", EXERCISE, cwd=own_course.root, columns=160)
     assert result.returncode == 1, result.stderr
     table, _, problems = result.stdout.partition(f"\n{EXERCISE}\n")
     survived = int(table.split()[-1])
@@ -275,13 +276,13 @@ def test_points_that_do_not_add_up_to_ten_are_said(own_course: Course) -> None:
     assert warning.startswith("the defects' points and nothing_else_broke add up to 9.5 (7 + 2.5), not to 10")
 
 
-def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: Course, run_cli) -> None:
+def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: Course) -> None:
     folder = own_course.hidden_tests(EXERCISE)
     folder.mkdir(parents=True)
     for name in ("test_one.py", "test_two.py"):
         (folder / name).write_text("\n\ndef test_heads(subject):\n    subject\n", encoding="utf-8")
     for command in (["prove", EXERCISE], [EXERCISE]):
-        refused = run_cli(*command, cwd=own_course.root)
+        refused = run_program(*command, cwd=own_course.root)
         assert refused.returncode == 2, refused.stdout + refused.stderr
         assert (
             f"tests/hidden/{EXERCISE}/test_two.py:3: expected a name of its own, got test_heads, as "
@@ -290,7 +291,7 @@ def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: 
 
 
 @pytest.mark.slow
-def test_every_exercise_is_proven(run_cli) -> None:
-    result = run_cli("prove", timeout=1200, columns=160)
+def test_every_exercise_is_proven() -> None:
+    result = run_program("prove", timeout=1200, columns=160)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "7 of 7 proofs hold." in result.stdout

@@ -31,6 +31,7 @@ from grader.batch.work import Place
 from grader.course.paths import Course
 from grader.errors import KitError
 from grader.gradebook import Gradebook
+from tests.support.commands import run_program
 from tests.support.gradebooks import content, rows
 from tests.support.hostile import at_import, descriptors, in_forward, reference, relatives, running_with, starter
 from tests.support.paths import HOST, ROOT
@@ -123,10 +124,10 @@ def count(path: Path) -> int:
         return 0  # it is not there yet
 
 
-def test_a_class_is_graded_from_the_command_line(run_cli, tmp_path, handed_in):
+def test_a_class_is_graded_from_the_command_line(tmp_path, handed_in):
     (handed_in / "notes.txt").write_text("x", encoding="utf-8")
     path = tmp_path / "class.sqlite"
-    done = run_cli("batch", handed_in, "--gradebook", path, "--seed", "3", "--jobs", "2")
+    done = run_program("batch", handed_in, "--gradebook", path, "--seed", "3", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert "no submission: notes.txt\n" in done.stdout
     counted = "SELECT outcome, count(*), count(shared_with), max(score) FROM current GROUP BY outcome ORDER BY 1"
@@ -490,16 +491,16 @@ def test_a_full_disk_ends_a_batch_with_one_sentence_and_keeps_what_was_judged(tm
     assert rows(kept, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_a_second_batch_into_the_same_gradebook_is_told_to_wait(run_cli, tmp_path, handed_in):
+def test_a_second_batch_into_the_same_gradebook_is_told_to_wait(tmp_path, handed_in):
     path = tmp_path / "class.sqlite"
     with Gradebook(path):
-        done = run_cli("batch", handed_in, "--gradebook", path)
+        done = run_program("batch", handed_in, "--gradebook", path)
     assert (done.returncode, done.stdout) == (3, "")
     wait = "another batch is running into it; wait for its end, then run this again"
     assert done.stderr == f"grader: {path}: {wait}\n"
 
 
-def test_what_cannot_be_meant_exits_with_2(run_cli, tmp_path):
+def test_what_cannot_be_meant_exits_with_2(tmp_path):
     empty = tmp_path / "empty"
     (empty / "ada").mkdir(parents=True)
     (empty / "notes.txt").write_text("x", encoding="utf-8")
@@ -511,18 +512,18 @@ def test_what_cannot_be_meant_exits_with_2(run_cli, tmp_path):
         ([empty], "Missing option '--gradebook'"),
         ([empty, "--gradebook", path, "--jobs", "0"], "Invalid value for '--jobs'"),
     ):
-        done = run_cli("batch", *arguments)
+        done = run_program("batch", *arguments)
         assert done.returncode == 2, arguments
         assert message in done.stderr
         assert "Traceback" not in done.stderr
-    assert "no submission: notes.txt" in run_cli("batch", empty, "--gradebook", path).stderr
+    assert "no submission: notes.txt" in run_program("batch", empty, "--gradebook", path).stderr
 
 
-def test_lines_that_are_no_submissions_are_told_and_the_others_graded(run_cli, tmp_path):
+def test_lines_that_are_no_submissions_are_told_and_the_others_graded(tmp_path):
     path = tmp_path / "all.jsonl"
     good = [json.dumps({"student": f"s{n}", "exercise": EXERCISE, "source": like(n)}) for n in range(3)]
     path.write_text("\n".join([good[0], "{", *good[1:]]) + "\n", encoding="utf-8")
-    done = run_cli("batch", path, "--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
+    done = run_program("batch", path, "--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
     assert done.returncode == 1
     assert "a broken line: all.jsonl, line 2: " in done.stdout
     assert rows(tmp_path / "class.sqlite", SHARED) == [("s0", None), ("s1", "s0"), ("s2", "s0")]

@@ -4,6 +4,7 @@ import pytest
 
 from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
+from tests.support.commands import run_program
 
 EXERCISE = "exercise_03"
 PLACE = "        # (B, T, I)\n"
@@ -51,9 +52,9 @@ def test_the_notebook_is_tried_when_it_counts(own_course, run_cli):
 
 
 @pytest.mark.parametrize(("call", "name"), [("breakpoint()", "breakpoint()"), ("input('go on? ')", "input()")])
-def test_what_waits_for_somebody_is_named_with_what_to_do_instead(own_course, run_cli, call, name):
+def test_what_waits_for_somebody_is_named_with_what_to_do_instead(own_course, call, name):
     edited(own_course, call)
-    page = " ".join(run_cli(EXERCISE, cwd=own_course.root).stdout.split())
+    page = " ".join(run_program(EXERCISE, cwd=own_course.root).stdout.split())
     assert f"it calls {name}, and nobody is here to answer; python -m grader try runs your file" in page
 
 

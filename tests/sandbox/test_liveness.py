@@ -10,6 +10,7 @@ import pytest
 from grader.course.records import Limits, Seconds
 from grader.examiner.outcome import Status
 from grader.verdict.verdict import DefectStatus, Result, Verdict
+from tests.support.commands import run_program
 from tests.support.hostile import Household, at_import, in_forward, running_with, starter
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
@@ -144,14 +145,14 @@ def test_a_forked_daemon_is_gone_once_the_verdict_is_there(judge_text: Judge) ->
     assert verdict.outcome is Result.NOT_FIXED
 
 
-def test_limits_of_the_description_hold_on_the_command_line(run_cli, tmp_path) -> None:
+def test_limits_of_the_description_hold_on_the_command_line(tmp_path) -> None:
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / "exercise_03", tmp_path / part / "exercise_03")
     description = tmp_path / "solutions" / "exercise_03" / "exercise.yaml"
     limits = "\nlimits:\n  seconds: {load: 3, check: 1, total: 4}\n"
     description.write_text(description.read_text(encoding="utf-8") + limits, encoding="utf-8")
     (tmp_path / "looping.py").write_text(in_forward(LOOP), encoding="utf-8")
-    done = run_cli("exercise_03", "--file", str(tmp_path / "looping.py"), "--json", cwd=tmp_path)
+    done = run_program("exercise_03", "--file", str(tmp_path / "looping.py"), "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
     verdict = json.loads(done.stdout)
     assert verdict["score"] == 0

@@ -5,6 +5,7 @@ import re
 import secrets
 import shutil
 
+from tests.support.commands import run_program
 from tests.support.hostile import starter
 from tests.support.paths import ROOT
 
@@ -71,7 +72,7 @@ SHIFTED = str.maketrans(LETTERS, LETTERS[5:] + LETTERS[:5])
 BACK = bytes.maketrans((LETTERS[5:] + LETTERS[:5]).encode(), LETTERS.encode())
 
 
-def test_a_worker_that_scans_its_memory_finds_no_secret(run_cli, tmp_path) -> None:
+def test_a_worker_that_scans_its_memory_finds_no_secret(tmp_path) -> None:
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / "exercise_03", tmp_path / part / "exercise_03")
     tokens = {name: "".join(secrets.choice(LETTERS) for _ in range(20)) for name in (*FILES, "its own")}
@@ -86,7 +87,7 @@ def test_a_worker_that_scans_its_memory_finds_no_secret(run_cli, tmp_path) -> No
     plant = f"kept = {encoded['its own'].encode()!r}.translate({BACK!r}) * 3\n"
     report = f"found, size = count({encoded!r})\nraise RuntimeError(f'size {{size}} found {{found}}')\n"
     (tmp_path / "scan.py").write_text(SCAN + plant + report + starter(), encoding="utf-8")
-    done = run_cli("exercise_03", "--file", str(tmp_path / "scan.py"), "--json", cwd=tmp_path)
+    done = run_program("exercise_03", "--file", str(tmp_path / "scan.py"), "--json", cwd=tmp_path)
     verdict = json.loads(done.stdout)
     assert "found" in verdict["reason"], verdict["reason"]
     counts = {name: int(count) for name, count in re.findall(r"'([a-z ]+)': (\d+)", verdict["reason"])}

@@ -12,6 +12,7 @@ from grader.examiner.spawner import Spawner
 from grader.submission.choice import choice_of
 from grader.verdict.judge import grade
 from grader.verdict.verdict import Verdict
+from tests.support.commands import run_program
 from tests.support.hostile import at_import, in_forward, reference, running_with, starter
 from tests.support.paths import ROOT
 
@@ -36,13 +37,13 @@ def test_a_spawned_worker_gives_the_verdict_of_a_forked_one(course, tmp_path, so
     assert spawned.score == score
 
 
-def test_an_exit_at_import_is_named_and_leaves_no_process(run_cli, tmp_path) -> None:
+def test_an_exit_at_import_is_named_and_leaves_no_process(tmp_path) -> None:
     file = tmp_path / "attention.py"
     daemon = "if os.fork() == 0:\n        os.closerange(3, 256)\n        time.sleep(600)"
     lines = f"try:\n    {daemon}\nexcept PermissionError: pass\nos._exit(5)"
     file.write_text(at_import(lines), encoding="utf-8")
     before = running_with("grader.worker")
-    done = run_cli("exercise_03", "--spawn", "--json", "--file", str(file), cwd=ROOT)
+    done = run_program("exercise_03", "--spawn", "--json", "--file", str(file), cwd=ROOT)
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["outcome"]) == (1, "not_gradable")
     assert "ended the process with exit code 5" in verdict["reason"]

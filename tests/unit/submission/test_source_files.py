@@ -173,9 +173,10 @@ MEASURE = """
 import resource, sys, time
 from pathlib import Path
 from grader.submission import read_submission
-before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
 read = read_submission(Path(sys.argv[1]), "a.ipynb")
-print(time.monotonic() - started, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10, repr(read)[:200])
+seconds, peak = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(seconds, (peak - before) >> 10, repr(read)[:200])
 """
 
 

@@ -1,0 +1,78 @@
+"""Run the kit's commands: in a fork of the tests, which has imported torch, or in an interpreter of its own."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import IO, NoReturn
+
+from tests.support.paths import ROOT
+
+Done = subprocess.CompletedProcess[str]
+
+SECONDS = 120
+COLUMNS = 100
+
+
+def run_program(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, columns: int = COLUMNS) -> Done:
+    """`python -m grader ...` as a person runs it, in a terminal of so many columns."""
+    command = [sys.executable, "-m", "grader", *map(str, arguments)]
+    environment = os.environ | {"COLUMNS": str(columns)}
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=timeout, env=environment, check=False
+    )
+
+
+def run_fork(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, columns: int = COLUMNS) -> Done:
+    """The same from a fork of this process, which must have one thread; an import of torch is spared.
+
+    It is not for what pytest has its own of, such as breakpoint(), nor for what looks at command lines of processes.
+    """
+    told = [str(argument) for argument in arguments]
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = os.fork()
+        if process == 0:
+            _become_program(told, cwd, columns, (output, errors))
+        _end_within(process, timeout)
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        return subprocess.CompletedProcess(told, code, _text(output), _text(errors))
+
+
+def _become_program(arguments: list[str], cwd: Path, columns: int, files: tuple[IO[bytes], IO[bytes]]) -> NoReturn:
+    try:
+        os.chdir(cwd)
+        os.environ["COLUMNS"] = str(columns)
+        for number, file in enumerate(files, 1):
+            os.dup2(file.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(number, mode, closefd=False) for number, mode in enumerate("rww")
+        )
+        sys.argv = ["grader", *arguments]
+        from grader.__main__ import run
+
+        run()
+    except BaseException:  # noqa: BLE001 - pytest is not to go on in the fork
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(70)
+
+
+def _end_within(process: int, seconds: float) -> None:
+    """Wait for the process, and end it where it takes longer."""
+    waiting = select.poll()
+    descriptor = os.pidfd_open(process)
+    waiting.register(descriptor, select.POLLIN)
+    is_over = waiting.poll(1000 * seconds)
+    os.close(descriptor)
+    if not is_over:
+        os.kill(process, signal.SIGKILL)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
