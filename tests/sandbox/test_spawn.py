@@ -8,7 +8,7 @@ import pytest
 
 from grader.course.records import Limits
 from grader.errors import KitError
-from grader.examiner.spawner import Spawner
+from grader.examiner.worker_source import Spawner
 from grader.submission.choice import choice_of
 from grader.verdict.judge import grade
 from grader.verdict.verdict import Verdict
