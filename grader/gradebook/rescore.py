@@ -7,7 +7,7 @@ from grader.gradebook.checksums import seal
 from grader.gradebook.gradebook import Gradebook
 from grader.gradebook.rows import as_json
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import Result, Verdict
+from grader.verdict.verdict import Result, Verdict, score_of
 
 AFFECTED = (
     "SELECT verdicts.id FROM verdicts JOIN submissions ON submissions.id = submission"
@@ -26,8 +26,8 @@ def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
         )
         for defect in verdict.defects
     ]
-    score = sum(defect.points for defect in defects if not defect.stretch)
-    score += exercise.nothing_else_broke if verdict.outcome is Result.FIXED else 0.0
+    statuses = {defect.id: defect.status for defect in defects}
+    score = score_of(exercise, statuses, is_whole=verdict.outcome is Result.FIXED)
     return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
 
 

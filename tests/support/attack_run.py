@@ -82,7 +82,7 @@ class Run(Struct, frozen=True):
 
 
 def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
-    """Judge them one after the other in one standing examiner."""
+    """Judge them one after the other in one examiner process."""
     control_process(PR_SET_CHILD_SUBREAPER, 1)  # whatever escapes the nursery becomes a child of this process
     canary = f"canary-{secrets.token_hex(12)}"
     os.environ["ATTACK_CANARY"] = canary

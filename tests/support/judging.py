@@ -37,10 +37,10 @@ class Judge:
 
         exercise = load_exercise(self.course.description(exercise_id))
 
-        def body(desk: Examiners) -> list[Verdict]:
-            judge = KitsJudge(self.course, desk)
+        def body(examiners: Examiners) -> list[Verdict]:
+            judge = KitsJudge(self.course, examiners)
             judge.open(exercise_id)
-            desk.examiner(exercise).exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
+            examiners.examiner(exercise).exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
             texts = [submission_from_text(each) if isinstance(each, str) else each for each in submissions]
             return [judge(exercise_id, each, each.name, seed) for each in texts]
 

@@ -113,7 +113,7 @@ def small_course(folder: Path, *exercises: str) -> Path:
 
 
 def examiners_of(parent: int) -> list[int]:
-    """The standing examiners that a process has started."""
+    """The examiner processes that a process has started."""
     children = Path(f"/proc/{parent}/task").glob("*/children")
     found = []
     for child in {int(each) for path in children for each in path.read_text().split()}:
