@@ -96,8 +96,7 @@ class Server:
         if isinstance(request, Build):
             return self._build(request)
         if isinstance(request, Call):
-            with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
-                return self._call(request)
+            return self._call(request)
         if isinstance(request, Read):
             return Returned(from_python(getattr(self.modules[request.module], request.name)), {})
         return self._transfer(request)
@@ -139,6 +138,7 @@ class Server:
             exec(compile(request.probe, "probe", "exec"), names)  # noqa: S102 - the same place: beside the submission
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
         module = names[request.entry](**arguments)
+        self._leaving_torch.discard(request.module)
         if request.probe and names.get(LEAVES_TORCH):
             self._leaving_torch.add(request.module)
         if request.dtype:
@@ -180,7 +180,8 @@ class Server:
         tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         for tensor in tensors.values():
             tensor.requires_grad_(request.cotangents is not None and tensor.is_floating_point())
-        return (getattr(module, request.method) if request.method else module)(**arguments), tensors
+        with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
+            return (getattr(module, request.method) if request.method else module)(**arguments), tensors
 
     def _transfer(self, request: Transfer) -> Returned:
         state = self.modules[request.source].state_dict()

@@ -1,7 +1,13 @@
 """The property of moving between devices: whatever a module computes with, its tensors must be where it went."""
 
 import pytest
+import torch
 
+from grader.course.loading import load_exercise
+from grader.examiner.properties.devices import ELSEWHERE
+from grader.examiner.proxies import Subject
+from grader.examiner.session import Session
+from grader.submission import submission_from_text
 from grader.verdict.verdict import Verdict
 from tests.support.hostile import reference
 from tests.support.judging import Judge
@@ -50,6 +56,23 @@ def test_a_module_that_takes_everything_along_passes(judge_text: Judge, masking:
 @pytest.mark.parametrize("masking", STAYS.values(), ids=STAYS)
 def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, masking: str) -> None:
     assert moving(judge_text, masking) == "failed"
+
+
+def test_the_probe_does_without_what_torch_imports_late(judge_text: Judge) -> None:
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
+    text = "import sys\n" + reference().replace(
+        FORWARD, f"{FORWARD}        self.late = 'torch._prims' in sys.modules\n"
+    )
+    session = Session(judge_text.source, exercise, submission_from_text(text))
+    try:
+        session.begin_check()
+        probe = ELSEWHERE.format(entry="CausalSelfAttention")
+        sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
+        module = Subject(session).build(sizes, probe=probe, entry="Variation", at_once=False)
+        assert module.call("elsewhere", x=torch.randn(2, 3, 4)) == ["meta"]
+        assert module.attribute("late") is False
+    finally:
+        session.close()
 
 
 def test_what_stays_behind_cannot_be_hidden_by_catching_what_torch_says(judge_text: Judge) -> None:

@@ -1,0 +1,42 @@
+"""What is admitted is tried: the kit grades with the lowest version of everything that it depends on directly."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+BOUND = re.compile(r"^([A-Za-z0-9_.-]+)>=([0-9.]+)")
+EXACT = {"torch": "torch==2.13.0"}
+"""A bound names a series; this is the one build of it without a graphics card's libraries."""
+
+
+def lowest(extras: tuple[str, ...]) -> list[str]:
+    """The direct dependencies, each at its lower bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *(each for name in extras for each in project["optional-dependencies"][name])]
+    bounds = [match.groups() for each in wanted if (match := BOUND.match(each))]
+    assert len(bounds) == len(wanted), "a dependency without a lower bound"
+    return [EXACT.get(name, f"{name}=={version}") for name, version in bounds]
+
+
+@pytest.mark.slow
+def test_the_lowest_versions_grade_and_confine(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], check=True)
+    python = tmp_path / "bin" / "python"
+    subprocess.run([str(python), "-m", "pip", "install", "-q", *lowest(("author", "cluster"))], check=True)
+    file = ROOT / "solutions" / "exercise_03" / "attention.py"
+    command = [str(python), "-m", "grader", "exercise_03", "--file", str(file), "--json", "--strict"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    verdict = json.loads(done.stdout)
+    assert verdict["outcome"] == "fixed"
+    assert all(verdict["isolation"].values())
