@@ -99,9 +99,16 @@ def parameters_of(method: Function) -> list[Parameter]:
 
 def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
     annotation = ast.unparse(argument.annotation) if argument.annotation else ""
-    value = default.value if isinstance(default, ast.Constant) else None
-    constant = value if isinstance(value, Constant) else None
-    return Parameter(argument.arg, default is None, constant, annotation)
+    return Parameter(argument.arg, default is None, _constant(default), annotation)
+
+
+def _constant(default: ast.expr | None) -> Constant:
+    """What a default is, where it is written out: numbers with a sign, too."""
+    try:
+        value = None if default is None else ast.literal_eval(default)
+    except ValueError:
+        return None
+    return value if isinstance(value, Constant) else None
 
 
 def _own_nodes(method: Function) -> Iterator[ast.AST]:

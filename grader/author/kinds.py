@@ -112,7 +112,8 @@ def _input(name: str, places: Shape, interface: Interface) -> Shape | dict[str, 
     if LENGTHS.search(lower):
         return {"integers": "tokens", "start": 1, "shape": places[:1]}
     if IDS.search(lower):
-        return {"integers": "width", "shape": places}
+        ignored = [each.default for each in interface.constructor if each.name == "ignore_index"]
+        return {"integers": "width", **({"ignored": ignored[0]} if ignored else {}), "shape": places}
     rank = len(interface.axes.get(name, [*places, "width"]))
     return [*places, "width"][:rank] if rank < len(places) else [*places, "width"]
 

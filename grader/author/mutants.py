@@ -53,14 +53,16 @@ def plain_lines(text: str) -> str:
 
 
 def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
-    """Whether a mutant may only be worded otherwise: None for False, an axis from its other end, in place or not."""
+    """Whether a mutant may only be worded otherwise: None for False, an axis from its other end, a default."""
     match _differing(ast.parse(source), ast.parse(mutant.text)):
         case [(ast.Constant(value=False), ast.Constant(value=None))]:
             return True
         case [(ast.Attribute(attr=before), ast.Attribute(attr=after))]:
-            return str(after) == f"{before}_"
+            return str(after) == f"{before}_"  # in place
         case [(ast.BinOp(), ast.Call(func=ast.Attribute(attr=name)))]:
             return name in IN_PLACE.values()
+        case [(ast.Call(keywords=given), ast.Call(keywords=left))]:
+            return len(left) < len(given)  # what is left out may be the default
         case [(one, other)]:
             ours, theirs = _whole_number(one), _whole_number(other)
             return ours is not None and theirs is not None and (ours < 0) != (theirs < 0)

@@ -85,7 +85,8 @@ def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blan
     )
     if interface.kind is not Kind.MODULE:
         kind = interface.kind.replace("_", " ")
-        found = f"{interface.class_name} is taken for a {kind}, tried with {joined(list(proposal.inputs))}"
+        article = "an" if kind.startswith("o") else "a"
+        found = f"{interface.class_name} is taken for {article} {kind}, tried with {joined(list(proposal.inputs))}"
     if interface.others:
         found += f" (the last module with a forward; the others: {joined(interface.others)})"
     return "\n".join(

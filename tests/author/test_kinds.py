@@ -107,6 +107,7 @@ class AdamW(torch.optim.Optimizer):
         was='m = state["m"]',
         fix='m = state["m"] / (1 - b1 ** state["step"])',
         wrong={
+            '+ group["eps"]': '- group["eps"]',
             'b1 ** state["step"]': "b1",
             'p.mul_(1 - group["lr"] * group["weight_decay"])': 'p.grad.add_(p, alpha=group["weight_decay"])',
             "                if p.grad is None:\n                    continue\n": "",
@@ -313,13 +314,18 @@ def test_new_recognises_a_kind_and_what_its_inputs_are(own_course, tmp_path, kin
     (tmp_path / "mine.py").write_text(starter, encoding="utf-8")
     told = create_exercise(own_course, EXERCISE, tmp_path / "mine.py")
     name, inputs, given = FOUND[kind]
-    assert f"{name} is taken for a {kind.replace('_', ' ')}, tried with {', '.join(inputs)}." in told
+    assert (
+        f"{name} is taken for a{'n' * (kind == 'optimizer')} {kind.replace('_', ' ')}, tried with {', '.join(inputs)}."
+        in told
+    )
     path = own_course.description(EXERCISE)
     described = yaml.safe_load(path.read_text(encoding="utf-8"))["interface"]
     assert described["kind"] == kind
     assert described.get("class", described.get("function")) == name
     assert {key: "integers" if isinstance(spec, dict) else spec for key, spec in described["inputs"].items()} == inputs
     assert set(described["constructor"]) == set(given)
+    ignored = {spec.get("ignored") for spec in described["inputs"].values() if isinstance(spec, dict)}
+    assert ignored == ({-100} if kind == "loss" else {None} if ignored else set())
 
     text = path.read_text(encoding="utf-8")
     text = text.replace(

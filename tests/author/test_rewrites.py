@@ -83,6 +83,8 @@ def test_rewrites_are_all_different_and_none_is_the_source() -> None:
         ("s.masked_fill(m, 0)", "s.masked_fill_(m, 0)", True),
         ("s * c", "s.mul_(c)", True),
         ("s * c", "s + c", False),
+        ("x.argsort(dim=-1)", "x.argsort()", True),
+        ("x.argsort(-1)", "x.argsort()", False),
         ("x + 1", "x", False),
     ],
 )

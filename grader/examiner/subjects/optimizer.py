@@ -7,6 +7,8 @@ the parameters, small ones and large ones; one parameter gets none.
 from grader.examiner.subjects.kind import SubjectKind
 
 ADAPTER = """
+TINY, TINY_EVERY = 1e-8, 3  # so small that what is added to avoid a division by zero counts
+
 class Adapter(torch.nn.Module):
     def __init__(self, steps=4, **arguments):
         super().__init__()
@@ -30,6 +32,7 @@ class Adapter(torch.nn.Module):
                     optimizer = other
                 for index, each in enumerate(parameters):
                     each.grad = torch.sin(each.detach() * (1 + step)) * 10.0 ** (index % 3 - 1) + 0.1 * step
+                    each.grad.view(-1)[::TINY_EVERY] *= TINY
                 optimizer.step()
                 seen.append([each.detach().clone() for each in (*parameters, unused)])
         return tuple(torch.stack(values) for values in zip(*seen))
