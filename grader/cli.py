@@ -32,7 +32,7 @@ class Commands(click.Group):
     """`python -m grader exercise_03` means `... grade exercise_03`; students have no instructors' commands."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        is_instructors = any(cmd_name == each.name for each in INSTRUCTORS_COMMANDS)
+        is_instructors = any(cmd_name == each.name for each in (*INSTRUCTORS_COMMANDS, solution))
         is_there = not is_instructors or (Path(__file__).parent / "author").is_dir()
         return super().get_command(ctx, cmd_name) if is_there else None
 

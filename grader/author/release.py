@@ -15,6 +15,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
+from grader.examiner.outcome import Status
 from grader.examiner.property import Property
 from grader.submission import Unreadable, read_submission
 
@@ -29,7 +30,8 @@ def public_checks(exercise: Exercise) -> list[Property]:
 
 def public_description(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> str:
     """The exercise.yaml of a student edition: nothing of defects but, where asked, their hints."""
-    defects = sorted(exercise.defects, key=lambda defect: defect.stretch)
+    numbers = exercise.numbers()
+    defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
     description = {
         "format_version": exercise.format_version,
         "title": exercise.title,
@@ -89,19 +91,25 @@ notebook. Find out what it does wrong, mend it, and see what the public checks s
 Install once, then check the first hunt (Python 3.11 or newer):
 
 ```sh
-python3 -m venv .venv && . .venv/bin/activate && pip install -e .
-python -m grader {first}
+python3 -m venv .venv && . .venv/bin/activate
+pip install torch==2.13.0 -e . && python -m grader {first}
 ```
+
+(A plain `pip install torch` may take a build with gigabytes of CUDA; the version named above has a CPU build.)
 
 {table}
 
-Hidden checks run when you hand in.
+## Handing in
+
+Hand in `exercises/<exercise>/attention.py`, or `attention.ipynb` if that is what you edited: one file for each
+exercise, under its own name, in the way your course asks for. Hidden checks run then, and give the points.
 """
 
 
-def release(course: Course, folder: Path, *, with_hints: bool = False) -> str:
-    """Write the student edition into a new or empty folder; what is in it.
+def release(course: Course, folder: Path, *, with_hints: bool = True) -> str:
+    """Write the student edition into a new or empty folder; what is in it, and what was left out.
 
+    An exercise is left out whose starter passes all that an edition can check: it would look done before it is begun.
     Raises `UsageError` where the folder is taken, `SpecError` where an exercise is not fit to be handed out, having
     written nothing.
     """
@@ -112,10 +120,13 @@ def release(course: Course, folder: Path, *, with_hints: bool = False) -> str:
     problems = [problem for exercise in exercises for problem in _why_unfit(course, exercise)]
     if problems:
         raise SpecError(problems)
-    hidden = {exercise.id: _count_checks(course, exercise) - len(public_checks(exercise)) for exercise in exercises}
+    hidden, idle = _try_starters(course, exercises)
+    exercises = [exercise for exercise in exercises if exercise.id in hidden]
+    if not exercises:
+        raise SpecError(idle)
     files = _kit() | {
         Path("README.md"): README.format(first=exercises[0].id, table=_table(exercises)).encode(),
-        Path("exercises/README.md"): (course.root / "exercises" / "README.md").read_bytes(),
+        Path("exercises/README.md"): _overview(course, exercises, with_hints=with_hints),
     }
     for exercise in exercises:
         files |= _exercise(course, exercise, hidden[exercise.id], with_hints=False)
@@ -128,7 +139,7 @@ def release(course: Course, folder: Path, *, with_hints: bool = False) -> str:
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-    return _summary(folder, exercises, sum(hidden.values()), with_hints=with_hints)
+    return "\n".join([_summary(folder, exercises, sum(hidden.values()), with_hints=with_hints), *idle])
 
 
 def _require_room(course: Course, folder: Path) -> None:
@@ -168,14 +179,44 @@ def _tree(path: Path) -> str:
     return ast.dump(ast.Module(body, []))
 
 
-def _count_checks(course: Course, exercise: Exercise) -> int:
-    """How many checks a submission meets when it is handed in."""
-    from grader.examiner.worker_source import open_worker_source
+def _try_starters(course: Course, exercises: list[Exercise]) -> tuple[dict[str, int], list[str]]:
+    """How many checks of each exercise stay hidden; and a sentence on each whose starter looks done."""
+    from grader.api import grade_many
 
-    source = open_worker_source(spawn=True)  # none is started
-    from grader.examiner.pytest_session import with_examiner
+    starters = [(exercise.id, course.pristine(course.editable_files(exercise.id)[0])) for exercise in exercises]
+    hidden, idle = {}, []
+    for exercise, verdict in zip(exercises, grade_many(starters, course=course.root, strict=False), strict=True):
+        public = {check.id for check in public_checks(exercise)}
+        if any(seen.check in public and seen.status is not Status.PASSED for seen in verdict.checks):
+            hidden[exercise.id] = len(verdict.checks) - len(public)
+        else:
+            passes = "its starter passes every public check and would look done"
+            idle.append(
+                f"{exercise.id} was left out: {passes}; make one public that sees a defect without the reference"
+            )
+    return hidden, idle
 
-    return with_examiner(course, exercise, source, lambda examiner: len(examiner.check_ids()))
+
+HINT_LINES = re.compile(
+    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n|^- `python -m grader hint.*\n(?:  .*\n)*", re.MULTILINE
+)
+"""What speaks of hints in the pages that students read."""
+
+SOLUTION_SENTENCE = re.compile(r" Once a hunt is over, `solution`[^.]*\.")
+
+
+def _page(text: str, *, with_hints: bool) -> bytes:
+    """A page of an edition: nothing of what it does not have."""
+    text = SOLUTION_SENTENCE.sub("", text)
+    return (text if with_hints else HINT_LINES.sub("", text)).encode()
+
+
+def _overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:
+    """The list of hunts, without those that were left out."""
+    chosen = {exercise.id for exercise in exercises}
+    lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not (row := re.match(r"\| \[(exercise_\d+)\]", line)) or row[1] in chosen]
+    return _page("".join(kept), with_hints=with_hints)
 
 
 def _handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
@@ -191,6 +232,8 @@ def _handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
 def _exercise(course: Course, exercise: Exercise, hidden: int, *, with_hints: bool) -> dict[Path, bytes]:
     description = public_description(exercise, hidden, with_hints=with_hints)
     files = {path: source.read_bytes() for path, source in _handouts(course, exercise).items()}
+    story = Path("exercises") / exercise.id / "README.md"
+    files[story] = _page(files[story].decode(), with_hints=with_hints)
     return files | {Path("exercises") / exercise.id / "exercise.yaml": description.encode()}
 
 

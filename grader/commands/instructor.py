@@ -49,9 +49,9 @@ def schema() -> None:
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @course_option
-@click.option("--with-hints", is_flag=True, help="Let students ask for hints.")
-def release(folder: Path, with_hints: bool) -> None:
+@click.option("--without-hints", is_flag=True, help="Leave out the hints, and every word about them.")
+def release(folder: Path, without_hints: bool) -> None:
     """Write the student edition: everything students may have, and nothing that spoils a hunt."""
     from grader.author.release import release as write_edition
 
-    click.echo(write_edition(current_course(), folder, with_hints=with_hints))
+    click.echo(write_edition(current_course(), folder, with_hints=not without_hints))

@@ -14,10 +14,11 @@ from markupsafe import Markup
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Outcome, Status
+from grader.report.foot import open_layers, points, result_words
 from grader.report.json import full_text
 from grader.report.page import printable, printable_line, printable_lines
 from grader.report.picture import draw
-from grader.report.terminal import MARKS, WORDS, called, open_layers, points, result_words
+from grader.report.terminal import MARKS, WORDS, called
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed

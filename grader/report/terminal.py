@@ -6,6 +6,7 @@ from rich.text import Text
 
 from grader.course.records import Defect, Exercise
 from grader.examiner.outcome import Status
+from grader.report.foot import MOST_FINDING_TEXT, advice_lines, foot_lines, open_layers_lines, points
 from grader.report.page import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
@@ -21,22 +22,14 @@ WORDS = {
     DefectStatus.PRESENT: "still there",
     DefectStatus.UNKNOWN: "not known",
 }
+ANY_HEIGHT = 1000
 SCREEN_LINES = 30
 MOST_CAUSES = 5
-"""What a screen holds, where nobody says how high it is."""
-
-OPEN_LAYERS = {
-    "process": "the examiner's process",
-    "filesystem": "the file system",
-    "network": "the network",
-    "syscalls": "starting processes",
-    "memory": "other processes' memory",
-}
-"""What a protection that is missing leaves open."""
+SHORT_FOOT = 2
+"""What a screen holds where nobody says how high it is; whys are never left out there."""
 
 STATE_WIDTH = 28
 ROW_WIDTH = 46
-MOST_FINDING_TEXT = 240
 MOST_PLACE = 80
 MOST_BEFORE_CARET = 80
 """Columns after which a caret would stand on a line of its own."""
@@ -52,6 +45,7 @@ def render_terminal(
     names: bool = False,
     known: Collection[str] = (),
     first_seen: Mapping[str, str] = {},
+    has_head: bool = True,
 ) -> str:
     """The verdict as lines of text, with colours where asked, and as many causes as `height` lines hold.
 
@@ -62,42 +56,29 @@ def render_terminal(
     def rendered(lines: list[Line]) -> str:
         return render_page(lines, width, color=color)
 
-    shown = _Shown(exercise, names=names)
-    head = rendered([*_head(verdict, exercise), Text(), *shown.table(verdict), *shown.whys(verdict, known, first_seen)])
-    foot = rendered([*_advice(verdict), Text(), *_foot(verdict, exercise), *_open_layers(verdict)])
+    shown = _Shown(exercise, names=names, is_low=height < SCREEN_LINES)
+    top: list[Line] = [*_head(verdict, exercise), Text()] if has_head else []
+    head = rendered([*top, *shown.table(verdict)])
+    whys = rendered(shown.whys(verdict, known, first_seen))
+    bottom = foot_lines(verdict, exercise)[: SHORT_FOOT if height < SCREEN_LINES else None]
+    foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in shown.causes(verdict)]
-    if not blocks:
-        return head + foot
-    title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")])
-    chosen = _fitting(blocks, height - _lines(head, title, foot))
+    title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")]) if blocks else ""
+    if whys and _lines(head, whys, title, *blocks[:1], foot) + (len(blocks) > 1) > height < SCREEN_LINES:
+        whys = rendered([Text("Why it mattered does not fit here: press r, or make the window higher.", "dim")])
+    printed = rendered(_printed(group_causes(verdict)))
+    room = height - _lines(head, whys, title, foot)
+    if _lines(*blocks[:1], printed) + (len(blocks) > 1) > room:
+        printed = ""
+    chosen = _fitting(blocks, room - _lines(printed))
     left = len(blocks) - len(chosen)
-    more = rendered([Text(f"{INDENT * ' '}and {left} more; --json lists them all", "dim")]) if left else ""
-    return head + title + "".join(chosen) + more + foot
-
-
-def points(value: float) -> str:
-    """Points without a needless dot."""
-    return f"{value:g}"
+    more = rendered([Text(f"{' ' * INDENT}and {left} more; --json lists them all", "dim")]) if left else ""
+    return "".join([head, whys, title, *chosen[:1], printed, *chosen[1:], more, foot])
 
 
 def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
     """What students call a defect."""
     return f"defect {exercise.numbers()[defect.id]}"
-
-
-def result_words(verdict: Verdict) -> tuple[str, str]:
-    """What the verdict comes to, and the style of a terminal that it is shown in."""
-    return {
-        Result.FIXED: ("Fixed", "bold green"),
-        Result.NOT_FIXED: ("Not yet", "bold yellow"),
-        Result.NOT_GRADABLE: ("Not gradable", "bold red"),
-    }[verdict.outcome]
-
-
-def open_layers(verdict: Verdict) -> str:
-    """One line where this machine could not close something to the submission; empty where all is closed."""
-    names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
-    return f"Open to submissions on this machine: {', '.join(names)}" if names else ""
 
 
 def _lines(*texts: str) -> int:
@@ -113,13 +94,6 @@ def _fitting(blocks: list[str], room: int) -> list[str]:
             break
         chosen.append(block)
     return chosen
-
-
-def _advice(verdict: Verdict) -> list[Line]:
-    """What would be better and costs nothing."""
-    told = [outcome.advice for outcome in verdict.checks if outcome.advice]
-    mark = (f"{'advice':>{INDENT - 2}}  ", "dim")
-    return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in told)] if told else []
 
 
 def _passing(verdict: Verdict) -> str:
@@ -141,11 +115,11 @@ def _head(verdict: Verdict, exercise: Exercise) -> list[Line]:
 class _Shown:
     """What is shown of an exercise's verdicts: defects by number, with their ids where asked."""
 
-    def __init__(self, exercise: Exercise, *, names: bool) -> None:
+    def __init__(self, exercise: Exercise, *, names: bool, is_low: bool) -> None:
         self._exercise = exercise
         self._numbers = exercise.numbers()
         self._names = names
-        self._has_printed = False
+        self._is_low = is_low
 
     def table(self, verdict: Verdict) -> list[Line]:
         """A line for each defect and one for the rest; the reason where nothing could be graded."""
@@ -185,13 +159,13 @@ class _Shown:
             note = f"{defect.id}: {note}" if note else defect.id
         earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
         state = f"{called(defect, self._exercise)} · {WORDS[defect.status]}"
-        return _row(MARKS[defect.status], state, earned, note)
+        return _row(MARKS[defect.status], state, earned, note, is_low=self._is_low)
 
     def _rest(self, verdict: Verdict) -> Line:
         worth = points(self._exercise.nothing_else_broke)
         if verdict.regressions:
             note = f"new faults, seen in {listed(verdict.regressions)}"
-            return _row(("✗", "red"), "something else broke", f"0 of {worth}", note)
+            return _row(("✗", "red"), "something else broke", f"0 of {worth}", note, is_low=self._is_low)
         if verdict.outcome is Result.FIXED:
             return _row(("✓", "green"), "nothing else broke", f"{worth} of {worth}", "")
         note = "counts once every defect is fixed"
@@ -210,9 +184,6 @@ class _Shown:
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
         notes = [self._belongs_to(cause), _sizes(cause), f"seen in {listed(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
-        if not self._has_printed:
-            lines += _printed(cause)
-            self._has_printed = bool(finding.printed)
         return lines
 
     def _belongs_to(self, cause: Cause) -> str:
@@ -229,12 +200,13 @@ def _sizes(cause: Cause) -> str:
     return "" if is_said else printable(cause.finding.sizes)
 
 
-def _printed(cause: Cause) -> list[Line]:
-    """The end of what the submission printed on the way."""
-    if not cause.finding.printed:
+def _printed(causes: list[Cause]) -> list[Line]:
+    """The end of what the submission printed on the way to the first failure before which it printed anything."""
+    finding = next((cause.finding for cause in causes if cause.finding.printed), None)
+    if finding is None:
         return []
-    sizes = ", ".join(f"{name}={size}" for name, size in cause.finding.at.items())
-    lines = cause.finding.printed.split("\n")
+    sizes = ", ".join(f"{name}={size}" for name, size in finding.at.items())
+    lines = finding.printed.split("\n")
     said = [Text(f"it printed{f' with {sizes}' if sizes else ''}:", "dim")]
     said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
     return [indented(line) for line in said]
@@ -255,44 +227,8 @@ def _check(words: str, status: Status) -> Line:
     return Text.assemble(("✓ ", "green") if status is Status.PASSED else ("✗ ", "red"), f"{status}: {words}")
 
 
-def _row(mark: tuple[str, str], state: str, earned: str, note: str) -> Line:
-    """A line of the table at the top: state, points, and a note."""
+def _row(mark: tuple[str, str], state: str, earned: str, note: str, *, is_low: bool = False) -> Line:
+    """A line of the table at the top: state, points, and a note, which is cut where the screen is low."""
     sign, style = mark
     left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
-    return beside(left, Text(note, "dim"), ROW_WIDTH)
-
-
-def _foot(verdict: Verdict, exercise: Exercise) -> list[Line]:
-    run = f"seed {verdict.seed} · {verdict.seconds:.2f} s"
-    hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
-    if exercise.is_public():
-        nudge: list[Line] = [hint] if exercise.hints else []
-        if verdict.outcome is not Result.NOT_GRADABLE:
-            told = f"{points(verdict.max_score)} points are given when you hand it in"
-            return [Text.assemble(("Public checks only", "bold yellow"), f" · {told} · {run}"), *nudge]
-    extra = sum(defect.points for defect in verdict.defects if defect.stretch)
-    word, style = result_words(verdict)
-    score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
-    score += f", {points(extra)} extra" if extra else ""
-    return [Text.assemble((word, style), f" · {score} · {run}"), *_next(verdict, exercise, hint)]
-
-
-def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
-    """What to do now."""
-    left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
-    if verdict.outcome is not Result.FIXED and (left or exercise.hints):
-        return [hint]
-    if verdict.outcome is not Result.FIXED:
-        changed = f"python -m grader diff {verdict.exercise} shows what you changed"
-        return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
-    source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
-    beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
-    lines: list[Line] = [Text(f"It comes from {source}.", "dim")]
-    if left:
-        lines.append(Text(f"An extra is left: python -m grader hint {verdict.exercise}", "dim"))
-    return [*lines, Text(f"Next: {beside_reference}; python -m grader names the next hunt.", "dim")]
-
-
-def _open_layers(verdict: Verdict) -> list[Text]:
-    told = open_layers(verdict)
-    return [Text(told, "yellow")] if told else []
+    return beside(left, Text(note, "dim", no_wrap=is_low, overflow="ellipsis"), ROW_WIDTH)

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from grader.report.hint_page import render_hint
 from grader.report.page import Line, printable, printable_line, render_page
-from grader.report.terminal import SCREEN_LINES, render_terminal
+from grader.report.terminal import ANY_HEIGHT, render_terminal
 from grader.verdict.verdict import Result
 from grader.watch.events import Event, Finished, Following, Hinted, Judged, Said, Waiting
 
@@ -61,9 +61,10 @@ def _report(event: Judged, screen: Screen) -> str:
         event.exercise,
         width=screen.width,
         color=screen.color,
-        height=screen.height - taken if screen.clears else SCREEN_LINES,
+        height=screen.height - taken if screen.clears and not event.is_again else ANY_HEIGHT,
         known=event.known,
         first_seen=event.first_seen,
+        has_head=event.exercise.is_public(),
     )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 

@@ -1,0 +1,83 @@
+"""The end of a verdict's page: what it comes to, what is advised, and what to do next."""
+
+from rich.text import Text
+
+from grader.course.records import Exercise
+from grader.report.page import INDENT, Line, marked, printable
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict
+
+OPEN_LAYERS = {
+    "process": "the examiner's process",
+    "filesystem": "the file system",
+    "network": "the network",
+    "syscalls": "starting processes",
+    "memory": "other processes' memory",
+}
+"""What a protection that is missing leaves open."""
+
+MOST_FINDING_TEXT = 240
+
+
+def foot_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
+    """Outcome, points, seed and time, and what to do now."""
+    run = f"seed {verdict.seed} · {verdict.seconds:.2f} s"
+    hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
+    if exercise.is_public():
+        nudge: list[Line] = [hint] if exercise.hints else []
+        if verdict.outcome is not Result.NOT_GRADABLE:
+            told = f"{points(verdict.max_score)} points are given when you hand it in"
+            return [Text.assemble(("Public checks only", "bold yellow"), f" · {told} · {run}"), *nudge]
+    extra = sum(defect.points for defect in verdict.defects if defect.stretch)
+    word, style = result_words(verdict)
+    score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
+    score += f", {points(extra)} extra" if extra else ""
+    return [Text.assemble((word, style), f" · {score} · {run}"), *_next(verdict, exercise, hint)]
+
+
+def advice_lines(verdict: Verdict) -> list[Line]:
+    """What would be better and costs nothing."""
+    told = [outcome.advice for outcome in verdict.checks if outcome.advice]
+    mark = (f"{'advice':>{INDENT - 2}}  ", "dim")
+    return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in told)] if told else []
+
+
+def open_layers_lines(verdict: Verdict) -> list[Text]:
+    """What is open to submissions on this machine, if anything is."""
+    told = open_layers(verdict)
+    return [Text(told, "yellow")] if told else []
+
+
+def open_layers(verdict: Verdict) -> str:
+    """One line where this machine could not close something to the submission; empty where all is closed."""
+    names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
+    return f"Open to submissions on this machine: {', '.join(names)}" if names else ""
+
+
+def result_words(verdict: Verdict) -> tuple[str, str]:
+    """What the verdict comes to, and the style of a terminal that it is shown in."""
+    return {
+        Result.FIXED: ("Fixed", "bold green"),
+        Result.NOT_FIXED: ("Not yet", "bold yellow"),
+        Result.NOT_GRADABLE: ("Not gradable", "bold red"),
+    }[verdict.outcome]
+
+
+def points(value: float) -> str:
+    """Points without a needless dot."""
+    return f"{value:g}"
+
+
+def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
+    """What to do now."""
+    left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    if verdict.outcome is not Result.FIXED and (left or exercise.hints):
+        return [hint]
+    if verdict.outcome is not Result.FIXED:
+        changed = f"python -m grader diff {verdict.exercise} shows what you changed"
+        return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
+    source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
+    beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
+    extra = [Text(f"An extra is left: python -m grader hint {verdict.exercise}", "dim")] if left else []
+    follows = Text(f"Next: {beside_reference}; python -m grader names the next hunt.", "dim")
+    return [*extra, follows, Text(f"It comes from {source}.", "dim")]
