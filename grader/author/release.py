@@ -15,9 +15,10 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
+from grader.examiner.key import KEY_SEED
 from grader.examiner.outcome import Status
 from grader.examiner.property import Property
-from grader.submission import Unreadable, read_submission
+from grader.submission import Submission, Unreadable, read_submission
 
 INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
 
@@ -181,20 +182,31 @@ def _tree(path: Path) -> str:
 
 def _try_starters(course: Course, exercises: list[Exercise]) -> tuple[dict[str, int], list[str]]:
     """How many checks of each exercise stay hidden; and a sentence on each whose starter looks done."""
-    from grader.api import grade_many
+    from grader.examiner.worker_source import open_worker_source
 
-    starters = [(exercise.id, course.pristine(course.editable_files(exercise.id)[0])) for exercise in exercises]
-    hidden, idle = {}, []
-    for exercise, verdict in zip(exercises, grade_many(starters, course=course.root, strict=False), strict=True):
-        public = {check.id for check in public_checks(exercise)}
-        if any(seen.check in public and seen.status is not Status.PASSED for seen in verdict.checks):
-            hidden[exercise.id] = len(verdict.checks) - len(public)
-        else:
-            passes = "its starter passes every public check and would look done"
-            idle.append(
-                f"{exercise.id} was left out: {passes}; make one public that sees a defect without the reference"
-            )
-    return hidden, idle
+    source = open_worker_source(spawn=True)  # who releases may have threads, and a fork must not
+    from grader.examiner.pytest_session import Examiners, with_examiners
+
+    def body(examiners: Examiners) -> tuple[dict[str, int], list[str]]:
+        hidden, idle = {}, []
+        for exercise in exercises:
+            examiner = examiners.examiner(exercise)
+            public = [check.id for check in public_checks(exercise)]
+            path = course.pristine(course.editable_files(exercise.id)[0])
+            starter = read_submission(path, path.name)
+            assert isinstance(starter, Submission), "its syntax tree was compared"
+            seen = examiner.examine(starter, KEY_SEED, only=public)
+            if seen.unloadable or any(outcome.status is not Status.PASSED for outcome in seen.outcomes):
+                hidden[exercise.id] = len(examiner.check_ids()) - len(public)
+            else:
+                passes = "its starter passes every public check, and would look done"
+                idle.append(f"{exercise.id} was left out: {passes}; make a check public that sees a defect by itself")
+        return hidden, idle
+
+    try:
+        return with_examiners(course, source, body)
+    finally:
+        source.close()
 
 
 HINT_LINES = re.compile(
