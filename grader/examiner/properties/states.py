@@ -1,0 +1,71 @@
+"""Properties of what is saved: the state dict's keys and shapes, and that it loads strictly both ways."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from grader.examiner.compare import Failure, describe, excerpt, require_tensor
+from grader.examiner.property import Property
+
+if TYPE_CHECKING:
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
+    from grader.examiner.proxies import ModuleProxy
+
+STATES = """
+class Variation(submission.{entry}):
+    def saved(self):
+        return {{str(name): value.detach().clone() for name, value in self.state_dict().items()}}
+
+    def after_loading(self, **state):
+        self.load_state_dict(state)
+        return self.saved()
+"""
+"""A probe: what is saved, before and after something else was loaded."""
+
+
+class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
+    """The state dict has the reference's keys and shapes, buffers included, and loads strictly both ways."""
+
+    shows_values: ClassVar[bool] = False
+
+    free_buffers: bool = False
+    """Whether the submission may save other buffers than the reference, or none."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        probe = STATES.format(entry=context.exercise.interface.entry())
+        theirs, other = (context.reference.build(case.arguments, probe=probe, entry="Variation") for _ in range(2))
+        ours = context.subject.build(case.arguments, like=theirs, probe=probe, entry="Variation", at_once=False)
+        seen = ours.call("saved")
+        if not isinstance(seen, dict):
+            raise Failure("state", f"the state dict: expected tensors by name, saw {describe(seen)}")
+        expected = theirs.call("saved")
+        own = {name: value for name, value in seen.items() if not self._is_free(name, theirs)}
+        self._compare_keys(own, {name: value for name, value in expected.items() if not self._is_free(name, theirs)})
+        loaded = {name: value for name, value in other.call("saved").items() if name in own}
+        self._load(ours, {**seen, **loaded}, loaded)
+
+    def _is_free(self, name: str, theirs: "ModuleProxy") -> bool:
+        return self.free_buffers and name not in theirs.weights()
+
+    def _compare_keys(self, seen: dict[str, Any], expected: dict[str, Any]) -> None:
+        for name, value in seen.items():
+            require_tensor(value, f"the state dict's {name}")
+        ours, theirs = ({name: tuple(value.shape) for name, value in each.items()} for each in (seen, expected))
+        missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
+        extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
+        if missing or extra:
+            told = f"expected {missing or 'no more'}, saw {excerpt(extra) or 'none of these'}"
+            raise Failure("state", f"the state dict, which old checkpoints must fit: {told}")
+
+    def _load(self, ours: "ModuleProxy", state: dict[str, Any], loaded: dict[str, Any]) -> None:
+        import torch
+
+        from grader.examiner.session import SubjectRaisedError
+
+        try:
+            after = ours.call("after_loading", **state)
+        except SubjectRaisedError as error:
+            said = f"{error.raised.type}: {excerpt(error.raised.text)}"
+            raise Failure("state", f"loading an old checkpoint: expected it to fit, saw {said}") from None
+        for name, value in loaded.items():
+            if not (isinstance(after, dict) and name in after and torch.equal(after[name], value)):
+                raise Failure("state", f"after loading an old checkpoint, {name}: expected its values, saw others")
