@@ -73,7 +73,7 @@ class _Matches:
             name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
         ]
         explained = {name: self._explained(key.failure_kinds[name]) for name in self.possible}
-        most = max(len(checks) for checks in explained.values())
+        most = max((len(checks) for checks in explained.values()), default=0)
         self.alike = [name for name in self.possible if len(explained[name]) == most]
         self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
         self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
