@@ -268,11 +268,13 @@ def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorVal
 
 def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
     """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
-    generator = torch.Generator().manual_seed(WORKER_SEED)
+    state = torch.default_generator.get_state()  # a generator of its own would import all of torch
+    _seed()
     for parameter in parameters:
         is_drawn = parameter.numel() > 1 and bool((parameter != parameter.flatten()[0]).any())
         if is_drawn and parameter.is_floating_point():
-            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT, generator=generator)
+            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
+    torch.default_generator.set_state(state)
 
 
 def _backward(value: Any, cotangents: list[TensorValue]) -> bool:

@@ -1,16 +1,14 @@
 """The property of moving between devices: whatever a module computes with, its tensors must be where it went."""
 
-import pytest
-import torch
+import subprocess
+import sys
 
-from grader.course.loading import load_exercise
-from grader.examiner.properties.devices import ELSEWHERE
-from grader.examiner.proxies import Subject
-from grader.examiner.session import Session
-from grader.submission import submission_from_text
+import pytest
+
 from grader.verdict.verdict import Verdict
 from tests.support.hostile import reference
 from tests.support.judging import Judge
+from tests.support.paths import ROOT
 
 MASKING = "        attn_scores = attn_scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)\n"
 FORWARD = "    def forward(self, x):\n"
@@ -58,21 +56,40 @@ def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, masking: str) ->
     assert moving(judge_text, masking) == "failed"
 
 
-def test_the_probe_does_without_what_torch_imports_late(judge_text: Judge) -> None:
-    exercise = load_exercise(judge_text.course.description("exercise_03"))
-    text = "import sys\n" + reference().replace(
-        FORWARD, f"{FORWARD}        self.late = 'torch._prims' in sys.modules\n"
-    )
-    session = Session(judge_text.source, exercise, submission_from_text(text))
-    try:
-        session.begin_check()
-        probe = ELSEWHERE.format(entry="CausalSelfAttention")
-        sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
-        module = Subject(session).build(sizes, probe=probe, entry="Variation", at_once=False)
-        assert module.call("elsewhere", x=torch.randn(2, 3, 4)) == ["meta"]
-        assert module.attribute("late") is False
-    finally:
-        session.close()
+LATE = """
+import sys
+from pathlib import Path
+from grader.examiner.worker_source import open_worker_source
+source = open_worker_source()
+
+import torch
+from grader.course.loading import load_exercise
+from grader.course.paths import find_course
+from grader.examiner.properties.devices import ELSEWHERE
+from grader.examiner.proxies import Subject
+from grader.examiner.session import Session
+from grader.submission import submission_from_text
+
+exercise = load_exercise(find_course(Path.cwd()).description("exercise_03"))
+session = Session(source, exercise, submission_from_text(sys.stdin.read()))
+session.begin_check()
+session.allow_all()
+sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
+probe = ELSEWHERE.format(entry="CausalSelfAttention")
+module = Subject(session).build(sizes, probe=probe, entry="Variation", at_once=False)
+print(module.call("elsewhere", x=torch.randn(2, 3, 4)), module.attribute("late"))
+session.close()
+source.close()
+"""
+"""In a process of its own: where torch was imported before, nothing of it is late."""
+
+
+def test_the_probe_does_without_what_torch_imports_late() -> None:
+    looking = f"{FORWARD}        self.late = 'torch._prims' in sys.modules\n"
+    text = "import sys\n" + reference().replace(FORWARD, looking)
+    command = [sys.executable, "-W", "ignore", "-c", LATE]
+    done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['meta'] False\n", "")
 
 
 def test_what_stays_behind_cannot_be_hidden_by_catching_what_torch_says(judge_text: Judge) -> None:
