@@ -210,7 +210,8 @@ def _try_starters(course: Course, exercises: list[Exercise]) -> tuple[dict[str, 
 
 
 HINT_LINES = re.compile(
-    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n|^- `python -m grader hint.*\n(?:  .*\n)*", re.MULTILINE
+    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n|^- `python -m grader hint.*\n(?:  .*\n)*|^%hint .*\n",
+    re.MULTILINE,
 )
 """What speaks of hints in the pages that students read."""
 

@@ -26,7 +26,7 @@ def as_data(verdict: Verdict) -> dict[str, object]:
         "score": verdict.score,
         "max_score": verdict.max_score,
         "seed": verdict.seed,
-        "defects": verdict.defects,
+        "defects": [msgspec.structs.replace(each, reason=printable(each.reason)) for each in verdict.defects],
         "regressions": verdict.regressions,
         "checks": [_check(outcome) for outcome in verdict.checks],
         "isolation": verdict.isolation,

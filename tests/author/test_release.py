@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -309,7 +310,9 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
     assert len(block) == 1
     assert len(block[0].strip().splitlines()) == 2
     assert "python -m grader exercise_01" in block[0]
-    assert "Hidden checks run when you hand in." in readme
+    assert "## Handing in" in readme
+    assert "Hidden checks run then, and give the points." in readme
+    assert "torch==2.13.0" in block[0]
     assert not re.search(r"solutions/|tests/|reference|instructor|defect", readme)
     for exercise_id in EXERCISES:
         assert load_exercise(editions[False] / "exercises" / exercise_id / "exercise.yaml").title in readme
@@ -319,12 +322,43 @@ def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
     done = run_cli("release", str(tmp_path / "out"), cwd=course.root)
     assert (done.returncode, done.stderr) == (0, "")
     pattern = (
-        r"out is the student edition: 7 exercises without hints, \d+ public checks, \d+ left for when they are handed"
+        r"out is the student edition: \d+ exercises with hints, \d+ public checks, \d+ left for when they are handed"
     )
     assert re.search(pattern, done.stdout)
     again = run_cli("release", str(tmp_path / "out"), cwd=course.root)
     assert again.returncode == 2
     assert "is not empty, and nothing is overwritten" in again.stderr
+
+
+def only(course: Course, *exercises: str) -> Course:
+    """The course with these exercises alone."""
+    for exercise_id in course.exercise_ids():
+        if exercise_id not in exercises:
+            shutil.rmtree(course.exercise_folder(exercise_id))
+    return course
+
+
+def test_an_exercise_whose_starter_would_look_done_is_left_out_and_said(own_course, tmp_path):
+    course = only(own_course, "exercise_03", "exercise_09")
+    told = release(course, tmp_path / "out")
+    assert "1 exercises with hints" in told
+    assert "exercise_09 was left out: its starter passes every public check, and would look done" in told
+    assert Course(tmp_path / "out").exercise_ids() == ["exercise_03"]
+    assert "exercise_09" not in (tmp_path / "out" / "exercises" / "README.md").read_text(encoding="utf-8")
+    with pytest.raises(SpecError, match="exercise_09 was left out"):
+        release(only(course, "exercise_09"), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_where_there_are_no_hints_no_page_speaks_of_them_and_none_of_a_solution(own_course, tmp_path):
+    course = only(own_course, "exercise_03")
+    for with_hints in (False, True):
+        folder = tmp_path / f"{with_hints}"
+        release(course, folder, with_hints=with_hints)
+        pages = [path.read_text(encoding="utf-8") for path in folder.rglob("*.md")]
+        assert len(pages) == 3
+        assert any("hint" in page for page in pages) == with_hints
+        assert not any("solution" in page for page in pages)
 
 
 def test_a_place_inside_the_course_is_refused(own_course):
