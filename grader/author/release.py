@@ -210,7 +210,9 @@ def _try_starters(course: Course, exercises: list[Exercise]) -> tuple[dict[str, 
 
 
 HINT_LINES = re.compile(
-    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n|^- `python -m grader hint.*\n(?:  .*\n)*|^%hint .*\n",
+    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
+    r"|^- `python -m grader hint.*\n(?:  .*\n)*"
+    r"|^%hint .*\n",
     re.MULTILINE,
 )
 """What speaks of hints in the pages that students read."""

@@ -89,7 +89,7 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     numbers = exercise.numbers()
     rows = []
     for defect in sorted(verdict.defects, key=lambda each: numbers[each.id]):
-        note = titles[defect.id] if defect.status is DefectStatus.FIXED else defect.reason
+        note = titles[defect.id] if defect.status is DefectStatus.FIXED else printable(defect.reason)
         extra = ", extra" if defect.stretch else ""
         rows.append(
             {
