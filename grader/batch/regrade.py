@@ -11,11 +11,10 @@ from grader.gradebook import Gradebook
 
 
 class RegradeRequest(Struct, frozen=True):
-    """How many submissions are to be judged again, where they lie and how."""
+    """How many submissions are to be judged again, and for each batch that they came with where they lie and how."""
 
     count: int
-    submissions: Path
-    layout: LayoutOptions
+    batches: list[tuple[Path, LayoutOptions]]
 
 
 class _Recorded(Struct):
@@ -27,20 +26,22 @@ def request_regrade(
 ) -> RegradeRequest:
     """Put verdicts out of force, so that the next batch judges again what they were about.
 
-    The submissions are those of the newest batch that judged the exercise, unless they are named. `UsageError` where
-    they are not there any more, or there is no such verdict; nothing is changed then.
+    The submissions lie where they lay when they were judged, unless their place is named. `UsageError` where they are
+    not there any more, or there is no such verdict; nothing is changed then.
     """
     if not gradebook.is_file():
         raise UsageError(f"there is no gradebook {gradebook}; name the file that batch was given")
     with Gradebook(gradebook) as book:
-        row = book.row(
-            "SELECT batches.submissions, options FROM verdicts JOIN batches ON batches.id = batch"
-            " JOIN submissions ON submissions.id = submission WHERE exercise = ? ORDER BY verdicts.id DESC LIMIT 1",
+        found = book.rows(
+            "SELECT batches.submissions, options FROM current JOIN verdicts ON verdicts.id = verdict JOIN batches"
+            " ON batches.id = batch WHERE exercise = ? AND student = coalesce(?, student) ORDER BY batches.id",
             exercise,
+            student,
         )
-        where, options = row if row is not None else (".", "{}")
-        path = submissions or Path(where)
-        if not path.exists():
-            raise UsageError(f"the submissions are not in {path} any more; name their place with --submissions")
-        count = book.request_regrade(exercise, student, reason)
-        return RegradeRequest(count, path, msgspec.json.decode(options, type=_Recorded).options)
+        places = {Path(where): msgspec.json.decode(options, type=_Recorded).options for where, options in found}
+        if submissions is not None:
+            places = {submissions: next(reversed(places.values()), LayoutOptions())}
+        for path in places:
+            if not path.exists():
+                raise UsageError(f"the submissions are not in {path} any more; name their place with --submissions")
+        return RegradeRequest(book.request_regrade(exercise, student, reason), list(places.items()))

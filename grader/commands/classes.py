@@ -106,7 +106,11 @@ def regrade(
 
     asked = request_regrade(gradebook, exercise, student, reason, told["submissions"])
     click.echo(f"{asked.count:,} of {exercise} to judge again: {printable(reason)}")
-    ctx.exit(_grade(asked.submissions, gradebook, Options(None, True, told["allow_open"], asked.layout), told))
+    codes = [
+        _grade(path, gradebook, Options(allows_open=told["allow_open"], layout=layout), told)
+        for path, layout in asked.batches
+    ]
+    ctx.exit(max(codes))
 
 
 @click.command()

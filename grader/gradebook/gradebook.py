@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from grader.errors import UsageError
+from grader.examiner.outcome import Status
 from grader.gradebook.checksums import check_pages, damaged_verdicts, seal
 from grader.gradebook.connection import GradebookConnection
 from grader.gradebook.faults import explain_sqlite
@@ -18,6 +19,9 @@ from grader.verdict.verdict import Result, Verdict
 
 NOT_JUDGED = "not_judged"
 """The outcome of a submission that the kit could not judge; the next run tries again."""
+
+UNDECIDED = (Status.TIMED_OUT, Status.NOT_RUN)
+"""How a check ends that says nothing of what is computed."""
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How times are written, in UTC."""
@@ -207,11 +211,17 @@ class Gradebook(GradebookConnection):
             seal(connection, row)
 
     def is_same(self, shared: SharedVerdict, verdict: Verdict) -> bool:
-        """Whether a recorded verdict says of every defect and check what another one says."""
+        """Whether a recorded verdict says what another one says of every check that came to its end in both.
+
+        Of the defects, too, where all did: what is in time on one day may not be on a busy one.
+        """
+        recorded = dict(self.rows("SELECT check_id, status FROM checks WHERE verdict = ?", shared.id))
+        seen = {outcome.check: str(outcome.status) for outcome in verdict.checks}
+        late = {check for found in (recorded, seen) for check, status in found.items() if status in UNDECIDED}
+        if any(recorded.get(check) != seen.get(check) for check in (recorded.keys() | seen.keys()) - late):
+            return False
         defects = dict(self.rows("SELECT defect, status FROM defects WHERE verdict = ?", shared.id))
-        checks = dict(self.rows("SELECT check_id, status FROM checks WHERE verdict = ?", shared.id))
-        same_defects = defects == {defect.id: defect.status for defect in verdict.defects}
-        return same_defects and checks == {outcome.check: outcome.status for outcome in verdict.checks}
+        return bool(late) or defects == {defect.id: str(defect.status) for defect in verdict.defects}
 
     def totals(self) -> list[tuple[Any, ...]]:
         """A row for each exercise: id, submissions, fixed, not fixed, not gradable, not judged, shared, mean, of."""

@@ -548,3 +548,17 @@ def test_attempts_count_the_other_sources_a_student_handed_in_before(gradebook):
         assert gradebook.attempt(submission(digest=digest)) == before
         gradebook.record(1, submission(digest=digest), VERSIONS, verdict())
     assert gradebook.attempt(submission("bob", "d9")) == 0
+
+
+def test_a_check_that_was_not_in_time_is_no_difference_between_two_verdicts(gradebook):
+    gradebook.record(1, submission(), VERSIONS, verdict())
+    shared = SharedVerdict(1, is_bound=False)
+    values, shape = verdict().checks
+    late = structs.replace(values, status=Status.TIMED_OUT)
+    wrong = structs.replace(values, status=Status.FAILED)
+    fewer = verdict().defects[:1]
+    assert gradebook.is_same(shared, verdict())
+    assert gradebook.is_same(shared, verdict(checks=[late, shape], defects=fewer))
+    assert not gradebook.is_same(shared, verdict(defects=fewer))
+    assert not gradebook.is_same(shared, verdict(checks=[wrong, shape]))
+    assert not gradebook.is_same(shared, verdict(checks=[values]))
