@@ -1,5 +1,6 @@
 """A student's verdicts -> lines for the terminal."""
 
+from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +17,8 @@ def render_history(student: str, verdicts: list[PastVerdict], *, width: int = 10
         return f"{printable(student)} is in the roster and has handed in nothing.\n"
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
-        table.add_column(column, justify="right" if column in {"score", "seed"} else "left")
+        justify: JustifyMethod = "right" if column in {"score", "seed"} else "left"
+        table.add_column(column, justify=justify, no_wrap=column != "why")
     for each in verdicts:
         score = "" if each.score is None else f"{each.score:g} of {each.max_score:g}"
         why = f"regraded: {printable(each.regraded_for)}" if each.regraded_for else printable(each.reason)
