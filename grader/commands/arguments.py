@@ -13,6 +13,9 @@ from grader.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+DIGIT_LIKE = re.compile(r"(?<=[\d_])[oO]|[oO](?=\d)")
+"""A letter where a zero is meant."""
+
 BY_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
@@ -74,7 +77,7 @@ def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) 
     if found is not None:
         return found
     ids = course.exercise_ids()
-    nearest = difflib.get_close_matches(name, [*ids, *commands], 1)
+    nearest = difflib.get_close_matches(DIGIT_LIKE.sub("0", name), [*ids, *commands], 1)
     what = "exercise or command" if commands else "exercise"
     meant = f"did you mean {nearest[0]}? " if nearest else ""
     raise UsageError(f"there is no {what} {name!r} here; {meant}the exercises are {', '.join(ids)}")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.course.records import Interface
 from grader.errors import KitError
 from grader.examiner.reference import Reference
 from grader.examiner.reference_cache import ReferenceCache
@@ -37,7 +38,7 @@ def cache(tmp_path: Path) -> ReferenceCache:
     path = tmp_path / "exercise_01" / "attention.py"
     path.parent.mkdir()
     path.write_text(SOURCE)
-    return ReferenceCache(Reference(path, "Scale"))
+    return ReferenceCache(Reference(path, Interface(class_name="Scale", constructor={}, inputs={}, outputs=[])))
 
 
 def run(cache: ReferenceCache, check: Check) -> torch.Tensor:

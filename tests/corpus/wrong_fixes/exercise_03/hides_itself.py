@@ -1,5 +1,5 @@
 """The mask starts at the main diagonal, so a token does not see itself and the first sees nothing.
-expect: fixed=long-sequence-unmasked unfixed=mask-discarded
+expect: unfixed=mask-discarded unknown=long-sequence-unmasked
 """
 
 import torch

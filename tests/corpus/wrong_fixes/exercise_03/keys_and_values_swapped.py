@@ -1,5 +1,5 @@
 """Keys and values have changed places.
-expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
+expect: unknown=mask-discarded,long-sequence-unmasked broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The scale has gone while the line was rewritten.
-expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
+expect: unknown=mask-discarded,long-sequence-unmasked broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Scores are divided by the root of the input's size.
-expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
+expect: unknown=mask-discarded,long-sequence-unmasked broken
 """
 
 import torch

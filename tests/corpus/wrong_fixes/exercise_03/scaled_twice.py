@@ -1,5 +1,5 @@
 """The scale is applied to the scores twice.
-expect: fixed=long-sequence-unmasked unknown=mask-discarded broken
+expect: unknown=mask-discarded,long-sequence-unmasked broken
 """
 
 import torch

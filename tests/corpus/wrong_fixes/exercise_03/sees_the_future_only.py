@@ -1,5 +1,5 @@
 """The mask is the lower triangle rather than the upper.
-expect: fixed=long-sequence-unmasked unfixed=mask-discarded
+expect: unfixed=mask-discarded unknown=long-sequence-unmasked
 """
 
 import torch

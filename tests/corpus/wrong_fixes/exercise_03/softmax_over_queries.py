@@ -1,5 +1,5 @@
 """The mask holds, but the softmax runs over the queries.
-expect: fixed=long-sequence-unmasked unfixed=mask-discarded
+expect: unfixed=mask-discarded unknown=long-sequence-unmasked
 """
 
 import torch

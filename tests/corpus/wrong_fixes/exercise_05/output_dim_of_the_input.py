@@ -1,5 +1,5 @@
 """output_dim holds the size of the input.
-expect: fixed=long-sequence-unmasked,verbose-dropped,mask-in-state-dict unknown=output-dim-misnamed
+expect: fixed=long-sequence-unmasked,verbose-dropped,mask-in-state-dict unfixed=output-dim-misnamed
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Scores are divided by the root of output_dim.
-expect: fixed=long-sequence-unmasked,verbose-dropped,output-dim-misnamed broken
+expect: broken unknown=long-sequence-unmasked,verbose-dropped,output-dim-misnamed
 """
 
 import torch

@@ -1,5 +1,5 @@
 """While the buffer was rewritten, the mask got one diagonal too late.
-expect: fixed=long-sequence-unmasked,verbose-dropped,output-dim-misnamed broken
+expect: broken unknown=long-sequence-unmasked,verbose-dropped,output-dim-misnamed
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The keys are multiplied by the size, to make up for too much.
-expect: fixed=dropout-in-evaluation unfixed=scaled-twice
+expect: unfixed=scaled-twice unknown=dropout-in-evaluation
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """Neither the queries nor the products are scaled.
-expect: fixed=dropout-in-evaluation unfixed=scaled-twice
+expect: unfixed=scaled-twice unknown=dropout-in-evaluation
 """
 
 from dataclasses import dataclass

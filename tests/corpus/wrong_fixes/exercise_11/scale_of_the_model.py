@@ -1,5 +1,5 @@
 """The call scales by the whole model's root.
-expect: fixed=dropout-in-evaluation unfixed=scaled-twice
+expect: unfixed=scaled-twice unknown=dropout-in-evaluation
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """Joined with the features in front of the heads.
-expect: fixed=keys-turned-by-reshape
+expect: unknown=keys-turned-by-reshape
 """
 
 import math

@@ -1,5 +1,5 @@
 """What came before is seen, the token itself is not.
-expect: fixed=causal-only-with-padding unfixed=mask-polarity
+expect: unfixed=mask-polarity unknown=causal-only-with-padding
 """
 
 import torch
