@@ -272,7 +272,7 @@ def test_a_worker_inherits_nothing_of_the_examiner(nursery: Nursery, capfd) -> N
     ours = [[os.fstat(descriptor).st_dev, os.fstat(descriptor).st_ino] for descriptor in (1, 2)]
     assert opened["1"][1:3] not in ours
     assert opened["2"][1:3] not in ours
-    assert report["folder"] == "/"
+    assert report["folder"] == ENVIRONMENT["PWD"]
     assert report["arguments"] == ["attention"]
     beside = [entry for entry in report["path"] if not entry.startswith(sys.prefix)]  # which may lie inside the course
     assert not [entry for entry in beside if entry.startswith(str(ROOT)) or entry in ("", ".")]
@@ -285,10 +285,10 @@ def test_ending_one_worker_leaves_another_alone(nursery: Nursery) -> None:
     before = Household()
     first, second = nursery.start(Limits()), nursery.start(Limits())
     first.end()
-    assert spy(second)["folder"] == "/"
+    assert spy(second)["folder"] == ENVIRONMENT["PWD"]
     third = nursery.start(Limits())
     second.end()
-    assert spy(third)["folder"] == "/"
+    assert spy(third)["folder"] == ENVIRONMENT["PWD"]
     third.end()
     after = Household()
     assert (after.processes, after.descriptors) == (before.processes, before.descriptors)
