@@ -89,7 +89,10 @@ def test_hints_name_no_fix_and_no_defect_and_are_steps_on_this_module(own_course
         assert first.split()[0] in STARTS or "(" in first, first
 
 
-STARTS = {"Run", "Call", "Give", "Take", "Build", "Hand", "Print", "Make", "Feed", "Ask", "Hide", "Redo", "For", "One"}
+STARTS = {
+    *("Ask", "Build", "Call", "Change", "Feed", "For", "Give", "Hand", "Hide"),
+    *("Let", "Make", "One", "Print", "Put", "Redo", "Run", "Take", "With"),
+}
 """How a step begins that is to be taken; a first step that begins otherwise has code in it at least."""
 
 
