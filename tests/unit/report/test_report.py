@@ -122,7 +122,7 @@ def test_the_situations_are_what_they_are_called(verdict_of):
         "stretch_left": ("fixed", 10),
         "partly_mended_and_broken": ("not_fixed", 0),
         "crash_that_hides": ("not_fixed", 0),
-        "timed_out": ("not_fixed", 0),
+        "timed_out": ("not_fixed", 7),
         "syntax_error": ("not_gradable", 0),
     }
     hung = verdict_of("timed_out")
