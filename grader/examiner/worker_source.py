@@ -61,9 +61,13 @@ class Nursery:
         self._control, theirs = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
-        self._process = _fork()
-        if self._process == 0:
-            run_nursery(theirs)
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the nursery ignores it
+        try:
+            self._process = _fork()
+            if self._process == 0:
+                run_nursery(theirs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         theirs.close()
         self._ordered: _Forked | None = None
         self._asked: collections.deque[_Asked] = collections.deque()

@@ -35,19 +35,20 @@ EXIT_FAILED_START = 97
 
 
 def run_nursery(control: socket.socket) -> NoReturn:
-    """Serve orders until the examiner hangs up or dies; never returns.
+    """Serve orders until the examiner hangs up or dies; never returns. SIGINT is blocked when this is called.
 
     The end of the connection tells of either. A signal at the examiner's death would come first, and leave behind
     what workers have started.
     """
     status = 0
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     outside = look_outside()
     try:
         import grader.worker.server  # noqa: F401 - while its file can be seen; torch has been imported by now
 
         control_process(PR_SET_DUMPABLE, 0)
         control_process(PR_SET_CHILD_SUBREAPER, 1)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
         forget_environment()
         close_descriptors(keep=control.fileno())
         layers = Layers()
