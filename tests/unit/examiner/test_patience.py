@@ -12,7 +12,7 @@ def test_a_reference_that_takes_longer_than_a_submission_may_is_not_called_broke
     description = own_course.description(EXERCISE)
     text = description.read_text(encoding="utf-8")
     assert "limits:" not in text
-    description.write_text(text + "\nlimits: {seconds: {total: 0.2}}\n", encoding="utf-8")
+    description.write_text(text + "\nlimits: {seconds: {total: 0.05}}\n", encoding="utf-8")
     reference = own_course.reference(EXERCISE)
     slow = re.sub(
         r"(?m)^import torch$", "import torch\nimport time\ntime.sleep(0.15)", reference.read_text(encoding="utf-8")
