@@ -1,0 +1,36 @@
+"""What reaches the output: by the detour, and through what was seen."""
+
+# B batch, T words, S patches, D model size
+
+import torch
+
+from grader.examiner.compare import FLOAT32, Failure, number, require_close, require_shape, require_tensor
+
+B, T, S, D = 2, 3, 5, 12
+ARGUMENTS = {"d_model": D, "n_heads": 2}
+SHIFT = 5.0
+
+
+def test_a_shift_of_all_features_passes_through(subject, gaussian):
+    module = subject.build(ARGUMENTS)
+    x_BTD, memory_BSD = gaussian(B, T, D), gaussian(B, S, D)
+    before, after = module(x=x_BTD, memory=memory_BSD), module(x=x_BTD + SHIFT, memory=memory_BSD)
+    for seen in (before, after):
+        require_tensor(seen, "output")
+        require_shape(seen, [B, T, D], "output")
+    what = f"{SHIFT:g} added to all features of x: the change of the output"
+    require_close(after - before, torch.full((B, T, D), SHIFT), what, FLOAT32)
+
+
+def test_the_output_answers_to_what_was_seen(subject, gaussian):
+    module = subject.build(ARGUMENTS)
+    x_BTD = gaussian(B, T, D)
+    one, other = (module(x=x_BTD, memory=gaussian(B, S, D)) for _ in range(2))
+    for seen in (one, other):
+        require_tensor(seen, "output")
+        require_shape(seen, [B, T, D], "output")
+    change = float((one - other).abs().amax(dim=-1).min())
+    if not change > FLOAT32.absolute:
+        raise Failure(
+            "deaf", f"another memory: expected the output to change at every word, saw it change by {number(change)}"
+        )
