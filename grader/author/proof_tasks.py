@@ -138,7 +138,7 @@ class _Judged:
             if verdict.outcome is not Result.FIXED or verdict.score != most:
                 problems.append(f"{where} the reference scores {verdict.score:g} of {most:g}: {_failures(verdict)}")
             verdict = self._judge(starter, seed, dtype)
-            if verdict.score:
+            if verdict.score and self._exercise.defects:
                 fixed = _with_status(verdict, DefectStatus.FIXED)
                 problems.append(f"{where} the starter scores {verdict.score:g}; {', '.join(fixed)} went unseen")
         return Step("scores", f"{len(SEEDS)} x {len(DTYPES)}", problems)

@@ -152,7 +152,7 @@ class Exercise(Record, frozen=True):
 
     ONLY_SHOWN = (
         *("title", "difficulty", "source", "story", "nothing_else_broke", "equivalents"),
-        *("hidden_checks", "total_points", "hints"),
+        *("decoy", "hidden_checks", "total_points", "hints"),
     )
 
     id: str
@@ -172,7 +172,7 @@ class Exercise(Record, frozen=True):
     ladder: Ladder
     """The sizes that every check walks through, smallest rung first; all sizes of a rung but ones are distinct."""
     defects: Annotated[list[Defect], Meta(max_length=8)]
-    """The faults of the starter."""
+    """The faults of the starter; none where all that looks wrong is a decoy."""
     nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
     """The points for a fix that breaks nothing else."""
     checks: list[Property]
@@ -183,6 +183,8 @@ class Exercise(Record, frozen=True):
     """What a submission may use."""
     equivalents: list[Equivalent] = []
     """Changes of the reference that no check can see, each with its reason."""
+    decoy: str = ""
+    """What in the starter looks wrong and is right, and why; told once everything is right."""
     hidden_checks: Index = 0
     """In a student edition: how many checks it leaves out."""
     total_points: Annotated[float, Meta(ge=0)] = 0.0

@@ -66,8 +66,9 @@ def _sizes_beyond_reason(ladder: c.Ladder, inputs: c.Inputs, path: Path) -> Iter
 def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
     """What tells a student edition's description from an author's."""
     if not exercise.is_public():
-        if not exercise.defects:
-            yield Problem(("defects",), "at least one defect", "none", "write - id: swapped-axes and the rest of it")
+        if not exercise.defects and not exercise.decoy.strip():
+            remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
+            yield Problem(("defects",), "at least one defect", "none", remedy)
         for name in ("hidden_checks", "hints"):
             if getattr(exercise, name):
                 found = "one of a student edition"

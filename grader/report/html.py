@@ -73,7 +73,8 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
             f"{called(each, exercise)}: {' '.join(each.why.split())}"
             for each in ordered
             if statuses.get(each.id) is DefectStatus.FIXED
-        ],
+        ]
+        + ([" ".join(exercise.decoy.split())] if exercise.decoy and verdict.outcome is Result.FIXED else []),
         "passing": f"{sum(each.status is Status.PASSED for each in verdict.checks)} of {len(verdict.checks)} pass",
         "causes": [
             _cause(cause, exercise, has_picture=number < MOST_PICTURES)

@@ -63,5 +63,7 @@ def _state(entry: Entry) -> tuple[str, str, str]:
     if entry.is_public:
         mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
         return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
-    fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed"
+    fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed" if progress.statuses else "something broke"
+    if progress.outcome is Result.FIXED and not progress.statuses:
+        fixed = "nothing to fix"
     return ("✓", "green", fixed) if progress.outcome is Result.FIXED else ("✗", "yellow", fixed)

@@ -139,6 +139,8 @@ class _Shown:
             if defect.id in told:
                 seen = f" It showed {first_seen[defect.id]}." if defect.id in first_seen else ""
                 lines.append(Text(f"{called(defect, self._exercise)}: {' '.join(defect.why.split())}{seen}"))
+        if verdict.outcome is Result.FIXED and self._exercise.decoy:
+            lines.append(Text(" ".join(self._exercise.decoy.split())))
         return [Text(), *lines] if lines else []
 
     def causes(self, verdict: Verdict) -> list[list[Line]]:

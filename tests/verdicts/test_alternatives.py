@@ -23,6 +23,6 @@ def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str, se
         findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
         assert verdict.outcome is Result.FIXED, (path.name, verdict.reason, findings)
         assert findings == [], path.name
-        assert {defect.status for defect in verdict.defects} == {DefectStatus.FIXED}, path.name
+        assert all(defect.status is DefectStatus.FIXED for defect in verdict.defects), path.name
         assert verdict.regressions == [], path.name
         assert verdict.score == verdict.max_score, path.name

@@ -1,0 +1,58 @@
+"""Exercises whose starter looks wrong and is right: leaving it is the answer, and nothing tells so beforehand."""
+
+import pytest
+
+from grader.course.loading import load_exercise
+from grader.report.overview import Entry, render_overview
+from grader.report.terminal import render_terminal
+from grader.student.progress import Progress
+from grader.verdict.verdict import Result
+from tests.support.paths import CORPUS, ROOT
+
+DECOYS = sorted(
+    path.parent.name for path in (ROOT / "solutions").glob("*/exercise.yaml") if "\ndefects: []" in path.read_text()
+)
+
+
+def test_there_are_decoys_among_the_hunts():
+    assert len(DECOYS) >= 3
+
+
+@pytest.mark.parametrize("exercise_id", DECOYS)
+def test_leaving_the_starter_alone_earns_everything_and_is_explained(judge_text, course, exercise_id):
+    exercise = load_exercise(course.description(exercise_id))
+    starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
+    verdict = judge_text(exercise_id, starter)
+    assert (verdict.outcome, verdict.score, verdict.regressions) == (Result.FIXED, exercise.max_score(), [])
+    assert " ".join(exercise.decoy.split()) in " ".join(render_terminal(verdict, exercise).split())
+
+
+@pytest.mark.parametrize("exercise_id", DECOYS)
+def test_a_mend_that_breaks_it_is_told_what_it_broke_and_not_that_there_was_nothing_to_mend(
+    judge_text, course, exercise_id
+):
+    exercise = load_exercise(course.description(exercise_id))
+    mends = sorted((CORPUS / "wrong_fixes" / exercise_id).glob("*.py"))
+    verdicts = judge_text.many(exercise_id, [path.read_text(encoding="utf-8") for path in mends])
+    for path, verdict in zip(mends, verdicts, strict=True):
+        assert verdict.outcome is Result.NOT_FIXED, path.name
+        assert verdict.regressions, path.name
+        shown = " ".join(render_terminal(verdict, exercise).split())
+        assert " ".join(exercise.decoy.split())[:40] not in shown, path.name
+        assert "expected" in shown or "crash" in shown or "parameters" in shown, path.name
+
+
+def test_a_decoy_that_nobody_tried_looks_like_any_other_in_the_list():
+    untried = [Entry(name, "Title", Progress(), difficulty=2) for name in ("exercise_01", DECOYS[0])]
+    first, second, *_ = render_overview(untried).splitlines()
+    assert first.replace("exercise_01", DECOYS[0]) == second
+
+
+@pytest.mark.parametrize("exercise_id", DECOYS)
+def test_what_students_read_does_not_tell_which_they_are(course, exercise_id):
+    folder = course.exercise_folder(exercise_id)
+    for path in (*folder.glob("*"), ROOT / "exercises" / "README.md"):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8").lower()
+            assert "decoy" not in text
+            assert "nothing to mend" not in text
