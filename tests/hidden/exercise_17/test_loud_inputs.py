@@ -1,0 +1,20 @@
+"""Inputs of any magnitude, in float64, so that rounding plays no part."""
+
+# B batch, T positions, D model size
+
+import torch
+
+from grader.examiner.compare import compare
+
+B, T, D = 2, 6, 12
+LOUD = (30.0, 1000.0, 30000.0)
+
+
+def test_loud_inputs_keep_their_order(subject, reference, gaussian):
+    arguments = {"d_model": D, "n_heads": 3}
+    theirs = reference.build(arguments, dtype="float64")
+    ours = subject.build(arguments, like=theirs, dtype="float64")
+    x_BTD = gaussian(B, T, D).to(torch.float64)
+    for factor in LOUD:
+        resid = x_BTD * factor
+        compare(ours(resid=resid), theirs(resid=resid), f"inputs {factor:g} times as loud: output")
