@@ -16,7 +16,7 @@ class BackwardLook(nn.Module):
     def forward(self, x, real):
         b, t, c = x.shape
         q, k, v = self.qkv(x).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        scores = (q @ k.mT) * (c // self.heads) ** -0.5
+        scores = (q @ k.mT) * q.shape[-1] ** -0.5
 
         # who may look at whom: (b, 1, t, t)
         shown = real[:, None, None, :]
