@@ -11,7 +11,7 @@ class PatchAttention(nn.Module):
     def __init__(self, width: int, heads: int):
         super().__init__()
         self.heads = heads
-        self.scale = (width // heads) ** -0.5
+        self.scale = (heads / width) ** 0.5
         self.norm = nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.q_bias = nn.Parameter(torch.randn(width))
