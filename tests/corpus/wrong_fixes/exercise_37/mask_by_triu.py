@@ -10,7 +10,7 @@ def turn(z, base):
     """z: (batch, heads, words, d)"""
     words, d = z.shape[-2:]
     rate = base ** -(torch.arange(0, d, 2, device=z.device, dtype=z.dtype) / d)
-    angle = torch.outer(torch.arange(words, device=z.device, dtype=z.dtype), rate)
+    angle = torch.outer(torch.arange(words, device=z.device), rate)
     angle = angle.repeat_interleave(2, dim=-1)
     swapped = torch.stack([-z[..., 1::2], z[..., 0::2]], dim=-1).flatten(-2)
     return z * angle.cos() + swapped * angle.sin()
