@@ -13,7 +13,7 @@ from grader.commands.arguments import (
     require_exercise,
 )
 from grader.commands.classes import batch, export, history, regrade
-from grader.commands.instructor import new, prove, release, schema
+from grader.commands.instructor import autograder, new, prove, release, schema
 from grader.commands.machine import COMPLETE_VARIABLE, completion, doctor
 from grader.commands.report import report
 from grader.commands.student import diff, grade, hint, list_exercises, reset, solution, try_, watch
@@ -25,7 +25,7 @@ UNEXPECTED = 3
 INTERRUPTED = 130
 
 STUDENTS_COMMANDS = (grade, watch, hint, try_, diff, solution, reset, report, doctor, completion)
-INSTRUCTORS_COMMANDS = (new, prove, release, schema, batch, export, history, regrade)
+INSTRUCTORS_COMMANDS = (new, prove, release, autograder, schema, batch, export, history, regrade)
 
 
 class Commands(click.Group):

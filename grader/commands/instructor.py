@@ -55,3 +55,37 @@ def release(folder: Path, without_hints: bool) -> None:
     from grader.author.release import release as write_edition
 
     click.echo(write_edition(current_course(), folder, with_hints=not without_hints))
+
+
+def _known_platform(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    from grader.author.autograder import PLATFORMS  # here, for other commands need none of it
+
+    if value not in PLATFORMS:
+        raise click.BadParameter(f"{value!r} is none of {', '.join(PLATFORMS)}")
+    return value
+
+
+@click.command()
+@exercise_argument()
+@course_option
+@click.option("--for", "platform", metavar="PLATFORM", required=True, callback=_known_platform, help="gradescope, ...")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder or .zip file to write."
+)
+@click.option(
+    "--judge",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="As a package does: judge what this folder holds, and write the platform's results to --output.",
+)
+def autograder(exercise_id: str, platform: str, output: Path, folder: Path | None) -> None:
+    """Write an exercise as an autograder for a course platform: classroom50, gradescope, nbgrader or prairielearn."""
+    from grader.author.autograder import write_autograder
+    from grader.author.platform_grading import judge_folder
+    from grader.commands.report import looks_at
+
+    course = current_course()
+    if folder is None:
+        click.echo(write_autograder(course, exercise_id, platform, output), nl=False)
+    else:
+        click.echo(judge_folder(course, exercise_id, platform, folder, output, looks_at))

@@ -2,23 +2,28 @@
 
 import msgspec
 
+from grader.course.records import Exercise
 from grader.report.exports.formats import Graded, StudentTest, VerdictExport, student_tests
+from grader.verdict.verdict import Verdict
 
 
 def render(graded: Graded) -> str:
+    return render_verdict(graded.verdict, graded.exercise)
+
+
+def render_verdict(verdict: Verdict, exercise: Exercise) -> str:
     """The top-level score is the verdict's, which leaves extras out."""
-    verdict = graded.verdict
     data = {
         "score": verdict.score,
         "execution_time": round(verdict.seconds, 3),
-        "output": f"{graded.exercise.title}: {verdict.outcome.replace('_', ' ')}",
+        "output": f"{exercise.title}: {verdict.outcome.replace('_', ' ')}",
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "extra_data": {"exercise": verdict.exercise, "seed": verdict.seed},
-        "tests": [_test(test, place) for place, test in enumerate(student_tests(verdict, graded.exercise), 1)],
+        "extra_data": {"exercise": verdict.exercise, "seed": verdict.seed, "isolation": verdict.isolation},
+        "tests": [_test(test, place) for place, test in enumerate(student_tests(verdict, exercise), 1)],
     }
     return msgspec.json.format(msgspec.json.encode(data)).decode()
 

@@ -2,16 +2,20 @@
 
 import msgspec
 
+from grader.course.records import Exercise
 from grader.report.exports.formats import Graded, StudentTest, VerdictExport, student_tests
-from grader.verdict.verdict import Result
+from grader.verdict.verdict import Result, Verdict
 
 MOST_OUTPUT = 20_000
 """Characters of each test: the whole file may hold 1 MB."""
 
 
 def render(graded: Graded) -> str:
+    return render_verdict(graded.verdict, graded.exercise)
+
+
+def render_verdict(verdict: Verdict, exercise: Exercise) -> str:
     """Every test has points, for one without turns the display of points off for all; extras are out of 0."""
-    verdict = graded.verdict
     if verdict.outcome is Result.NOT_GRADABLE:
         data: dict[str, object] = {
             "gradable": False,
@@ -26,7 +30,7 @@ def render(graded: Graded) -> str:
             "score": round(verdict.score / verdict.max_score, 6) if verdict.max_score else 0.0,
             "message": verdict.outcome.replace("_", " "),
             "output": "",
-            "tests": [_test(test) for test in student_tests(verdict, graded.exercise)],
+            "tests": [_test(test) for test in student_tests(verdict, exercise)],
         }
     return msgspec.json.format(msgspec.json.encode(data)).decode()
 

@@ -1,0 +1,138 @@
+"""What an autograder package runs: a student's files as a platform hands them over, judged, in the platform's words."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from grader.batch.layouts.archive import Unpacker
+from grader.batch.layouts.records import SkippedFiles, SubmissionFiles
+from grader.batch.layouts.units import Unit, Units
+from grader.batch.tasks import SubmissionLoader
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
+from grader.examiner.outcome import Finding
+from grader.gradebook.gradebook import TIME
+from grader.report.exports import classroom50, gradescope, prairielearn
+from grader.report.foot import open_layers, points, result_words
+from grader.report.html import render_report
+from grader.report.terminal import render_terminal
+from grader.submission.choice import Choice
+from grader.verdict.judge import MAX_SEED, grade
+from grader.verdict.verdict import Verdict, not_gradable
+from grader.worker.layers import readable_folders
+from grader.worker.sandbox import become_nobody, drop_capabilities
+
+PAGE_WIDTH = 100
+REPORT = "report.html"
+
+LooksAt = Callable[[Exercise], dict[str, str]]
+"""What each check looks at, in one sentence."""
+
+
+class OneStudent:
+    """The layout of a platform that hands over a single student's folder."""
+
+    NAME = "one student"
+    SHAPE = "attention.py"
+
+    def __init__(self, exercise_id: str) -> None:
+        self._exercise_id = exercise_id
+
+    def count(self, root: Path, names: list[str]) -> int:  # noqa: ARG002 - as in every layout
+        return 1
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:  # noqa: ARG002
+        """The root, whole."""
+        yield Unit("student", folder=".", exercise=self._exercise_id)
+
+
+def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path, looks_at: LooksAt) -> str:
+    """Judge what a student's folder holds and write the platform's file; one line on what came of it.
+
+    Whatever lay at the file's place is taken away first: where there is no verdict, there is no file. Raises `KitError`
+    where the kit cannot judge, and where a submission could read the reference.
+    """
+    _clear(output)
+    exercise = load_exercise(course.description(exercise_id))
+    verdict = _verdict(course, exercise, folder)
+    for name, text in RENDERERS[platform](verdict, exercise, looks_at).items():
+        place = output.with_name(name) if name else output
+        _clear(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("x", encoding="utf-8") as file:
+            file.write(text)
+    told = f"{result_words(verdict)[0]} · {points(verdict.score)} of {points(verdict.max_score)} points"
+    return "\n".join(filter(None, (told, open_layers(verdict))))
+
+
+def _verdict(course: Course, exercise: Exercise, folder: Path) -> Verdict:
+    with Unpacker() as unpacker:
+        skipped = SkippedFiles()
+        found = list(Units(OneStudent(exercise.id), folder, [exercise.id], skipped, unpacker))
+        if not found:
+            there = "; ".join(skipped.lines())
+            reason = "nothing to judge was handed in: hand in attention.py or attention.ipynb"
+            why = Finding("missing", f"{reason} ({there})" if there else reason)
+            return not_gradable(exercise, "attention.py", secrets.randbelow(MAX_SEED), why)
+        choice = _choice(course, folder, found[0])
+    return grade(course, exercise.id, choice, strict=not is_closed_by_owner(course.reference(exercise.id)))
+
+
+def _choice(course: Course, folder: Path, files: SubmissionFiles) -> Choice:
+    record, read = SubmissionLoader(course, folder).load(files)
+    return Choice(Path(record.file), read, record.remark)
+
+
+def is_closed_by_owner(path: Path) -> bool:
+    """Whether a submission's user cannot open the file, whatever layers the host lacks: it is tried.
+
+    So it is where this is root and the file is root's alone. Elsewhere the kernel's layers must close it.
+    """
+    if not hasattr(os, "fork") or os.geteuid() != 0:
+        return False
+    process = os.fork()
+    if process == 0:
+        with contextlib.suppress(BaseException):
+            become_nobody(readable_folders())
+            drop_capabilities()
+            try:
+                path.open("rb").close()
+            except PermissionError:
+                os._exit(0)
+        os._exit(1)
+    return os.waitpid(process, 0)[1] == 0
+
+
+def _clear(path: Path) -> None:
+    """Take away whatever is there: a student's own file of that name, a folder, a link to somewhere else."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _for_classroom50(verdict: Verdict, exercise: Exercise, looks_at: LooksAt) -> dict[str, str]:
+    handed_in = classroom50.HandedIn.from_environment(os.environ, time.strftime(TIME, time.gmtime()))
+    report = render_report(verdict, exercise, looks_at(exercise))
+    return {"": classroom50.render_result(verdict, exercise, handed_in), REPORT: report}
+
+
+def _for_nbgrader(verdict: Verdict, exercise: Exercise, _looks_at: LooksAt) -> dict[str, str]:
+    page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
+    return {"": msgspec.json.encode({"points": float(verdict.score), "page": page}).decode()}
+
+
+RENDERERS: Mapping[str, Callable[[Verdict, Exercise, LooksAt], dict[str, str]]] = {
+    "gradescope": lambda verdict, exercise, _: {"": gradescope.render_verdict(verdict, exercise)},
+    "prairielearn": lambda verdict, exercise, _: {"": prairielearn.render_verdict(verdict, exercise)},
+    "classroom50": _for_classroom50,
+    "nbgrader": _for_nbgrader,
+}
+"""The files that a platform reads, by name; the one without a name lies where the platform says."""

@@ -1,0 +1,389 @@
+"""Autograder packages, each run as its platform runs it: unpacked at its paths, as its user, by its entry point."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.author.autograder import PLATFORMS, write_autograder
+from grader.course.loading import load_exercise
+from grader.errors import UsageError
+from tests.support.corpus import Attack, read_corpus
+from tests.support.hostile import reference, starter
+from tests.support.platform_host import PlatformHost
+
+EXERCISE = "exercise_03"
+RUNNER = 1001
+"""The user of a hosted runner."""
+
+Package = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def package(course, tmp_path_factory) -> Package:
+    """The package for a platform, as it was written: a zip for Gradescope, else a folder."""
+    folder, made = tmp_path_factory.mktemp("packages"), {}
+
+    def make(platform: str) -> Path:
+        if platform not in made:
+            made[platform] = folder / (f"{platform}.zip" if platform == "gradescope" else platform)
+            write_autograder(course, EXERCISE, platform, made[platform])
+        return made[platform]
+
+    return make
+
+
+class Grader:
+    """A platform's machine with the package on it, and a folder for what a student hands in."""
+
+    def __init__(self, home: Path, platform: str, package: Path, *, builds: bool = False, **options) -> None:
+        self.home = home
+        self.platform = platform
+        for name in ("autograder/environment", "submission", "grade/student"):
+            (home / name).mkdir(parents=True)
+        self.source = home / "autograder/source"
+        if package.suffix == ".zip":
+            subprocess.run(["unzip", "-q", package, "-d", self.source], check=True)
+        else:
+            subprocess.run(["cp", "-r", package, self.source], check=True)
+        if platform == "prairielearn":
+            self.source = self.source / "image"
+        self.results = {
+            "gradescope": home / "autograder/results/results.json",
+            "prairielearn": home / "grade/results/results.json",
+            "classroom50": home / "checkout/result.json",
+        }[platform]
+        self.submission = {
+            "gradescope": home / "autograder/submission",
+            "prairielearn": home / "grade/student",
+            "classroom50": home / "checkout",
+        }[platform]
+        self.submission.mkdir(parents=True, exist_ok=True)
+        folders = {"/autograder": home / "autograder"}
+        if platform != "classroom50":
+            folders |= {"/autograder/source": self.source}
+        if builds:
+            (home / "autograder/environment").rmdir()
+        elif platform != "classroom50":
+            folders |= {"/autograder/environment": Path(sys.prefix)}
+        folders |= {"/grade": home / "grade"} if platform == "prairielearn" else {}
+        folders |= {"/checkout": home / "checkout"} if platform == "classroom50" else {}
+        variables = {"AUTOGRADER_ROOT": "/autograder", "GRADE_ROOT": "/grade"}
+        self.host = PlatformHost(home / "machine", folders, variables=variables, **options)
+
+    def grade(self, text: str | None) -> tuple[subprocess.CompletedProcess[str], dict]:
+        """What its entry point says of a file, and the results that are there then; none where there is no file."""
+        for each in self.submission.glob("*"):
+            each.unlink()
+        if text is not None:
+            (self.submission / "attention.py").write_text(text, encoding="utf-8")
+        done = self.run()
+        return done, json.loads(self.results.read_text(encoding="utf-8")) if self.results.is_file() else {}
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        if self.platform == "gradescope":
+            return self.host.run(["bash", "/autograder/source/run_autograder"], cwd="/autograder")
+        if self.platform == "prairielearn":
+            return self.host.run(["/autograder/source/entrypoint.sh"])
+        told = {
+            "CLASSROOM": "attention-2026",
+            "ASSIGNMENT": "exercise-03",
+            "USERNAME": "ada",
+            "SUBMISSION_TAG": "submit/2026-11-22T10-00-00Z-a1b2c3d",
+            "COMMIT_URL": "https://example.org/commit/a1b2c3d",
+            "RELEASE_URL": "https://example.org/releases/1",
+            "AUTOGRADER_PYTHON": sys.executable,
+        }
+        return self.host.run([sys.executable, "/autograder/source/autograder.py"], cwd="/checkout", **told)
+
+    def tell(self, attack: Attack) -> str:
+        """The attack's text; an attacker knows where the course lies."""
+        words = {"@COURSE@": "/autograder/source", "@EXAMINER@": "1", "@PORT@": "9", "@ABSTRACT@": "none"}
+        text = attack.path.read_text(encoding="utf-8")
+        for word, value in words.items():
+            text = text.replace(word, value)
+        return text
+
+
+@pytest.fixture
+def grader(package, tmp_path) -> Callable[..., Grader]:
+    """A platform's machine; without namespaces of its own, as in a container."""
+
+    def make(platform: str, **options) -> Grader:
+        return Grader(tmp_path / platform, platform, package(platform), **options)
+
+    return make
+
+
+def own(folder: Path, user: int) -> None:
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user, user, follow_symlinks=False)
+
+
+def attacks(*families: str) -> list[Attack]:
+    return [each for each in read_corpus() if each.family in families and each.path.is_file()]
+
+
+def names_and_ids(course) -> list[str]:
+    defects = load_exercise(course.description(EXERCISE)).defects
+    return [text for defect in defects for text in (defect.id, defect.title)]
+
+
+def test_gradescope_reads_points_for_each_defect_by_its_number(course, grader):
+    machine = grader("gradescope")
+    done, results = machine.grade(starter(EXERCISE))
+    assert done.returncode == 0, done.stderr
+    assert results["score"] == 0
+    assert [(test["name"], test["score"], test["max_score"]) for test in results["tests"]] == [
+        ("Defect 1", 0, 7),
+        ("Defect 2 (extra)", 0, 0),
+        ("Nothing else broke", 0, 3),
+    ]
+    text = machine.results.read_text(encoding="utf-8") + done.stdout + done.stderr
+    assert not [name for name in names_and_ids(course) if name in text]
+    done, results = machine.grade(reference(EXERCISE))
+    assert (results["score"], {test["status"] for test in results["tests"]}) == (10, {"passed"})
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_package_holds_one_exercise_the_kit_and_exact_versions(package, platform, tmp_path):
+    written = package(platform)
+    if written.suffix == ".zip":
+        with zipfile.ZipFile(written) as archive:
+            names = set(archive.namelist())
+            modes = {name: archive.getinfo(name).external_attr >> 16 for name in names}
+            archive.extractall(tmp_path)
+        assert {"setup.sh", "run_autograder"} <= names
+        assert modes["run_autograder"] & 0o111
+        written = tmp_path
+    files = [path for path in written.rglob("*") if path.is_file()]
+    (requirements,) = [path for path in files if path.name == "requirements.txt"]
+    home = requirements.parent
+    pins = requirements.read_text(encoding="utf-8").splitlines()
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
+    assert {"torch", "pytest", "msgspec", "pyseccomp"} <= {pin.partition("==")[0] for pin in pins}
+    assert not [path for path in files if "__pycache__" in path.parts]
+    assert {path.name for path in (home / "exercises").iterdir()} == {EXERCISE}
+    assert {path.name for path in (home / "solutions").iterdir()} == {EXERCISE}
+    assert (home / "solutions" / EXERCISE / "key.json").is_file()
+    assert (home / "tests/hidden" / EXERCISE).is_dir()
+    assert (home / "grader/worker/server.py").is_file()
+    assert (written / "README.md").is_file()
+
+
+def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, run_cli):
+    written = package("gradescope")
+    with pytest.raises(UsageError, match="nothing is overwritten"):
+        write_autograder(course, EXERCISE, "gradescope", written)
+    done = run_cli("autograder", EXERCISE, "--for", "blackboard", "-o", "x.zip")
+    assert done.returncode == 2
+    assert "classroom50, gradescope, nbgrader, prairielearn" in " ".join(done.stderr.split())
+
+
+def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader):
+    machine = grader("gradescope", lacks=("namespaces", "landlock"))
+    subprocess.run(["chmod", "-R", "go=", machine.source], check=True)  # as setup.sh does
+    done, results = machine.grade(None)
+    assert (done.returncode, results["score"]) == (0, 0)
+    assert "nothing to judge was handed in: hand in attention.py" in results["tests"][0]["output"]
+    done, results = machine.grade("def (:\n")
+    assert "SyntaxError" in results["tests"][0]["output"]
+    (attack,) = [each for each in attacks("secrets") if each.name == "reads_the_reference.py"]
+    done, results = machine.grade(machine.tell(attack))
+    assert results["score"] == 0
+    assert results["extra_data"]["isolation"]["filesystem"] is False
+    assert "Open to submissions on this machine: the file system" in done.stdout
+
+
+def test_what_the_kit_cannot_judge_leaves_no_results(grader):
+    machine = grader("gradescope")
+    machine.results.parent.mkdir()
+    machine.results.write_text("{}", encoding="utf-8")
+    description = machine.source / "solutions" / EXERCISE / "exercise.yaml"
+    description.write_text(description.read_text(encoding="utf-8") + "mistake: 1\n", encoding="utf-8")
+    done, results = machine.grade(reference(EXERCISE))
+    assert (done.returncode, results) == (2, {})
+    assert not machine.results.exists()
+
+
+def test_prairielearn_takes_a_part_of_one_and_no_attempt_for_a_syntax_error(grader):
+    machine = grader("prairielearn")
+    done, results = machine.grade(reference(EXERCISE))
+    assert done.returncode == 0, done.stderr
+    assert (results["gradable"], results["score"]) == (True, 1.0)
+    assert all({"points", "max_points"} <= set(test) for test in results["tests"])
+    done, results = machine.grade("def (:\n")
+    assert (done.returncode, results["gradable"], results["score"]) == (0, False, 0.0)
+    assert "SyntaxError" in results["format_errors"][0]
+
+
+def test_prairielearns_question_has_a_story_a_starter_and_an_image(course, package):
+    folder = package("prairielearn")
+    info = json.loads((folder / "info.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", info["uuid"])
+    assert info["gradingMethod"] == "External"
+    assert info["externalGradingOptions"]["entrypoint"] == "/autograder/source/entrypoint.sh"
+    assert (folder / "image/entrypoint.sh").stat().st_mode & 0o111
+    assert "COPY . /autograder/source" in (folder / "image/Dockerfile").read_text(encoding="utf-8")
+    page = (folder / "question.html").read_text(encoding="utf-8")
+    assert "Mara is teaching" in page
+    assert "python -m grader" not in page
+    assert (folder / "starter/attention.py").read_text(encoding="utf-8") == starter(EXERCISE)
+    assert not [name for name in names_and_ids(course) if name in page]
+
+
+def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checkout(grader, tmp_path):
+    machine = grader("classroom50", user=RUNNER)
+    secret = tmp_path / "classroom50/autograder/secret"
+    secret.write_text("the runner's own", encoding="utf-8")
+    (machine.submission / "grader").mkdir()
+    (machine.submission / "grader/__init__.py").write_text("raise SystemExit(0)", encoding="utf-8")
+    (machine.submission / "result.json").symlink_to("/autograder/secret")
+    (machine.submission / "report.html").symlink_to("/autograder/secret")
+    (machine.submission / "exercises" / EXERCISE).mkdir(parents=True)
+    (machine.submission / "exercises" / EXERCISE / "attention.py").write_text(reference(EXERCISE), encoding="utf-8")
+    own(tmp_path / "classroom50", RUNNER)
+    done = machine.run()
+    assert done.returncode == 0, done.stderr
+    assert secret.read_text(encoding="utf-8") == "the runner's own"
+    result = json.loads(machine.results.read_text(encoding="utf-8"))
+    assert {"classroom": "attention-2026", "assignment": "exercise-03", "owner": "ada"}.items() <= result.items()
+    assert (result["score"], result["max-score"]) == (10, 10)
+    assert sum(test["score"] for test in result["tests"]) == 10
+    assert all(type(test[key]) is int for test in result["tests"] for key in ("score", "max-score"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", result["datetime"])
+    report = machine.submission / "report.html"
+    assert not report.is_symlink()
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_where_nothing_closes_the_reference_no_verdict_is_given(grader, tmp_path):
+    machine = grader("classroom50", user=RUNNER, lacks=("namespaces", "landlock"))
+    (machine.submission / "attention.py").write_text(reference(EXERCISE), encoding="utf-8")
+    (machine.submission / "result.json").write_text('{"score": 10}', encoding="utf-8")
+    own(tmp_path / "classroom50", RUNNER)
+    done = machine.run()
+    assert done.returncode == 3
+    assert "the file system is open to submissions here" in done.stderr
+    assert not machine.results.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layers", [("namespaces",), ("namespaces", "landlock")], ids=", ".join)
+@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "classroom50"])
+def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, platform, layers):
+    user = RUNNER if platform == "classroom50" else 0
+    if user and "landlock" in layers:
+        layers = ("namespaces",)  # the other is refused: see above
+    machine = grader(platform, user=user, lacks=layers)
+    description = machine.source / "solutions" / EXERCISE / "exercise.yaml"
+    with description.open("a", encoding="utf-8") as file:
+        file.write("# canary-0123456789abcdef\n")
+    if not user:
+        subprocess.run(["chmod", "-R", "go=", machine.source], check=True)
+    digest = {path: path.read_bytes() for path in machine.source.rglob("*.py")}
+    wrong = {}
+    for attack in attacks("secrets", "writing"):
+        if attack.expected.hangs:
+            continue
+        if user:
+            own(tmp_path / platform, user)
+        done, results = machine.grade(machine.tell(attack))
+        text = json.dumps(results) + done.stdout
+        score = results.get("score", 99) * (10 if platform == "prairielearn" else 1)
+        if not results or score > attack.expected.bound() or "canary-" in text:
+            wrong[attack.key] = (done.returncode, done.stderr[-300:], score)
+    assert wrong == {}
+    assert {path: path.read_bytes() for path in machine.source.rglob("*.py")} == digest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["gradescope", "prairielearn"])
+def test_an_image_is_built_by_what_pip_alone_brings(package, tmp_path, platform):
+    """In the image's own root, with this machine's Python and wheels, and none of its packages."""
+    machine = Grader(tmp_path / platform, platform, package(platform), builds=True)
+    done = machine.host.run(["bash", "/autograder/source/setup.sh"], cwd="/autograder")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["score"] == 10
+    assert not (machine.source.stat().st_mode & 0o077)
+    done, results = machine.grade(reference(EXERCISE))
+    assert (done.returncode, results["score"]) == (0, {"gradescope": 10, "prairielearn": 1.0}[platform]), done.stderr
+
+
+NBGRADER = [sys.executable, "-m", "nbgrader"]
+
+
+def nbgrader(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*NBGRADER, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+
+
+def notebook_of(text: str, released: Path, target: Path) -> None:
+    """The released notebook with a student's text in place of the class."""
+    notebook = json.loads(released.read_bytes())
+    (cell,) = [each for each in notebook["cells"] if "class CausalSelfAttention" in "".join(each["source"])]
+    cell["source"] = text
+    target.parent.mkdir(parents=True)
+    target.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+FORGERY = """
+import builtins, subprocess, sys, os, IPython
+subprocess.run = lambda *a, **k: (_ for _ in ()).throw(SystemExit)
+open(os.environ.get("GRADER_RESULTS", "/tmp/none"), "w").write('{"page": "", "points": 10.0}')
+IPython.get_ipython().display_formatter = None
+"""
+
+
+@pytest.mark.slow
+def test_nbgrader_gives_the_points_of_the_hidden_cell_and_runs_no_cell_of_a_student(package, tmp_path):
+    folder = tmp_path / "nbcourse"
+    shutil.copytree(package("nbgrader"), folder)
+    done = nbgrader(folder, "generate_assignment", EXERCISE)
+    assert done.returncode == 0, done.stderr
+    released = folder / "release" / EXERCISE / "attention.ipynb"
+    assert "HIDDEN" not in released.read_text(encoding="utf-8")
+    marker = tmp_path / "a student's cell ran"
+    handed_in = {
+        "ada": reference(EXERCISE),
+        "bob": starter(EXERCISE),
+        "eve": "def (:\n",
+        "mal": FORGERY + f"open({str(marker)!r}, 'w').close()\n" + starter(EXERCISE),
+    }
+    for student, text in handed_in.items():
+        notebook_of(text, released, folder / "submitted" / student / EXERCISE / "attention.ipynb")
+    done = nbgrader(folder, "autograde", EXERCISE)
+    assert done.returncode == 0, done.stderr
+    done = nbgrader(folder, "export", "--to", str(tmp_path / "grades.csv"))
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "grades.csv").open(encoding="utf-8", newline="") as file:
+        scores = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+    assert scores == {"ada": (10, 10), "bob": (0, 10), "eve": (0, 10), "mal": (0, 10)}
+    assert not marker.exists()
+    graded = json.loads((folder / "autograded/bob" / EXERCISE / "attention.ipynb").read_bytes())
+    outputs = graded["cells"][-1]["outputs"]
+    assert [each["output_type"] for each in outputs] == ["stream", "execute_result"]
+    assert outputs[0]["name"] == "stdout"
+    assert "defect 1 · still there" in "".join(outputs[0]["text"])
+    assert "".join(outputs[1]["data"]["text/plain"]) == "0.0"
+
+
+@pytest.mark.slow
+def test_nbgrader_gives_no_points_at_all_where_the_kit_is_at_fault(package, tmp_path):
+    folder = tmp_path / "nbcourse"
+    shutil.copytree(package("nbgrader"), folder)
+    nbgrader(folder, "generate_assignment", EXERCISE)
+    (folder / "autograder/solutions" / EXERCISE / "attention.py").write_text("", encoding="utf-8")
+    released = folder / "release" / EXERCISE / "attention.ipynb"
+    notebook_of(reference(EXERCISE), released, folder / "submitted/ada" / EXERCISE / "attention.ipynb")
+    done = nbgrader(folder, "autograde", EXERCISE)
+    assert done.returncode != 0
+    assert "no verdict, and so no points" in done.stderr
+    assert not (folder / "autograded/ada" / EXERCISE).exists()

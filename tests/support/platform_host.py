@@ -1,0 +1,97 @@
+"""A course platform's machine: folders at its own paths, its user, and no more of this machine than a container has.
+
+A mount and a process namespace with a root of its own stand in for the container; as in one, no further namespaces can
+be made within. Where this machine grants none, commands run at the folders' real places, and a warning says so.
+"""
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.support.paths import HOST
+
+SYSTEM = ("/usr", "/etc", "/dev", "/bin", "/sbin", "/lib", "/lib64", "/opt")
+UNSHARE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+BUILD = r"""
+set -e
+root=$1; shift
+mount -t tmpfs -o mode=755 none "$root"
+mkdir "$root/proc" && mount -t proc none "$root/proc"
+mkdir -m 1777 "$root/tmp"
+while [ "$1" != -- ]; do
+    mkdir -p "$(dirname "$root$2")"
+    if [ -L "$1" ]; then cp -P "$1" "$root$2"
+    elif [ -d "$1" ]; then mkdir -p "$root$2" && mount --rbind "$1" "$root$2"
+    else touch "$root$2" && mount --bind "$1" "$root$2"; fi
+    shift 2
+done
+shift
+exec chroot "$root" "$@"
+"""
+NO_NAMESPACES = "no mount namespace is to be had here: the platform's commands run at other paths, by variables"
+SECONDS = 600
+
+
+@cache
+def has_namespaces() -> bool:
+    """Whether a platform's paths can be had here."""
+    done = subprocess.run([*UNSHARE, "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+class PlatformHost:
+    """A machine on which `folders` (path there: folder here) are all there is besides the system's own."""
+
+    def __init__(
+        self,
+        home: Path,
+        folders: Mapping[str, Path],
+        *,
+        user: int = 0,
+        lacks: Sequence[str] = ("namespaces",),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """`home` is an empty folder of its own; `variables` tell commands of the folders where paths cannot be had."""
+        self._root = home / "root"
+        self._root.mkdir(parents=True)
+        self._folders = folders
+        self._user = user
+        self._lacks = lacks
+        self._variables = variables or {}
+
+    def run(self, command: Sequence[str], cwd: str = "/", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run it, to its end; paths in it are those of the platform."""
+        plain = {"PATH": os.environ["PATH"], "HOME": "/tmp", **_package_index(), **environment}
+        if has_namespaces():
+            told = self._inside(command, cwd)
+        else:
+            warnings.warn(NO_NAMESPACES, stacklevel=2)
+            plain |= {name: self._here(path) for name, path in self._variables.items()}
+            told = [sys.executable, str(HOST), "--without", ",".join(self._lacks), "--"]
+            told += ["env", "-C", self._here(cwd), *map(self._here, command)]
+        return subprocess.run(told, env=plain, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    def _inside(self, command: Sequence[str], cwd: str) -> list[str]:
+        python = {str(place): place for place in (Path(sys.base_prefix), Path(sys.prefix))}
+        shown = {**{path: Path(path) for path in SYSTEM if os.path.lexists(path)}, **python, "/opt/host.py": HOST}
+        places = [str(each) for path, folder in {**shown, **self._folders}.items() for each in (folder, path)]
+        user = ["setpriv", f"--reuid={self._user}", f"--regid={self._user}", "--clear-groups"] if self._user else []
+        layers = [sys.executable, "/opt/host.py", "--without", ",".join(self._lacks), "--"]
+        inside = [*user, "env", "-C", cwd, *layers, *command]
+        return [*UNSHARE, "sh", "-c", BUILD, "sh", str(self._root), *places, "--", *inside]
+
+    def _here(self, path: str) -> str:
+        """Where a path of the platform's lies on this machine."""
+        for there, here in sorted(self._folders.items(), reverse=True):
+            if path == there or path.startswith(f"{there}/"):
+                return f"{here}{path.removeprefix(there)}"
+        return path
+
+
+def _package_index() -> dict[str, str]:
+    """What this machine tells pip."""
+    return {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")}
