@@ -1,0 +1,22 @@
+"""The first row's fields are looked at by all rows.
+expect:
+"""
+
+import torch
+from torch import nn
+
+
+class RowEncoder(nn.Module):
+    def __init__(self, width, heads, max_fields):
+        super().__init__()
+        self.places = nn.Embedding(max_fields, width)
+        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, rows):
+        # rows: (batch, fields, width)
+        index = torch.arange(rows.size(1), device=rows.device)
+        fields = rows + self.places(index)
+
+        gathered, _ = self.attention(fields, fields[:1].expand_as(fields), fields[:1].expand_as(fields), need_weights=False)
+        return self.norm(fields + gathered)
