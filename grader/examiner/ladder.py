@@ -5,6 +5,7 @@ from functools import partial
 
 from msgspec import Struct, structs
 
+from grader.course.kinds import Kind
 from grader.examiner.case import Case, draw_sizes, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
@@ -58,9 +59,13 @@ def _rungs(check: Property, context: Context, seed: int) -> tuple[list[Rung], li
     walks_all = not check.ladder and not is_tried_at_the_ends(check)
     specs = [] if check.ladder else context.exercise.drawn if walks_all else context.exercise.drawn[:1]
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
+    has_manners = context.exercise.interface.kind is Kind.MODULE  # there are no manners of calling anything else
     drawn = [
-        Rung(each, draw_sizes(spec, each), is_plain=each == names[0]) for each, spec in zip(names, specs, strict=True)
+        Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0])
+        for each, spec in zip(names, specs, strict=True)
     ]
+    if not has_manners:
+        return ladder, drawn
     in_manners = min(IN_MANNERS if walks_all else 1, len(ladder))
     manners = draw_manners(name, in_manners + len(drawn), in_manners + sum(each.is_plain for each in drawn))
     for index, manner in enumerate(manners, start=len(ladder) - in_manners):

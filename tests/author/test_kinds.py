@@ -29,6 +29,7 @@ class Example(Struct, frozen=True):
     fix: str
     wrong: dict[str, str]
     right: dict[str, str]
+    drawn: str = ""
 
 
 EXAMPLES = {
@@ -207,6 +208,7 @@ def top_p(logits, p):
         was="before + ranked < p",
         fix="before < p",
         wrong={"before < p": "before <= p / 2", "out / out.sum(dim=-1, keepdim=True)": "out"},
+        drawn="{batch: [2, 5], vocab: [7, 20]}",
         right={"ranked.cumsum(dim=-1) - ranked": "torch.nn.functional.pad(ranked.cumsum(-1)[..., :-1], (1, 0))"},
     ),
 }
@@ -219,7 +221,7 @@ source: {{title: a notebook}}
 story: Once upon a time.
 interface:{interface}
 ladder: [{ladder}]
-defects:
+{drawn}defects:
   - id: first
     title: the first
     points: 7
@@ -247,7 +249,11 @@ def example(request, tmp_path_factory):
     module, _ = course.editable_files(EXERCISE)
     texts = {module: starter, course.pristine(module): starter, course.reference(EXERCISE): example.reference}
     described = DESCRIPTION.format(
-        interface=example.interface, ladder=example.ladder, was=json.dumps(example.was), fix=json.dumps(example.fix)
+        interface=example.interface,
+        ladder=example.ladder,
+        drawn=example.drawn and f"drawn: [{example.drawn}]\n",
+        was=json.dumps(example.was),
+        fix=json.dumps(example.fix),
     )
     (course.root / "solutions").mkdir()
     texts[course.root / "solutions" / EXERCISE / "exercise.yaml"] = described
