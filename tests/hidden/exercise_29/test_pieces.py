@@ -1,0 +1,46 @@
+"""Micro-batches, texts beside each other, and nothing to guess."""
+
+# N texts, T places, V vocabulary
+
+import torch
+
+from grader.examiner.compare import Failure, compare, number
+
+N, T, V = 4, 6, 5
+MANY, FEW = 24, 8
+
+
+def texts(gaussian):
+    """Tokens in an order that differs from run to run; the second text is all but empty."""
+    tokens = gaussian(N, T, V).argmax(dim=-1)
+    tokens[1, 2:] = -100
+    return tokens
+
+
+def test_a_count_divides(subject, gaussian):
+    loss = subject()
+    inputs = {"logits": gaussian(N, T, V), "tokens": texts(gaussian)}
+    many, few = float(loss(**inputs, counted=MANY)), float(loss(**inputs, counted=FEW))
+    if abs(many * MANY - few * FEW) > 1e-3 * abs(few * FEW):
+        raise Failure(
+            "count",
+            f"the same texts, counted={MANY} and counted={FEW}: expected the second to be {MANY // FEW} times "
+            f"the first, saw {number(many)} and {number(few)}",
+        )
+
+
+def test_pieces_add_up_to_the_whole(subject, reference, gaussian):
+    ours, theirs = subject(), reference()
+    logits, tokens = gaussian(N, T, V), texts(gaussian)
+    pieces = [(0, 1), (1, 2), (2, N)]
+    total = sum(ours(logits=logits[a:b], tokens=tokens[a:b], counted=MANY) for a, b in pieces)
+    whole = theirs(logits=logits, tokens=tokens, counted=MANY)
+    compare(total, whole, "the losses of all micro-batches, added up: loss")
+
+
+def test_nothing_to_guess_costs_nothing(subject, reference, gaussian):
+    ours, theirs = subject(), reference()
+    inputs = {"logits": gaussian(N, T, V), "tokens": torch.full((N, T), -100)}
+    compare(ours(**inputs), theirs(**inputs), "texts without a target: loss")
+    inputs = {"logits": gaussian(N, 1, V), "tokens": texts(gaussian)[:, :1]}
+    compare(ours(**inputs), theirs(**inputs), "texts of one token: loss")
