@@ -1,14 +1,19 @@
 """Tensors against tensors: type, shape and dtype first, then finite values, then values."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from grader.examiner import pictures
 from grader.examiner.outcome import Picture
+from grader.examiner.pictures import GRADIENTS, NEGLIGIBLE
 
 if TYPE_CHECKING:
     import torch
 
+    from grader.examiner.pictures import Gradients
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
@@ -16,14 +21,19 @@ MOST_DIGITS = 17
 
 MOST_OF_A_TEXT = 200
 
+NO_GRADIENT = "no-gradient"
+"""The kind of failure in which a parameter gets none."""
+
 
 class Failure(AssertionError):  # noqa: N818 - a failure is what it is: AssertionError is its kind of error
     """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
     Where values are wrong, `picture` is what can be drawn of them, and `explanation` says in which way they are wrong
     where that could be verified. `saw` is what a look-alike has to show too: a whole tensor, or words of the kit's own;
-    None where the kind says all.
+    None where the kind says all. `pictured` is what the picture was compared as, for the same at other sizes.
     """
+
+    pictured = ""
 
     def __init__(
         self, kind: str, text: str, picture: Picture | None = None, explanation: str = "", *, saw: Any = None
@@ -86,14 +96,6 @@ FLOAT32_GRADIENT = Tolerance(1e-3, 5e-5)
 FLOAT64 = Tolerance(1e-9, 1e-10)
 UNCHANGED = Tolerance(0.0, 1e-6)
 
-MATRIX = 2
-MOST_AXES = 6
-MOST_DRAWN = 24
-"""Rows and columns of a picture; a verdict with a dozen of them still travels in a millisecond."""
-
-NEGLIGIBLE_GRADIENT = 1e-5
-"""Gradients below this are zero up to rounding: a key's bias, or a query that sees a single key."""
-
 
 def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32) -> None:
     """Raise `Failure` unless `seen` has the form and the values of `expected`."""
@@ -106,9 +108,10 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
     elif isinstance(expected, torch.Tensor):
         require_form(seen, expected, what)
         if torch.equal(seen, expected):
+            pictures.record(what, seen, expected)
             return
         if bool(torch.isfinite(expected).all()):
-            require_finite(seen, what)
+            require_finite(seen, what, expected)
         require_close(seen, expected, what, tolerance)
     elif seen != expected:
         raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
@@ -128,16 +131,41 @@ def require_form(seen: Any, expected: Any, what: str) -> None:
         require_dtype(seen, expected.dtype, what)
 
 
+def compare_gradients(seen: "Gradients", expected: "Gradients") -> None:
+    """Raise `Failure` unless each parameter's gradient is as it should be; where one is missing, all are drawn."""
+    with _drawn_gradients(seen, expected):
+        for name, gradient in expected.items():
+            compare_gradient(seen.get(name), gradient, name)
+
+
+def require_gradients(seen: "Gradients", expected: "Gradients", names: Iterable[str]) -> None:
+    """Raise `Failure` unless something flows back to each of the named parameters."""
+    with _drawn_gradients(seen, expected):
+        for name in names:
+            require_gradient(seen.get(name), name)
+
+
+@contextmanager
+def _drawn_gradients(seen: "Gradients", expected: "Gradients") -> Iterator[None]:
+    try:
+        yield
+    except Failure as failure:
+        if failure.kind == NO_GRADIENT:
+            failure.picture, failure.pictured = pictures.gradients(seen, expected), GRADIENTS
+        raise
+    pictures.record(GRADIENTS, seen, expected)
+
+
 def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None", what: str) -> None:
     """Raise `Failure` unless a gradient is there where it should be, with the right values."""
     import torch
 
     if expected is not None and seen is not None and seen.dtype == expected.dtype and torch.equal(seen, expected):
         return
-    if expected is None or float(expected.abs().max()) < NEGLIGIBLE_GRADIENT:
+    if expected is None or float(expected.abs().max()) < NEGLIGIBLE:
         if seen is not None:
             require_finite(seen, f"the gradient of {what}")
-        if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE_GRADIENT:
+        if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE:
             raise Failure(
                 "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none", saw=seen
             )
@@ -153,7 +181,7 @@ def require_gradient(seen: "torch.Tensor | None", what: str) -> None:
     """Raise `Failure` where nothing flows back."""
     if seen is None or not bool((seen != 0).any()):
         raise Failure(
-            "no-gradient",
+            NO_GRADIENT,
             f"{what} gets no gradient: expected the loss to reach it, saw {'none' if seen is None else 'zeros'}",
             saw=what,
         )
@@ -176,17 +204,21 @@ def require_dtype(seen: "torch.Tensor", dtype: "torch.dtype", what: str) -> None
         raise Failure("dtype", f"{what}: expected dtype {_name(dtype)}, saw {_name(seen.dtype)}", saw=str(seen.dtype))
 
 
-def require_finite(seen: "torch.Tensor", what: str) -> None:
+def require_finite(seen: "torch.Tensor", what: str, expected: "torch.Tensor | None" = None) -> None:
+    """Raise `Failure` at the first element that is no finite number; drawn beside what was expected, where given."""
     import torch
 
     bad = ~torch.isfinite(seen)
     if bool(bad.any()):
-        first = bad.nonzero()[0].tolist()
+        first: list[int] = bad.nonzero()[0].tolist()
         value = float(seen[tuple(first)])
         count = f"{int(bad.sum())} of {bad.numel()} elements are not finite"
-        raise Failure(
-            "nonfinite", f"{what} at {place(first)}: expected a finite number, saw {value}; {count}", saw=seen
+        text = f"{what} at {place(first)}: expected a finite number, saw {value}; {count}"
+        failure = Failure(
+            "nonfinite", text, None if expected is None else pictures.values(seen, expected, first), saw=seen
         )
+        failure.pictured = what
+        raise failure
 
 
 def require_close(
@@ -199,35 +231,22 @@ def require_close(
 
     tolerance = tolerance.for_values(expected)
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
+        pictures.record(what, seen, expected)
         return
     difference = (seen.double() - expected.double()).abs()
     off = difference > tolerance.absolute + tolerance.relative * expected.abs()
     worst = place_of_largest(difference.nan_to_num(torch.inf))
     theirs, ours = numbers(float(expected[tuple(worst)]), float(seen[tuple(worst)]))
     count = f"{int(off.sum())} of {off.numel()} elements are off"
-    raise Failure(
+    failure = Failure(
         kind,
         f"{what} at {place(worst)}: expected {theirs}, saw {ours}; {count}",
-        _picture(seen, expected, worst),
+        pictures.values(seen, expected, worst),
         explain(seen, expected, tolerance.relative, tolerance.absolute),
         saw=seen,
     )
-
-
-def _picture(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int]) -> Picture | None:
-    """The matrix of the last two axes with the worst value in it, as many rows and columns as are drawn around it."""
-    if not 0 < seen.dim() <= MOST_AXES or seen.is_complex():
-        return None
-    ours, theirs = (each.detach().double() for each in (seen, expected))
-    if seen.dim() == 1:
-        ours, theirs = ours.reshape(1, -1), theirs.reshape(1, -1)
-    at = [0, *worst] if seen.dim() == 1 else worst
-    for index in at[:-2]:
-        ours, theirs = ours[index], theirs[index]
-    (top, left), (row, column) = (max(0, index - MOST_DRAWN // 2) for index in at[-2:]), at[-2:]
-    area = slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN)
-    before = place(at[:-2]) if len(at) > MATRIX else ""
-    return Picture(theirs[area].tolist(), ours[area].tolist(), (row - top, column - left), before)
+    failure.pictured = what
+    raise failure
 
 
 def place_of_largest(values: "torch.Tensor") -> list[int]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from grader.course.checks import Check
     from grader.course.records import Exercise
     from grader.examiner.case import Case
+    from grader.examiner.outcome import Picture
     from grader.examiner.proxies import ModuleFactory, ModuleProxy
     from grader.examiner.reference_cache import ReferenceCache
 
@@ -71,9 +72,16 @@ def with_change(case: "Case", name: str, axis: int, index: int) -> dict[str, Any
 
 
 def require_unchanged(
-    before: "torch.Tensor", after: "torch.Tensor", axis: int, kept: list[int], what: str, kind: str, unit: str = "token"
+    before: "torch.Tensor",
+    after: "torch.Tensor",
+    axis: int,
+    kept: list[int],
+    what: str,
+    kind: str,
+    unit: str = "token",
+    draw: "Callable[[], Picture | None]" = lambda: None,
 ) -> None:
-    """Raise `Failure` at the kept token or sample that moved most."""
+    """Raise `Failure` at the kept token or sample that moved most, with what `draw` makes of it."""
     require_shape(after, list(before.shape), "output")
     if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
         raise Failure(
@@ -85,9 +93,8 @@ def require_unchanged(
     moved = {index: float((after - before).select(axis, index).abs().max()) for index in kept}
     worst = max(moved, key=lambda index: moved[index], default=None)
     if worst is not None and moved[worst] > UNCHANGED.absolute:
-        raise Failure(
-            kind, f"{what} changed the output at {unit} {worst} by {number(moved[worst])}; expected no change"
-        )
+        told = f"{what} changed the output at {unit} {worst} by {number(moved[worst])}; expected no change"
+        raise Failure(kind, told, draw())
 
 
 def require_changed(before: "torch.Tensor", after: "torch.Tensor", axis: int, token: int, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -11,11 +12,19 @@ from grader.examiner.compare import Failure
 from grader.examiner.context import Context
 from grader.examiner.manners import Manner, draw_manners
 from grader.examiner.outcome import Tried, last_lines
+from grader.examiner.pictures import beside, recorded
 from grader.examiner.property import Property
 from grader.examiner.session import SubjectRaisedError
 
 IN_MANNERS = 2
 """As many of the uppermost rungs of a ladder are tried in a manner too, where all of it is walked."""
+
+
+class Passed(Struct, frozen=True):
+    """What passed: its sizes, and what was compared equal there."""
+
+    sizes: dict[str, int]
+    compared: dict[str, tuple[Any, Any]]
 
 
 class Rung(Struct, frozen=True):
@@ -37,17 +46,15 @@ def walk(check: Property, context: Context, seed: int) -> None:
     if not is_tried_at_the_ends(check) or len(ladder) == 1:
         _try(check, context, [*ladder, *drawn])
         return
-    _try(check, context, ladder[:1])
-    error = _error_of(check, context, ladder[-1])
-    if error is None:
-        _try(check, context, drawn, passed=ladder[-1].sizes)
+    below = _try(check, context, ladder[:1])
+    result = _try_rung(check, context, ladder[-1])
+    if isinstance(result, Passed):
+        _try(check, context, drawn, result)
         return
-    below = ladder[0]
-    if isinstance(error, Failure | SubjectRaisedError):  # the worker still answers
-        _try(check, context, ladder[1:-1], passed=below.sizes)
-        below = ladder[-2]
-    error.add_note(_compare_rungs(below.sizes, ladder[-1].sizes))
-    raise error
+    if isinstance(result, Failure | SubjectRaisedError):  # the worker still answers
+        below = _try(check, context, ladder[1:-1], below)
+    _tell_sizes(result, below, ladder[-1].sizes)
+    raise result
 
 
 def _rungs(check: Property, context: Context, seed: int) -> tuple[list[Rung], list[Rung]]:
@@ -74,25 +81,27 @@ def _rungs(check: Property, context: Context, seed: int) -> tuple[list[Rung], li
     return ladder, drawn
 
 
-def _try(check: Property, context: Context, rungs: Iterable[Rung], passed: dict[str, int] | None = None) -> None:
-    """Raise at the first of the rungs that fails; `passed` are the sizes that are known to pass."""
+def _try(check: Property, context: Context, rungs: Iterable[Rung], passed: Passed | None = None) -> Passed | None:
+    """Raise at the first of the rungs that fails; `passed`, and what is returned, is the last that passed."""
     for rung in rungs:
-        error = _error_of(check, context, rung)
-        if error is not None:
-            error.add_note(_compare_rungs(passed, rung.sizes))
-            raise error
-        passed = rung.sizes
+        result = _try_rung(check, context, rung)
+        if isinstance(result, Exception):
+            _tell_sizes(result, passed, rung.sizes)
+            raise result
+        passed = result
+    return passed
 
 
-def _error_of(check: Property, context: Context, rung: Rung) -> Exception | None:
-    """What the check raises at a rung."""
+def _try_rung(check: Property, context: Context, rung: Rung) -> Passed | Exception:
+    """What passed, or what the check raises at a rung."""
     context.read_printed()  # what smaller sizes printed is of no interest
-    try:
-        check.try_case(context, context.reference.draw(rung.name, partial(_draw_case, context, check, rung)))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
-        vars(error)["tried"] = Tried(rung.sizes, last_lines(context.read_printed()))
-        return error
-    return None
+    with recorded() as compared:
+        try:
+            check.try_case(context, context.reference.draw(rung.name, partial(_draw_case, context, check, rung)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
+            vars(error)["tried"] = Tried(rung.sizes, last_lines(context.read_printed()))
+            return error
+    return Passed(rung.sizes, compared)
 
 
 def _draw_case(context: Context, check: Property, rung: Rung) -> Case:
@@ -100,10 +109,14 @@ def _draw_case(context: Context, check: Property, rung: Rung) -> Case:
     return make_case(context.exercise, check, rung.sizes, rung.manner, is_plain=rung.is_plain)
 
 
-def _compare_rungs(passed: dict[str, int] | None, failed: dict[str, int]) -> str:
+def _tell_sizes(error: Exception, passed: Passed | None, failed: dict[str, int]) -> None:
+    """Add a note that compares the sizes, and to a picture what it is like at those that pass."""
     if passed is None:
-        return "wrong already with " + ", ".join(f"{name}={size}" for name, size in failed.items())
-    changed = [name for name in failed if failed[name] != passed.get(name)]
+        error.add_note("wrong already with " + ", ".join(f"{name}={size}" for name, size in failed.items()))
+        return
+    changed = [name for name in failed if failed[name] != passed.sizes.get(name)]
     wrong = ", ".join(f"{name}={failed[name]}" for name in changed)
-    right = ", ".join(f"{name}={passed[name]}" for name in changed if name in passed)
-    return f"wrong from {wrong} on; right with {right}"
+    right = ", ".join(f"{name}={passed.sizes[name]}" for name in changed if name in passed.sizes)
+    error.add_note(f"wrong from {wrong} on; right with {right}")
+    if isinstance(error, Failure) and error.picture and error.pictured in passed.compared:
+        error.picture = beside(error.picture, *passed.compared[error.pictured], right)

@@ -46,19 +46,41 @@ def last_lines(printed: bytes) -> str:
     return b"\n".join(line[:MOST_LINE_BYTES] for line in lines[-MOST_LINES:]).decode("utf-8", "replace")
 
 
-class Picture(Struct, frozen=True):
-    """Two tensors of one shape, as far as they are drawn: the matrix of their last two axes with the worst value in it.
+class PictureKind(StrEnum):
+    """What a picture shows."""
 
-    `worst` is that value's row and column, `place` the index of the matrix among the others; `rows` and `columns` say
-    what the two axes are.
+    VALUES = "values"
+    WEIGHTS = "weights"
+    MOVEMENT = "movement"
+    GRADIENTS = "gradients"
+
+
+class Map(Struct, frozen=True):
+    """A matrix that is drawn, with the rows and columns of its cells that are marked."""
+
+    title: str
+    cells: list[list[float]]
+    marked: list[tuple[int, int]] = []
+
+
+class Picture(Struct, frozen=True):
+    """What can be drawn of a finding: maps side by side, `across` of them in a line, all on one scale.
+
+    `rows` and `columns` say what the axes are and `first` at which index each begins, `place` which matrix of several
+    it is. Gradients are a map of one row, a bar for each of `names`. `passing` are the same maps at the largest sizes
+    that pass, and `right_with` what these are.
     """
 
-    expected: list[list[float]]
-    seen: list[list[float]]
-    worst: tuple[int, int]
+    kind: PictureKind
+    maps: list[Map]
+    across: int = 1
     place: str = ""
-    rows: str = "rows"
-    columns: str = "columns"
+    rows: str = "last axis but one"
+    columns: str = "last axis"
+    first: tuple[int, int] = (0, 0)
+    names: list[str] = []
+    passing: list[Map] = []
+    right_with: str = ""
 
 
 class Finding(Struct, frozen=True):

@@ -18,13 +18,14 @@ from grader.report.foot import open_layers, points, result_words
 from grader.report.json import full_text
 from grader.report.page import printable, printable_line, printable_lines
 from grader.report.picture import draw
-from grader.report.terminal import MARKS, WORDS, called
+from grader.report.terminal import MARKS, WORDS, called, rest
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
 from grader.verdict.verdict import Result, Verdict
 
 MOST_TEXT = 600
+OF_ITS_OWN = "A check that was written for this exercise alone."
 MOST_PICTURES = 3
 """Pictures in one page: what follows rarely says more."""
 
@@ -43,7 +44,8 @@ def render_report(
     """A page of its own; `looks_at` says of each check, in one sentence, what it looks at."""
     view = _view(verdict, exercise)
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
-    checks = [_check(outcome, looks_at) for outcome in verdict.checks]
+    ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
+    checks = [_check(outcome, looks_at) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
@@ -54,6 +56,8 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
     where = verdict.where.location if verdict.where else None
     causes = group_causes(verdict)
     crash = hiding_crash(causes)
+    shown = [crash] if crash else causes
+    printing = next((cause for cause in shown if cause.finding.printed), None)
     behind = defects_behind(verdict, crash) if crash else 0
     numbers = exercise.numbers()
     ordered = sorted(exercise.defects, key=lambda each: numbers[each.id])
@@ -77,8 +81,8 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         + ([" ".join(exercise.decoy.split())] if exercise.decoy and verdict.outcome is Result.FIXED else []),
         "passing": f"{sum(each.status is Status.PASSED for each in verdict.checks)} of {len(verdict.checks)} pass",
         "causes": [
-            _cause(cause, exercise, has_picture=number < MOST_PICTURES)
-            for number, cause in enumerate([crash] if crash else causes)
+            _cause(cause, exercise, has_picture=number < MOST_PICTURES, has_printed=cause is printing)
+            for number, cause in enumerate(shown)
         ],
         "behind": f"Nothing behind this crash can be seen yet; defects left there: {behind}." if behind else "",
         "open_layers": open_layers(verdict),
@@ -101,21 +105,12 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
                 "note": note,
             }
         )
-    worth = points(exercise.nothing_else_broke)
-    is_whole = verdict.outcome is Result.FIXED
-    rows.append(
-        {
-            "what": "the rest",
-            "mark": "✗" if verdict.regressions else "✓" if is_whole else "·",
-            "state": "something else broke" if verdict.regressions else "nothing else broke",
-            "earned": f"{worth if is_whole else 0} of {worth}",
-            "note": f"seen in {listed(verdict.regressions)}" if verdict.regressions else "",
-        }
-    )
+    (mark, _), state, earned, note = rest(verdict, exercise)
+    rows.append({"what": "the rest", "mark": mark, "state": state, "earned": earned, "note": note})
     return rows
 
 
-def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool) -> dict[str, Any]:
+def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
     numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
     notes = [
@@ -128,12 +123,13 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool) -> dict[str, 
     return {
         "mark": CAUSE_WORDS.get(cause.status, "wrong"),
         "text": printable(finding.text, MOST_TEXT),
+        "explanation": f"{finding.explanation[:1].upper()}{finding.explanation[1:]}." if finding.explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",
         "line": printable_line(finding.location.text.strip()) if finding.location else "",
         "notes": " · ".join(filter(None, notes)),
-        "printed": printable_lines(finding.printed),
+        "printed": printable_lines(finding.printed) if has_printed else "",
         "printed_with": f"it printed{f' with {sizes}' if sizes else ''}:",
-        "picture": Markup(draw(cause.picture)) if has_picture and cause.picture else "",  # noqa: S704 - our own SVG
+        "picture": draw(cause.picture) if has_picture and cause.picture else "",
     }
 
 
@@ -141,7 +137,7 @@ def _check(outcome: Outcome, looks_at: Mapping[str, str]) -> dict[str, str]:
     return {
         "name": in_words(outcome.check),
         "status": str(outcome.status).replace("_", " "),
-        "looks_at": looks_at.get(outcome.check, ""),
+        "looks_at": looks_at.get(outcome.check, OF_ITS_OWN),
         "saw": full_text(outcome.finding) if outcome.finding else "",
     }
 

@@ -1,84 +1,231 @@
-"""Expected, seen and their difference -> heat maps on one scale, as SVG for pages or as shaded cells for a terminal."""
+"""Picture -> maps and bars: as SVG for pages, written by hand, or as shaded cells for a terminal.
 
-import io
+A plotting library would take longer to import than a verdict takes, and its colours know no dark page.
+"""
+
 import math
-import re
+from collections.abc import Iterator, Sequence
 
-from grader.examiner.outcome import Picture
+from markupsafe import Markup, escape
+
+from grader.examiner.outcome import Map, Picture, PictureKind
 
 SHADES = " ░▒▓█"
-NOT_DRAWN = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
-"""What an SVG says about itself, with addresses, and a style for whatever page it lies in."""
+NO_NUMBER = "?"
+MARKED = "[]"
+BAR = 20
+"""Columns of a terminal that the longest bar fills."""
 
-INCHES = 2.1
-"""The width of one map."""
+MAP_WIDTH, MAP_HEIGHT = 200, 200
+CELL_WIDTHS = 8, 44
+CELL_HEIGHTS = 8, 24
+MARGIN, TOP = 22, 32
+FEWEST_FOR_NUMBERS = 36
+"""A cell this wide holds its number."""
 
+LABEL_WIDTH, BAR_WIDTH, BAR_HEIGHT, NUMBER_WIDTH = 190, 150, 11, 60
+"""Of a figure of bars, in the SVG's own units."""
 
-def draw(picture: Picture) -> str:
-    """One SVG figure; its text says what the colours do."""
-    import matplotlib as mpl
+LIGHT, RED, BLUE, GREY = (247, 247, 247), (178, 24, 43), (33, 102, 172), (150, 150, 150)
+"""Zero, the two ends of the scale, and no number: told apart whichever colours one sees."""
 
-    mpl.use("svg")
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+DARK_FROM = 0.55
+"""The share of the scale from which on a cell's number is white."""
 
-    maps = _maps(picture)
-    most = _most(maps)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "grader", "font.size": 7}):
-        figure = Figure(figsize=(INCHES * len(maps), INCHES), facecolor="white", layout="constrained")
-        for position, (title, rows) in enumerate(maps, 1):
-            axes = figure.add_subplot(1, len(maps), position)
-            axes.imshow(rows, vmin=-most, vmax=most, cmap="RdBu", aspect="auto", interpolation="nearest")
-            axes.set_title(title)
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_locator(MaxNLocator(integer=True))
-            axes.set_xlabel(picture.columns)
-            axes.set_ylabel(picture.rows)
-            row, column = picture.worst
-            axes.plot([column], [row], marker="s", markersize=6, markerfacecolor="none", markeredgecolor="black")
-        file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    svg = NOT_DRAWN.sub("", file.getvalue().decode())
-    described = f'<figure><figcaption class="note">{_caption(picture, most)}</figcaption>'
-    return described + '<svg role="img" aria-label="heat maps" ' + svg[svg.index("<svg") + 5 :] + "</figure>"
+CAPTIONS = {
+    PictureKind.VALUES: "Down: {rows}; across: {columns}{place}. From {least} (red) to {most} (blue), on one scale. "
+    "The value that is furthest off is framed.",
+    PictureKind.WEIGHTS: "Weights. Down: {rows}; across: {columns}{place}. The darker, the nearer to {most}. "
+    "What is furthest off is framed.",
+    PictureKind.MOVEMENT: "Down: {rows}; across: {columns}. How far the one moved when the other was changed, from 0 "
+    "to {most}. What should not have moved is framed.",
+    PictureKind.GRADIENTS: "The largest element of each parameter's gradient, up to {most}: the upper bar as expected, "
+    "the lower as seen.",
+}
 
 
-def shaded(picture: Picture, width: int) -> list[str]:
-    """The same as rows of shaded cells; nothing where so many columns cannot hold the maps side by side."""
-    maps = _maps(picture)
-    columns = max(len(row) for _, rows in maps for row in rows)
-    if not columns or len(maps) * (2 * columns + 3) > width:
-        return []
-    most = _most(maps)
-    lines = ["   ".join(f"{title[: 2 * columns]:<{2 * columns}}" for title, _ in maps).rstrip()]
-    for row in range(max(len(rows) for _, rows in maps)):
-        cells = ["".join(2 * _shade(value, most) for value in rows[row]) if row < len(rows) else "" for _, rows in maps]
-        lines.append("   ".join(f"{cell:<{2 * columns}}" for cell in cells).rstrip())
-    return lines
+def draw(picture: Picture) -> Markup:
+    """A figure: a caption that says what the colours do, and an SVG for each map, which wrap where the page is narrow.
+
+    Below them stand the same maps at the largest sizes that pass.
+    """
+    most = _most(picture)
+    caption = _caption(picture, most)
+    parts = [f'<figure><figcaption class="note">{escape(caption)}</figcaption>', _figures(picture, picture.maps, most)]
+    if picture.passing:
+        parts.append(f'<p class="note">Right with {escape(picture.right_with)}:</p>')
+        parts.append(_figures(picture, picture.passing, most))
+    return Markup("".join([*parts, "</figure>"]))  # noqa: S704 - every text in it is escaped
 
 
-def _maps(picture: Picture) -> list[tuple[str, list[list[float]]]]:
-    pairs = zip(picture.expected, picture.seen, strict=True)
-    difference = [[ours - theirs for theirs, ours in zip(*rows, strict=True)] for rows in pairs]
-    return [("expected", picture.expected), ("seen", picture.seen), ("difference", difference)]
+def shaded(picture: Picture, width: int, *, has_passing: bool = False) -> list[str]:
+    """The same as rows of shaded cells or bars; nothing where so many columns cannot hold them."""
+    most = _most(picture)
+    lines = [*_text_figure(picture, picture.maps, most)]
+    if picture.kind is not PictureKind.GRADIENTS:
+        lines.append(_legend(picture, most))
+    if has_passing and picture.passing:
+        lines += [f"right with {picture.right_with}:", *_text_figure(picture, picture.passing, most)]
+    return lines if max(map(len, lines)) <= width else []
 
 
-def _most(maps: list[tuple[str, list[list[float]]]]) -> float:
-    """The end of the scale: the largest finite size of any value, or one where all are zero."""
-    return (
-        max((abs(value) for _, rows in maps for row in rows for value in row if math.isfinite(value)), default=0) or 1
+def _most(picture: Picture) -> float:
+    """The end of the scale: the largest finite size of any value, or one where all are zero; weights end at one."""
+    if picture.kind is PictureKind.WEIGHTS:
+        return 1.0
+    cells = [value for each in (*picture.maps, *picture.passing) for row in each.cells for value in row]
+    return max((abs(value) for value in cells if math.isfinite(value)), default=0) or 1
+
+
+def _caption(picture: Picture, most: float) -> str:
+    place = f", of the matrix at {picture.place}" if picture.place else ""
+    scale = {"most": f"{most:.3g}", "least": f"{-most:.3g}"}
+    told = CAPTIONS[picture.kind].format(rows=picture.rows, columns=picture.columns, place=place, **scale)
+    cells = (value for each in picture.maps for row in each.cells for value in row)
+    more = "" if all(map(math.isfinite, cells)) else " What is grey is no number."
+    return told + more
+
+
+def _figures(picture: Picture, maps: Sequence[Map], most: float) -> str:
+    if picture.kind is PictureKind.GRADIENTS:
+        return _bars(picture.names, maps, most)
+    lines = (
+        f'<div class="maps">{"".join(_map(picture, each, most) for each in line)}</div>'
+        for line in _lines_of(picture, maps)
     )
+    return "".join(lines)
+
+
+def _text_figure(picture: Picture, maps: Sequence[Map], most: float) -> Iterator[str]:
+    if picture.kind is PictureKind.GRADIENTS:
+        yield from _text_bars(picture.names, maps, most)
+        return
+    for line in _lines_of(picture, maps):
+        yield from _text_maps(line, most)
+
+
+def _lines_of(picture: Picture, maps: Sequence[Map]) -> Iterator[Sequence[Map]]:
+    """The maps that stand side by side: as many lines as the picture has, however many heads there are."""
+    across = max(len(maps) * picture.across // len(picture.maps), 1)
+    return (maps[start : start + across] for start in range(0, len(maps), across))
+
+
+def _map(picture: Picture, drawn: Map, most: float) -> str:
+    """One map: a coloured cell for each value, with the number in it where there is room."""
+    rows, columns = len(drawn.cells), max(map(len, drawn.cells))
+    wide, high = _clamped(MAP_WIDTH // columns, CELL_WIDTHS), _clamped(MAP_HEIGHT // rows, CELL_HEIGHTS)
+    is_numbered = wide >= FEWEST_FOR_NUMBERS
+    parts = []
+    for row, values in enumerate(drawn.cells):
+        for column, value in enumerate(values):
+            x, y = MARGIN + column * wide, TOP + row * high
+            fill, ink = _colours(value, most)
+            parts.append(f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" fill="{fill}"/>')
+            if is_numbered:
+                middle = f'x="{x + wide / 2:g}" y="{y + high / 2 + 4:g}"'
+                parts.append(f'<text {middle} fill="{ink}" text-anchor="middle">{value:.2g}</text>')
+    for row, column in drawn.marked:
+        x, y = MARGIN + column * wide + 1, TOP + row * high + 1
+        box = f'x="{x}" y="{y}" width="{wide - 2}" height="{high - 2}"'
+        parts.append(f'<rect {box} fill="none" stroke="#fff" stroke-width="4"/>')
+        parts.append(f'<rect {box} fill="none" stroke="#000" stroke-width="2"/>')
+    height, width = rows * high + TOP + 4, max(columns * wide + MARGIN + 4, 8 * len(drawn.title))
+    parts += _ticks(picture.first, (rows, columns), (high, wide))
+    parts.append(f'<text x="{MARGIN}" y="12" fill="currentColor" font-weight="600">{escape(drawn.title)}</text>')
+    return _svg(width, height, f"{drawn.title}: a map of {rows} by {columns} values", parts)
+
+
+def _ticks(first: tuple[int, int], counts: tuple[int, int], steps: tuple[int, int]) -> Iterator[str]:
+    """The indices of the first and the last row and column."""
+    for index in {0, counts[0] - 1}:
+        y = TOP + index * steps[0] + steps[0] / 2 + 4
+        yield f'<text x="{MARGIN - 4}" y="{y:g}" fill="currentColor" text-anchor="end">{first[0] + index}</text>'
+    for index in {0, counts[1] - 1}:
+        x = MARGIN + index * steps[1] + steps[1] / 2
+        yield f'<text x="{x:g}" y="{TOP - 4}" fill="currentColor" text-anchor="middle">{first[1] + index}</text>'
+
+
+def _bars(names: Sequence[str], maps: Sequence[Map], most: float) -> str:
+    """Two bars for each name: as expected, and as seen below it."""
+    parts = []
+    for number, (name, theirs, ours) in enumerate(zip(names, maps[0].cells[0], maps[1].cells[0], strict=True)):
+        top = number * 3 * BAR_HEIGHT
+        y = top + 1.5 * BAR_HEIGHT
+        parts.append(
+            f'<text x="{LABEL_WIDTH - 6}" y="{y:g}" fill="currentColor" text-anchor="end">{escape(name)}</text>'
+        )
+        for row, (value, colour) in enumerate(((theirs, BLUE), (ours, RED))):
+            at = f'x="{LABEL_WIDTH}" y="{top + row * BAR_HEIGHT + 1}"'
+            length = max(_share(value, most) * BAR_WIDTH, 1)
+            parts.append(f'<rect {at} width="{length:g}" height="{BAR_HEIGHT - 2}" fill="{_rgb(colour)}"/>')
+            told = f"{value:.2g}" if value else "none"
+            after = f'x="{LABEL_WIDTH + length + 5:g}" y="{top + (row + 1) * BAR_HEIGHT - 1}"'
+            parts.append(f'<text {after} fill="currentColor">{told}</text>')
+    label = "expected and seen gradients of " + ", ".join(names)
+    width = LABEL_WIDTH + BAR_WIDTH + NUMBER_WIDTH
+    return f'<div class="maps">{_svg(width, len(names) * 3 * BAR_HEIGHT, label, parts)}</div>'
+
+
+def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    opening = f'<svg role="img" aria-label="{escape(label)}" {size} font-family="system-ui, sans-serif" font-size="11">'
+    return f"{opening}{''.join(parts)}</svg>"
+
+
+def _colours(value: float, most: float) -> tuple[str, str]:
+    """The colour of a cell, and that of what is written on it."""
+    if not math.isfinite(value):
+        return _rgb(GREY), "#000"
+    share, end = _share(value, most), BLUE if value >= 0 else RED
+    mixed = tuple(round(light + (dark - light) * share) for light, dark in zip(LIGHT, end, strict=True))
+    return _rgb(mixed), "#fff" if share > DARK_FROM else "#000"
+
+
+def _rgb(colour: tuple[int, ...]) -> str:
+    return f"#{bytes(colour).hex()}"
+
+
+def _share(value: float, most: float) -> float:
+    """How much of the scale a value takes."""
+    return min(abs(value) / most, 1.0) if math.isfinite(value) else 0.0
+
+
+def _clamped(value: int, bounds: tuple[int, int]) -> int:
+    return max(bounds[0], min(value, bounds[1]))
+
+
+def _text_maps(maps: Sequence[Map], most: float) -> Iterator[str]:
+    """Maps side by side, under their titles."""
+    widths = [max(2 * max(map(len, each.cells)), len(each.title)) for each in maps]
+    yield "   ".join(f"{each.title:<{wide}}" for each, wide in zip(maps, widths, strict=True)).rstrip()
+    for row in range(max(len(each.cells) for each in maps)):
+        cells = (
+            "".join(
+                MARKED if (row, column) in each.marked else 2 * _shade(value, most)
+                for column, value in enumerate(each.cells[row] if row < len(each.cells) else [])
+            )
+            for each in maps
+        )
+        yield "   ".join(f"{cell:<{wide}}" for cell, wide in zip(cells, widths, strict=True)).rstrip()
+
+
+def _text_bars(names: Sequence[str], maps: Sequence[Map], most: float) -> Iterator[str]:
+    """For each name the bar that is expected and the one that is seen."""
+    longest = max(map(len, ("gradient of", *names)))
+    yield f"{'gradient of':<{longest}}  {'expected':<{BAR}}  seen"
+    for name, *values in zip(names, *(each.cells[0] for each in maps), strict=True):
+        theirs, ours = ("█" * max(round(_share(value, most) * BAR), value > 0) or "none" for value in values)
+        yield f"{name:<{longest}}  {theirs:<{BAR}}  {ours}"
+
+
+def _legend(picture: Picture, most: float) -> str:
+    if picture.kind is PictureKind.MOVEMENT:
+        return f"down: {picture.rows} · across: {picture.columns} · {MARKED} should not move"
+    scale = f"{'±' if picture.kind is PictureKind.VALUES else ''}{most:.3g}"
+    return f"down: {picture.rows} · across: {picture.columns} · {SHADES[-1]} {scale} · {MARKED} furthest off"
 
 
 def _shade(value: float, most: float) -> str:
     if not math.isfinite(value):
-        return "?"
-    return SHADES[min(int(abs(value) / most * len(SHADES)), len(SHADES) - 1)]
-
-
-def _caption(picture: Picture, most: float) -> str:
-    place = f" at {picture.place}" if picture.place else ""
-    return (
-        f"{picture.rows} down, {picture.columns} across{place}; one scale for all, from {-most:.3g} (red) to "
-        f"{most:.3g} (blue); the square marks the value that is furthest off"
-    )
+        return NO_NUMBER
+    return SHADES[min(int(_share(value, most) * len(SHADES)), len(SHADES) - 1)]

@@ -8,6 +8,7 @@ from grader.course.records import Defect, Exercise
 from grader.examiner.outcome import Status
 from grader.report.foot import MOST_FINDING_TEXT, advice_lines, foot_lines, open_layers_lines, points
 from grader.report.page import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
+from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
@@ -73,12 +74,26 @@ def render_terminal(
     chosen = _fitting(blocks, room - _lines(printed))
     left = len(blocks) - len(chosen)
     more = rendered([Text(f"{' ' * INDENT}and {left} more; --json lists them all", "dim")]) if left else ""
-    return "".join([head, whys, title, *chosen[:1], printed, *chosen[1:], more, foot])
+    room -= _lines(*chosen, printed, more)
+    pictures = (rendered(_picture(verdict, width, has_passing=each)) for each in (True, False))
+    picture = next((each for each in pictures if _lines(each) <= room and not printed), "")
+    return "".join([head, whys, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
 
 
 def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
     """What students call a defect."""
     return f"defect {exercise.numbers()[defect.id]}"
+
+
+def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
+    """What is said of everything else: a mark with its style, the state, the points, and a note."""
+    worth = points(exercise.nothing_else_broke)
+    if verdict.regressions:
+        note = f"new faults, seen in {listed(verdict.regressions)}"
+        return ("✗", "red"), "something else broke", f"0 of {worth}", note
+    if verdict.outcome is Result.FIXED:
+        return ("✓", "green"), "nothing else broke", f"{worth} of {worth}", ""
+    return ("·", "dim"), "nothing else broke so far", f"0 of {worth}", "counts once every defect is fixed"
 
 
 def _lines(*texts: str) -> int:
@@ -128,7 +143,7 @@ class _Shown:
         if self._exercise.is_public():
             return [_check(in_words(each.check), each.status) for each in verdict.checks]
         ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
-        return [*map(self._defect, ordered), self._rest(verdict)]
+        return [*map(self._defect, ordered), _row(*rest(verdict, self._exercise), is_low=self._is_low)]
 
     def whys(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
         """Why each fixed defect mattered: of those not known before, and of all once all that count are fixed."""
@@ -162,16 +177,6 @@ class _Shown:
         earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
         state = f"{called(defect, self._exercise)} · {WORDS[defect.status]}"
         return _row(MARKS[defect.status], state, earned, note, is_low=self._is_low)
-
-    def _rest(self, verdict: Verdict) -> Line:
-        worth = points(self._exercise.nothing_else_broke)
-        if verdict.regressions:
-            note = f"new faults, seen in {listed(verdict.regressions)}"
-            return _row(("✗", "red"), "something else broke", f"0 of {worth}", note, is_low=self._is_low)
-        if verdict.outcome is Result.FIXED:
-            return _row(("✓", "green"), "nothing else broke", f"{worth} of {worth}", "")
-        note = "counts once every defect is fixed"
-        return _row(("·", "dim"), "nothing else broke so far", f"0 of {worth}", note)
 
     def _cause(self, cause: Cause) -> list[Line]:
         finding = cause.finding
@@ -212,6 +217,13 @@ def _printed(causes: list[Cause]) -> list[Line]:
     said = [Text(f"it printed{f' with {sizes}' if sizes else ''}:", "dim")]
     said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
     return [indented(line) for line in said]
+
+
+def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
+    """What can be drawn of the first cause, where the width allows."""
+    cause = next(iter(group_causes(verdict)), None)
+    lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
+    return [indented(Text(line, no_wrap=True)) for line in lines]
 
 
 def _not_gradable(verdict: Verdict) -> list[Line]:

@@ -20,7 +20,7 @@ OUTNUMBERS = 2
 class Cause(Struct, frozen=True):
     """The most telling finding and the checks that saw it, or saw the like of it; `defects` explain it, by id.
 
-    `picture` is the first that any of these checks has of wrong values.
+    `picture` is the finding's own, or else that of the next of these checks that has one.
     """
 
     finding: Finding
@@ -75,7 +75,7 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
     seen.sort(key=lambda each: _rank(each[0], each[1]))
     status, finding, check = seen[0]
     checks = [name for _, _, name in seen]
-    picture = next((member.finding.picture for member in members if member.finding and member.finding.picture), None)
+    picture = next((each.picture for _, each, _ in seen if each.picture), None)
     return Cause(finding, status, checks, verdict.causes.get(check, []), check in verdict.regressions, picture)
 
 

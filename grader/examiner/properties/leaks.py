@@ -1,20 +1,30 @@
 """Properties of what may influence what: later tokens, masked tokens, other samples."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.arguments import output_problems, unknown_name
 from grader.course.checks import Index, MadeInput, MaskKind, Name
 from grader.course.problem import Path, Problem
 from grader.examiner.case import dead_row
-from grader.examiner.compare import UNCHANGED, compare, require_close, require_finite, require_form
+from grader.examiner.compare import UNCHANGED, Failure, compare, require_close, require_finite, require_form
 from grader.examiner.context import nth_output, require_changed, require_unchanged, with_change
+from grader.examiner.outcome import Map, Picture, PictureKind
 from grader.examiner.property import Property
 
 if TYPE_CHECKING:
+    import torch
+
     from grader.course.records import Exercise
     from grader.examiner.case import Case
     from grader.examiner.context import Context
+    from grader.examiner.proxies import ModuleProxy
+
+MOST_DRAWN = 16
+MOST_DRAWING = 0.1
+"""Tokens or samples that are changed one by one for a picture, and the seconds that this may take."""
 
 
 class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
@@ -42,7 +52,9 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
         before = nth_output(module(**case.inputs), self.output)
         for token in sorted({1, tokens - 1}):
             after = nth_output(module(**with_change(case, self.input, self.axis, token)), self.output)
-            require_unchanged(before, after, self.axis, list(range(token)), f"changing token {token}", "leak")
+            drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen < changed)
+            kept = list(range(token))
+            require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
             require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
 
 
@@ -78,8 +90,13 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         after = nth_output(module(**with_change(case, self.input, self.axis, hidden[0])), self.output)
         is_self_attention = len(case.tensors()) == 1
         others = [token for token in range(before.size(self.axis)) if not (is_self_attention and token == hidden[0])]
+
+        def is_hidden(seen: int, changed: int) -> bool:
+            return changed in hidden and not (is_self_attention and seen == changed)
+
         what = f"changing token {hidden[0]}, which the mask hides,"
-        require_unchanged(before, after, self.axis, others, what, "leak")
+        drawn = partial(_draw_movement, self, module, case, before, is_hidden)
+        require_unchanged(before, after, self.axis, others, what, "leak", draw=drawn)
 
 
 class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite"):
@@ -173,7 +190,44 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
         before = nth_output(module(**case.inputs), self.output)
         after = nth_output(module(**with_change(case, self.input, self.axis, samples - 1)), self.output)
         others = list(range(samples - 1))
-        require_unchanged(before, after, self.axis, others, f"changing sample {samples - 1}", "mixing", "sample")
+        drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen != changed)
+        what = f"changing sample {samples - 1}"
+        require_unchanged(before, after, self.axis, others, what, "mixing", "sample", drawn)
+
+
+def _draw_movement(
+    check: "FutureDoesNotLeak | MaskHides | SamplesDoNotMix",
+    module: "ModuleProxy",
+    case: "Case",
+    before: "torch.Tensor",
+    is_forbidden: Callable[[int, int], bool],
+) -> Picture | None:
+    """How far each output moves with each token or sample, as far as that is found out soon."""
+    count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
+    if max(count, before.size(check.axis)) > MOST_DRAWN:
+        return None
+    from grader.examiner.session import SubjectError
+
+    columns = []
+    for changed in range(count):
+        try:
+            after = nth_output(module(**with_change(case, check.input, check.axis, changed)), check.output)
+        except (SubjectError, Failure):
+            return None
+        if after.shape != before.shape or time.monotonic() > end:
+            return None
+        columns.append(
+            (after - before).abs().movedim(check.axis, 0).reshape(before.size(check.axis), -1).amax(1).tolist()
+        )
+    marked = [
+        (seen, changed)
+        for changed, column in enumerate(columns)
+        for seen, moved in enumerate(column)
+        if moved > UNCHANGED.absolute and is_forbidden(seen, changed)
+    ]
+    unit = "sample" if isinstance(check, SamplesDoNotMix) else "token"
+    maps = [Map("how far it moved", [*map(list, zip(*columns, strict=True))], marked)]
+    return Picture(PictureKind.MOVEMENT, maps, rows=f"output at {unit}", columns=f"changed {unit}")
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:

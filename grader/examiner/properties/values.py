@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from grader.course.arguments import output_problems, unknown_sizes
 from grader.course.checks import Index, Name, Shape, Sizes, Text
 from grader.course.problem import Path, Problem
+from grader.examiner import pictures
 from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import (
     FLOAT32,
@@ -13,6 +14,7 @@ from grader.examiner.compare import (
     Failure,
     compare,
     compare_gradient,
+    compare_gradients,
     describe,
     excerpt,
     numbers,
@@ -20,7 +22,7 @@ from grader.examiner.compare import (
     place_of_largest,
     require_finite,
     require_form,
-    require_gradient,
+    require_gradients,
     require_shape,
     require_tensor,
 )
@@ -66,8 +68,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
         expected = theirs.differentiate(None, self.method, **case.inputs)
         seen = ours.differentiate(expected.cotangents, self.method, **case.inputs)
         compare(seen.value, expected.value, what)
-        for name, gradient in expected.parameters.items():
-            compare_gradient(seen.parameters.get(name), gradient, name)
+        compare_gradients(seen.parameters, expected.parameters)
         for name, gradient in expected.inputs.items():
             compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
         require_inputs_kept(ours, case)
@@ -109,11 +110,9 @@ class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
         expected = theirs.differentiate(None, self.method, **case.inputs)
         passed = ours.differentiate(expected.cotangents, self.method, **case.inputs)
         require_form(passed.value, expected.value, f"{self.method or 'forward'}: output")
-        seen = passed.parameters
-        for name in self.parameters or expected.parameters:
-            gradient = expected.parameters[name]
-            if gradient is not None and float(gradient.abs().max()) > LEARNS:
-                require_gradient(seen.get(name), name)
+        gradients = {name: expected.parameters[name] for name in self.parameters or expected.parameters}
+        learning = [name for name, each in gradients.items() if each is not None and float(each.abs().max()) > LEARNS]
+        require_gradients(passed.parameters, expected.parameters, learning)
 
 
 class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
@@ -159,11 +158,12 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
                 "sum",
                 f"{what}{mode}: expected each row to sum to 1, "
                 f"saw {numbers(1.0, float(sums[tuple(worst)]))[1]} at {place(worst)}",
+                pictures.lone_weights(weights, worst, self.axis),
             )
 
 
 class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
-    """A module in float64 takes and returns float64; in between, float32 will do unless it is to be `precise`."""
+    """A module in float64 takes and returns float64, with the precision of float32 at least."""
 
     precise: bool = False
     """Whether the values must have the precision of float64 too."""

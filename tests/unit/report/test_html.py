@@ -9,7 +9,7 @@ import pytest
 
 from grader.commands.report import looks_at
 from grader.course.loading import load_exercise
-from grader.examiner.outcome import Finding, Location, Outcome, Picture, Status
+from grader.examiner.outcome import Finding, Location, Map, Outcome, Picture, PictureKind, Status
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
 from grader.student.progress import Attempt
@@ -27,7 +27,7 @@ PAYLOADS = [
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "main", "section", "h1", "h2", "h3", "p", "strong", "code"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "ol", "li", "pre", "span", "figure", "figcaption"),
-    *("svg", "g", "defs", "path", "use", "clippath", "rect", "image", "text", "lineargradient"),
+    *("svg", "rect", "text", "div"),
 }
 
 
@@ -59,6 +59,10 @@ def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdi
     )
 
 
+def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
+    return Picture(PictureKind.VALUES, [Map("expected", expected), Map("seen", seen)], 2)
+
+
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_submission_says_stays_text(payload: str, exercise) -> None:
     attempts = [Attempt(0.0, Result.NOT_FIXED, 0.0, 0, 2)]
@@ -81,7 +85,7 @@ def test_a_not_gradable_verdict_escapes_its_reason_and_line(exercise) -> None:
 
 
 def test_nothing_is_asked_of_any_other_place(exercise) -> None:
-    picture = Picture([[0.0, 1.0], [2.0, -1.0]], [[0.5, 1.0], [float("nan"), -1.0]], (1, 0))
+    picture = values([[0.0, 1.0], [2.0, -1.0]], [[0.5, 1.0], [float("nan"), -1.0]])
     page = render_report(verdict_saying("x", exercise, picture), exercise, looks_at(exercise))
     assert "<svg" in page
     addresses = re.findall(r"(?:https?:)?//[\w.]+", page)
@@ -103,14 +107,48 @@ def test_no_defect_that_is_still_there_is_named_for_any_variant(judge_text, exer
 
 
 def test_a_map_has_one_shade_for_each_step_of_the_scale_and_a_sign_for_what_is_no_number() -> None:
-    picture = Picture([[0.0, 4.0]], [[0.0, float("nan")]], (0, 1))
+    lines = shaded(values([[0.0, 4.0, -2.0]], [[0.0, float("nan"), -2.0]]), 80)
+    assert lines[0].split() == ["expected", "seen"]
+    assert lines[1] == "  ██▒▒       ??▒▒"
+    assert lines[2] == "down: last axis but one · across: last axis · █ ±4 · [] furthest off"
+    assert shaded(values([[0.0] * 40], [[1.0] * 40]), 80) == []
+
+
+def test_what_is_marked_is_framed_on_a_page_and_bracketed_in_a_terminal() -> None:
+    picture = Picture(PictureKind.MOVEMENT, [Map("moved by", [[1.0, 0.5], [0.2, 1.0]], [(0, 1)])], rows="output")
+    assert shaded(picture, 80)[1] == "██[]"
+    assert draw(picture).count('fill="none" stroke="#000"') == 1
+
+
+def test_what_passes_stands_below_what_fails() -> None:
+    picture = msgspec.structs.replace(
+        values([[1.0, 2.0]], [[1.0, 1.0]]), passing=values([[4.0]], [[4.0]]).maps, right_with="heads=1"
+    )
+    assert "Right with heads=1:" in draw(picture)
+    assert draw(picture).count("<svg") == 4
+    assert "right with heads=1:" not in shaded(picture, 80)
+    assert shaded(picture, 80, has_passing=True)[3:] == ["right with heads=1:", "expected   seen", "██         ██"]
+
+
+def test_weights_stand_in_a_line_for_what_was_expected_and_one_for_what_was_seen() -> None:
+    heads = [Map(f"{side}, head {head}", [[1.0, 0.0]]) for side in ("expected", "seen") for head in (0, 1)]
+    lines = shaded(Picture(PictureKind.WEIGHTS, heads, 2, "", "query", "key"), 80)
+    assert lines[0] == "expected, head 0   expected, head 1"
+    assert lines[2] == "seen, head 0   seen, head 1"
+    assert lines[-1] == "down: query · across: key · █ 1 · [] furthest off"
+
+
+def test_missing_gradients_are_bars_with_none_where_there_is_none() -> None:
+    maps = [Map("expected", [[4.0, 1.0]]), Map("seen", [[4.0, 0.0]], [(0, 1)])]
+    picture = Picture(PictureKind.GRADIENTS, maps, names=["W_q.weight", "<b>"])
     lines = shaded(picture, 80)
-    assert lines[0].split() == ["expe", "seen", "diff"]
-    assert lines[1] == "  ██     ??     ??"
-    assert shaded(picture, 10) == []
+    assert lines[0].split() == ["gradient", "of", "expected", "seen"]
+    assert lines[2].split() == ["<b>", 5 * "█", "none"]
+    assert "&lt;b&gt;" in draw(picture)
+    assert "<b>" not in draw(picture)
 
 
-def test_a_picture_is_the_same_whenever_it_is_drawn() -> None:
-    picture = Picture([[0.0, 1.0]], [[1.0, 1.0]], (0, 0), place="[0, 2]")
-    assert draw(picture) == draw(picture)
-    assert "at [0, 2]" in draw(picture)
+def test_a_page_shows_the_way_in_which_values_are_wrong(exercise) -> None:
+    finding = Finding("values", "output off", explanation="every element is 3 times what was expected")
+    verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=[Outcome("values", Status.FAILED, finding)])
+    assert "<p>Every element is 3 times what was expected.</p>" in render_section(verdict, exercise)
