@@ -1,0 +1,128 @@
+"""Every page in a real browser: at the sizes of a phone, a laptop and a wide screen, in light and dark.
+
+No page asks anybody for anything, none runs over its side, and axe finds nothing that keeps anybody out.
+"""
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from grader.commands.report import looks_at
+from grader.course.loading import load_exercise
+from grader.gradebook import Gradebook, Student
+from grader.report.exports import export
+from grader.report.html import render_report, render_section
+from grader.student.progress import Attempt
+from tests.support.paths import CORPUS
+
+pytestmark = pytest.mark.slow
+
+SIZES = {"phone": (390, 844), "laptop": (1366, 768), "wide": (2560, 1080)}
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+STUDENTS = 5_000
+NOTEBOOK = (
+    '<!doctype html><html lang="en"><head><title>A notebook</title><meta name="viewport" content="width=device-width">'
+)
+OF_A_NOTEBOOK = "<style>:root { color-scheme: light dark; } body { background: Canvas; color: CanvasText; }</style>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    assert program, "no Chromium is installed; apt-get install chromium, or whatever installs it here"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class of as many students as there are, most of whom are the like of one."""
+    path = tmp_path_factory.mktemp("class") / "class.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript((CORPUS / "golden/gradebook_version_1.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with Gradebook(path) as book:
+        book.enroll([Student("ada", "Ada Lovelace", "A", {}, is_enrolled=True)])
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {STUDENTS})
+        INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
+        INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
+        torch, outcome, score, max_score, reason, seen, seed, seconds, isolation, is_closed, is_bound, v.id,
+        judged_at, regrade, checksum FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
+    )
+    connection.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def pages(judge_text, gradebook, course, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports with each kind of picture, what a notebook shows, and the page of a class."""
+    folder = tmp_path_factory.mktemp("pages")
+    texts = {}
+    attempts = [Attempt(1e9, "not_fixed", 0.0, 0, 2)] * 3
+    for exercise_id in ("exercise_01", "exercise_03", "exercise_04", "exercise_10"):
+        exercise = load_exercise(course.description(exercise_id))
+        everything = frozenset(defect.id for defect in exercise.defects)
+        verdict = judge_text(exercise_id, judge_text.variant(exercise_id, everything))
+        texts[exercise_id] = render_report(verdict, exercise, looks_at(exercise), attempts)
+    texts["notebook"] = (
+        f"{NOTEBOOK}{OF_A_NOTEBOOK}</head><body><main><h1>A notebook</h1>{render_section(verdict, exercise)}"
+    )
+    fixed = judge_text("exercise_03", judge_text.variant("exercise_03", frozenset()))
+    exercise = load_exercise(course.description("exercise_03"))
+    texts["fixed"] = render_report(fixed, exercise, looks_at(exercise), attempts)
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    export(gradebook, "html", folder / "class", course)
+    return {name: folder / f"{name}.html" for name in texts} | {"class": folder / "class/index.html"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_page_is_whole_silent_and_open_to_everybody(browser, pages, tmp_path, size, scheme) -> None:
+    width, height = SIZES[size]
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    wrong = {}
+    for name, path in pages.items():
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        heard: list[str] = []
+        page.on("console", lambda message, heard=heard: heard.append(message.text))
+        page.on("pageerror", lambda error, heard=heard: heard.append(str(error)))
+        page.on("request", lambda request, heard=heard: heard.append(request.url))
+        page.goto(path.as_uri())
+        page.screenshot(path=tmp_path / f"{name}-{size}-{scheme}.png", full_page=name != "class")
+        told = heard[1:]  # the first request is for the page itself
+        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        wrong[name] = (told, over, [(each["id"], each["nodes"][0]["html"]) for each in found])
+        page.close()
+    assert wrong == dict.fromkeys(pages, ([], 0, []))
+
+
+def test_a_class_of_five_thousand_opens_sorts_and_is_filtered_without_a_server(browser, pages) -> None:
+    page = browser.new_page(viewport={"width": 1366, "height": 768})
+    started = time.monotonic()
+    page.goto(pages["class"].as_uri())
+    page.wait_for_selector("#body tr:nth-child(100)")
+    opened = time.monotonic() - started
+    print(f"{STUDENTS} students open within {opened:.2f} s")
+    assert opened < 2
+    assert page.inner_text("#shown").startswith("1 to 100 of 5,0")
+    page.get_by_role("button", name="student").click()  # from Z to A
+    assert page.inner_text("#body tr:first-child th") == "s999"
+    page.fill("#words", "lovelace")
+    assert page.inner_text("#shown") == "1 to 1 of 1 student"
+    page.fill("#words", "nobody is called so")
+    assert page.inner_text("#shown") == "No student is like that"
+    page.close()
