@@ -1,0 +1,59 @@
+"""Every dtype, loud and soft."""
+
+# B batch, T words, W width
+
+import torch
+
+from grader.examiner.compare import Tolerance, compare
+
+B, T, W = 2, 3, 8
+ROUNDING = {
+    "float64": Tolerance(1e-9, 1e-12),
+    "float32": Tolerance(1e-5, 1e-7),
+    "bfloat16": Tolerance(2e-2, 1e-7),
+    "float16": Tolerance(4e-3, 1e-7),
+}
+LOUDNESS = (1.0, 400.0, 0.01)
+EPS = 1e-7
+
+
+def normed_and_stream(subject, reference, gaussian, loudness):
+    """Compare both outputs in every dtype with the reference's in float64."""
+    for dtype, tolerance in ROUNDING.items():
+        theirs = reference.build({"width": W, "eps": EPS}, dtype="float64")
+        ours = subject.build({"width": W, "eps": EPS}, dtype=dtype)
+        inputs = {name: (loudness * gaussian(B, T, W)).to(getattr(torch, dtype)) for name in ("x", "residual")}
+        stream = inputs["x"] + inputs["residual"]
+        zeros = torch.zeros(B, T, W, dtype=torch.float64)
+        normed, _ = theirs(x=stream.double(), residual=zeros)
+        expected = (normed.to(stream.dtype), stream)
+        compare(ours(**inputs), expected, f"in {dtype}, inputs of size {loudness:g}: output", tolerance)
+
+
+def test_usual_inputs_in_every_dtype(subject, reference, gaussian):
+    normed_and_stream(subject, reference, gaussian, LOUDNESS[0])
+
+
+def test_loud_inputs_in_every_dtype(subject, reference, gaussian):
+    normed_and_stream(subject, reference, gaussian, LOUDNESS[1])
+
+
+def test_soft_inputs_in_every_dtype(subject, reference, gaussian):
+    normed_and_stream(subject, reference, gaussian, LOUDNESS[2])
+
+
+def test_the_weight_takes_part(subject, reference, gaussian):
+    probe = """
+class Variation(submission.AddNorm):
+    def weighted(self, x, residual):
+        with torch.no_grad():
+            self.weight.copy_(torch.arange(1.0, self.weight.numel() + 1))
+        return self(x, residual)
+"""
+    arguments = {"width": W, "eps": EPS}
+    inputs = {"x": gaussian(B, T, W), "residual": gaussian(B, T, W)}
+    theirs = reference.build(arguments, probe=probe, entry="Variation")
+    ours = subject.build(arguments, probe=probe, entry="Variation")
+    compare(
+        ours.call("weighted", **inputs)[0], theirs.call("weighted", **inputs)[0], "with weights 1, 2, 3, ...: output"
+    )
