@@ -1,0 +1,63 @@
+"""Folded or not, the layer computes the same."""
+
+# B batch, I inputs, O outputs
+
+from grader.examiner.compare import Failure, compare
+
+B, I, O = 3, 6, 5
+SETTINGS = [(2, 2.0), (2, 8.0), (4, 0.5), (8, 1.0), (3, 7.0)]
+
+
+def pairs(subject, reference):
+    for rank, alpha in SETTINGS:
+        arguments = {"n_in": I, "n_out": O, "rank": rank, "alpha": alpha}
+        theirs = reference.build(arguments)
+        yield subject.build(arguments, like=theirs), theirs, f"rank={rank}, alpha={alpha:g}"
+
+
+def require_folded(module, expected, what):
+    seen = module.attribute("folded")
+    if seen is not expected:
+        raise Failure("flag", f"{what}: expected folded to be {expected}, saw {seen!r}")
+
+
+def test_folding_changes_no_output(subject, reference, gaussian):
+    for ours, theirs, what in pairs(subject, reference):
+        x = gaussian(B, I)
+        expected = theirs(x=x)
+        for _ in range(2):
+            ours.call("fold")
+            compare(ours(x=x), expected, f"{what}, folded: output")
+        require_folded(ours, True, f"{what}, folded")
+
+
+def test_unfolding_brings_the_weights_back(subject, reference, gaussian):
+    for ours, theirs, what in pairs(subject, reference):
+        x = gaussian(B, I)
+        expected = theirs(x=x)
+        for method in ("unfold", "fold", "unfold", "unfold", "fold", "fold", "unfold"):
+            ours.call(method)
+            require_folded(ours, method == "fold", f"{what}, {method}ed")
+        compare(ours(x=x), expected, f"{what}, folded and unfolded twice: output")
+
+
+def test_a_folded_layer_is_its_base(subject, reference, gaussian):
+    probe = """
+class Variation(submission.AdaptedLinear):
+    def base_alone(self, x):
+        return self.base(x)
+"""
+    arguments = {"n_in": I, "n_out": O, "rank": 2, "alpha": 2.0}
+    ours = subject.build(arguments, probe=probe, entry="Variation")
+    x = gaussian(B, I)
+    before = ours(x=x)
+    ours.call("fold")
+    compare(ours.call("base_alone", x=x), before, "alpha equal to rank, folded: what base computes alone")
+
+
+def test_training_a_folded_layer_drops_nothing(subject, gaussian):
+    ours = subject.build({"n_in": I, "n_out": O, "rank": 2, "alpha": 2.0, "dropout": 0.5})
+    ours.call("fold")
+    ours.training = True
+    x = gaussian(B, I)
+    compare(ours(x=x), ours(x=x), "folded, in training mode, the same input again: output")
