@@ -53,3 +53,37 @@ def test_the_readmes_opening_screen_is_the_one_that_is_shown_and_solves_nothing(
     for defect in load_exercise(course.description("exercise_03")).defects:
         assert defect.id not in readme
         assert defect.title not in readme
+
+
+ROW = re.compile(r"^\| \[(exercise_\d+)\]\(\1/README\.md\) ([●○]{5}) \|(.*)\|$", re.MULTILINE)
+
+
+def rows_by_heading(part: str) -> dict[str, list[tuple[str, str, str]]]:
+    return {
+        title: [(exercise_id, dots, rest.strip()) for exercise_id, dots, rest in ROW.findall(block)]
+        for title, _, block in (each.partition("\n") for each in part.split("\n### ")[1:])
+    }
+
+
+def test_the_list_has_each_hunt_once_under_a_theme_the_easiest_first(course):
+    page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8")
+    themes = rows_by_heading(page.partition("\n## Paths\n")[0])
+    assert sorted(row[0] for rows in themes.values() for row in rows) == EXERCISES
+    for rows in themes.values():
+        assert rows == sorted(rows, key=lambda row: (row[1].count("●"), row[0]))
+        for exercise_id, dots, rest in rows:
+            exercise = load_exercise(course.description(exercise_id))
+            assert dots.count("●") == exercise.difficulty
+            assert rest == f"{exercise.title} | `{exercise.interface.entry()}`"
+
+
+def test_each_path_is_twelve_hunts_the_easiest_first_with_what_each_says_it_teaches():
+    page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8")
+    paths = rows_by_heading(page.partition("\n## Paths\n")[2].partition("\n## ")[0])
+    assert [title.partition(":")[0].rpartition(" ")[2] for title in paths] == ["attention", "training", "evaluation"]
+    for rows in paths.values():
+        assert len({row[0] for row in rows}) == len(rows) == 12
+        assert rows == sorted(rows, key=lambda row: (row[1].count("●"), row[0]))
+        for exercise_id, _, learned in rows:
+            story = (ROOT / "exercises" / exercise_id / "README.md").read_text(encoding="utf-8")
+            assert f"To learn here: {learned}" in " ".join(story.split())
