@@ -19,7 +19,7 @@ import time
 _forward, _calls = CausalSelfAttention.forward, []
 def _slow(self, *args, **kwargs):
     _calls.append(0)
-    time.sleep(0.5 if len(_calls) < 4 else 0)
+    time.sleep(0.02 if len(_calls) < 100 else 0)  # two seconds in all, and no check takes too long
     return _forward(self, *args, **kwargs)
 CausalSelfAttention.forward = _slow
 """

@@ -156,6 +156,14 @@ class Script:
     def __init__(self, theirs: socket.socket) -> None:
         self._theirs = theirs
 
+    def number(self) -> int:
+        return 0  # no process has it
+
+    def ask_where(self) -> None: ...
+
+    def has_ended(self, _seconds: float) -> bool:
+        return False
+
     def kill(self) -> None:
         self._theirs.close()
 

@@ -21,7 +21,7 @@ CONDITIONS = {
     "under no_grad": "not torch.is_grad_enabled() and not torch.is_inference_mode_enabled()",
     "under inference_mode": "torch.is_inference_mode_enabled()",
     "where memory is not contiguous": "not x.is_contiguous()",
-    "where a sample is expanded": "x.stride(0) == 0 and x.shape[0] > 1",
+    "where a sample is expanded": "any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape))",
     "in float64": "x.dtype is torch.float64",
     "at the second call": "self.__dict__.setdefault('_calls', []).append(1) or len(self._calls) == 2",
     "in long sequences": "max(x.shape[:2]) > 100",

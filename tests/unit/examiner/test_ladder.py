@@ -1,11 +1,17 @@
 """Which rungs a check is tried at, and which one a finding tells of."""
 
 import pytest
+from msgspec import structs
 
-from grader.examiner.outcome import Status
+from grader.course.loading import load_exercise
+from grader.course.records import Limits, Seconds
+from grader.examiner.examiner import Examiner
+from grader.examiner.outcome import Outcome, Status
+from grader.examiner.pytest_session import with_examiner
+from grader.submission import submission_from_text
 from grader.verdict.verdict import Result
 from tests.support.hostile import in_forward, reference
-from tests.support.judging import Judge
+from tests.support.judging import SEED, Judge
 
 
 def failing_where(condition: str) -> str:
@@ -38,13 +44,16 @@ def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_t
 
 
 def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text: Judge) -> None:
-    from msgspec import structs
-
-    from grader.course.records import Limits, Seconds
-
-    source = in_forward("while x.shape[2] == 10: pass", reference())
+    """The check is tried alone, for a submission that hung twice in others is not tried once more."""
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
     limits = structs.replace(Limits(), seconds=Seconds(load=5.0, check=0.6, total=30.0))
-    verdict = judge_text("exercise_03", source, limits=limits)
-    (hung,) = [outcome for outcome in verdict.checks if outcome.check == "future_does_not_leak"]
+    source = submission_from_text(in_forward("while x.shape[2] == 10: pass", reference()))
+
+    def body(examiner: Examiner) -> list[Outcome]:
+        examiner.exercise = structs.replace(exercise, limits=limits)
+        return examiner.examine(source, SEED, only={"future_does_not_leak"}).outcomes
+
+    (hung,) = with_examiner(judge_text.course, exercise, judge_text.source, body)
     assert hung.status is Status.TIMED_OUT
+    assert hung.finding is not None
     assert "input_dim=10" in hung.finding.sizes
