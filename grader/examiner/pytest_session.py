@@ -150,7 +150,10 @@ def with_examiners(course: Course, source: WorkerSource, body: Callable[[Examine
     examiners = Examiners(course, source, strict=strict)
     results: list[T] = []
     loop = _Loop(examiners, lambda: results.append(body(examiners)))
-    status = pytest.main([*PYTEST_OPTIONS, f"--rootdir={course.root}"], plugins=[loop, plugin, examiners])
+    try:
+        status = pytest.main([*PYTEST_OPTIONS, f"--rootdir={course.root}"], plugins=[loop, plugin, examiners])
+    finally:
+        examiners.reader.close()
     if loop.error is not None:
         raise loop.error
     if not loop.has_run:
