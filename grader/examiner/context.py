@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """What a property works with: the two makers and the exercise. `read_printed` gives what came to stdout since."""
+    """What a property works with: the two makers and the exercise. `read_printed` gives what came to stdout since.
+
+    `are_manners_tried` tells whether the module is still called in manners: it is not once it did not answer in one.
+    """
 
     def __init__(
         self,
@@ -25,11 +28,13 @@ class Context:
         reference: "ReferenceCache",
         exercise: "Exercise",
         read_printed: Callable[[], bytes] = bytes,
+        are_manners_tried: Callable[[], bool] = lambda: True,
     ) -> None:
         self.subject = subject
         self.reference = reference
         self.exercise = exercise
         self.read_printed = read_printed
+        self.are_manners_tried = are_manners_tried
 
     def pair(self, check: "Check", case: "Case", dtype: str = "", probe: str = "") -> "tuple[ModuleProxy, ModuleProxy]":
         """Subject and reference with the same weights; a `probe` defines a `Variation` of the subject's class."""

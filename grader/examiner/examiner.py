@@ -56,13 +56,16 @@ class Examiner:
         self._session: Session | None = None
         self._outcomes: list[Outcome] = []
         self._saw: dict[str, Any] = {}
+        self._whole: set[str] = set()
         self._failure: BaseException | None = None
         self._is_starved = False
 
     def context(self) -> Context:
         """Subject and reference of the submission under examination."""
         assert self._session is not None
-        return Context(Subject(self._session), self._reference, self.exercise, self._session.printed)
+        session = self._session
+        subject = Subject(session)
+        return Context(subject, self._reference, self.exercise, session.printed, lambda: session.answers_in_manners)
 
     def check_ids(self) -> list[str]:
         """The checks that every submission meets, in order."""
@@ -83,7 +86,7 @@ class Examiner:
         """
         started = time.monotonic()
         self.seed = seed
-        self._outcomes, self._saw, self._failure = [], {}, None
+        self._outcomes, self._saw, self._whole, self._failure = [], {}, set(), None
         self._session = Session(
             self._source,
             self.exercise,
@@ -107,7 +110,8 @@ class Examiner:
             self._session.close()
         isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
         seconds = time.monotonic() - started
-        return Examination(self._outcomes, unloadable, methods, isolation, seconds, self._saw, self._comparing)
+        parts = self._comparing - self._whole
+        return Examination(self._outcomes, unloadable, methods, isolation, seconds, self._saw, self._comparing, parts)
 
     def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep what a check's run came to."""
@@ -151,6 +155,7 @@ class Examiner:
             self._session.allow_all()
         self._session.printed()  # what earlier checks brought to stdout
         self._reference.begin(item.name, self.seed, dtype)
+        calls_before = self._session.calls_of_the_module
         with warnings.catch_warnings(record=True) as advice:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", Advice)
@@ -159,6 +164,8 @@ class Examiner:
             except pytest.exit.Exception as error:
                 fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
                 raise BrokenExerciseError(fault) from None
+        if self._session.calls_of_the_module > calls_before:
+            self._whole.add(item.name)
         if advice and self._outcomes and self._outcomes[-1].status is Status.PASSED:
             self._outcomes[-1] = structs.replace(self._outcomes[-1], advice=str(advice[0].message))
 

@@ -14,6 +14,7 @@ from grader.examiner.session import (
     SubjectDiedError,
     SubjectError,
     SubjectKilledError,
+    SubjectNotTriedError,
     SubjectRaisedError,
     SubjectTimedOutError,
 )
@@ -28,6 +29,9 @@ ASKED_FOR = re.compile(
 
 NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
 """What `pytest.raises` says where nothing was raised."""
+
+REWRITTEN = re.compile(r"^assert ", re.MULTILINE)
+"""Begins what pytest adds to an assertion's message where it has rewritten the check: the check's own code."""
 
 MOST_ASSERTION_TEXT = 400
 """Characters of an assertion's message that a finding shows."""
@@ -110,6 +114,8 @@ def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Find
         return Status.CRASHED, crash_finding(error.raised, sizes, limits)
     if isinstance(error, SubjectTimedOutError):
         return Status.TIMED_OUT, Finding("timeout", f"it was {error}", error.location, sizes)
+    if isinstance(error, SubjectNotTriedError):
+        return Status.NOT_RUN, Finding("no-time", str(error))
     if isinstance(error, SubjectDiedError):
         return Status.CRASHED, Finding("died", f"it {error}", None, sizes)
     if isinstance(error, MisfitError):
@@ -130,6 +136,6 @@ def _assertion_text(error: BaseException) -> str:
     not_raised = NOT_RAISED.match(str(error))
     if not_raised:
         return f"expected {not_raised[1]}, saw no exception"
-    text = str(error).strip()
+    text = REWRITTEN.split(str(error), maxsplit=1)[0].strip()
     cut = f"{text[:MOST_ASSERTION_TEXT]}..." if len(text) > MOST_ASSERTION_TEXT else text
     return cut or "an assertion of this check does not hold"

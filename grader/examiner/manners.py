@@ -40,6 +40,9 @@ WORDS = {
     "loud": f"with inputs {LOUDNESS:g} times as large",
 }
 
+IN_MANNER = "in_manner"
+"""The probe's method."""
+
 PROBE = """
 import copy
 
@@ -152,7 +155,7 @@ def compare_in_manner(
     axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
     try:
         asked = {"_manner": " ".join(manner.words), "_method": method, "_by_position": names, "_axes": axes}
-        seen = ours.call("in_manner", **asked, **inputs)
+        seen = ours.call(IN_MANNER, **asked, **inputs)
     except SubjectRaisedError as error:
         said = f"{error.raised.type}: {excerpt(error.raised.text)}" if error.raised.text else error.raised.type
         raise Failure("manner", f"{manner.described()}: expected an output, saw {said}") from None

@@ -123,7 +123,8 @@ class Examination(Struct, frozen=True):
     """All that was seen of one submission.
 
     `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree, `saw` what
-    failed checks saw in place of what they expected, and `comparing` names the checks that compare values.
+    failed checks saw in place of what they expected. `comparing` names the checks that compare values, `parts` those of
+    them that never called the module itself.
     """
 
     outcomes: list[Outcome]
@@ -133,6 +134,7 @@ class Examination(Struct, frozen=True):
     seconds: float = 0.0
     saw: dict[str, Any] = {}
     comparing: frozenset[str] = frozenset()
+    parts: frozenset[str] = frozenset()
 
 
 class Key(Struct, frozen=True):

@@ -19,6 +19,8 @@ class Property(Check, frozen=True):
     """Whether it compares with the reference, which a student edition does not have."""
     shows_values: ClassVar[bool] = True
     """Whether passing shows that something is computed right: what lacks this shows no defect mended by itself."""
+    shows_learning: ClassVar[bool] = False
+    """Whether passing shows that what is returned depends on the parameters."""
     needs_module: ClassVar[bool] = False
     """Whether it looks at what only a module has: parameters, attributes, devices, training mode."""
     walks_all_rungs: ClassVar[bool] = False
@@ -40,8 +42,8 @@ class Property(Check, frozen=True):
         return []
 
     def compares_values(self) -> bool:
-        """Whether passing takes the reference's values, at sizes where most faults show."""
-        return self.needs_reference and self.tells_of_values()
+        """Whether passing takes the reference's values."""
+        return self.needs_reference and self.shows_values
 
     def tells_of_values(self) -> bool:
         """Whether passing shows that something is computed: not by a property alone, nor at sizes of one."""

@@ -98,10 +98,12 @@ class MisfitError(Exception):
 class RemoteProxy:
     """A module in a worker; what builds it may travel with the first call."""
 
-    def __init__(self, session: Session, build: Build) -> None:
+    def __init__(self, session: Session, build: Build, *, is_whole: bool) -> None:
+        """`is_whole` tells that it is the submission's module, not a part of it."""
         self.training = False
         self.number = build.module
         self._session = session
+        self._is_whole = is_whole
         self._build: Build | None = build
         self._shapes: dict[str, list[int]] = {}
         self._after: Tensors = {}
@@ -166,6 +168,7 @@ class RemoteProxy:
     def _request(
         self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None = None, times: int = 1
     ) -> Returned:
+        self._session.calls_of_the_module += self._is_whole and not method
         arguments = {name: _value(value) for name, value in inputs.items()}
         call = protocol.Call(self.number, arguments, method, self.training, cotangents, self._build, times)
         self._build = None
@@ -206,8 +209,9 @@ class Subject:
         weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
         values = {name: _value(value) for name, value in arguments.items()}
         adapter, own_entry = adapter_of(self._session.exercise.interface)
+        is_whole = bool(probe) or entry in ("", own_entry)
         probe, entry = probe or adapter, entry or own_entry
-        module = RemoteProxy(self._session, Build(self._count, entry, values, dtype, probe, weights))
+        module = RemoteProxy(self._session, Build(self._count, entry, values, dtype, probe, weights), is_whole=is_whole)
         if at_once:
             module.build()
         return module

@@ -7,6 +7,7 @@ from typing import Any
 
 from grader.course.records import Exercise
 from grader.errors import OpenHostError
+from grader.examiner.manners import IN_MANNER
 from grader.examiner.outcome import Location
 from grader.examiner.workers import DiedError, KilledError, Processor, Worker, WorkerSource
 from grader.submission import Submission
@@ -48,6 +49,10 @@ class SubjectTimedOutError(SubjectError):
         self.is_starved = is_starved
 
 
+class SubjectNotTriedError(SubjectError):
+    """It hung in training mode so often that it is not called in training mode once more."""
+
+
 LEAST_CHECK_SECONDS = 1.0
 """What a check may take, however little the reference does."""
 
@@ -56,6 +61,9 @@ TIMES_THE_REFERENCE = 50.0
 
 MOST_HANGS = 2
 """A submission that hung so often at one place is not tried once more."""
+
+PLAINLY, IN_TRAINING, IN_A_MANNER = "", " in training mode", " in a manner"
+"""Ways of calling a module: where it hangs in one, it may still be judged in another."""
 
 FAIR_SHARE = 0.5
 """Of the time allowed: who ran for less, and waited for a processor for as much, had no fair chance."""
@@ -78,13 +86,16 @@ class Session:
         self.exercise = exercise
         self._dtype = dtype
         self.isolation: Isolation | None = None
+        self.answers_in_manners = True  # until it does not: one cause is told once
+        self.calls_of_the_module = 0
         self._strict = strict
         self._reference_seconds = reference_seconds
         self._source = source
         self._submission = submission
         self._worker: Worker | None = None
         self._left = self._limit = self._fair = exercise.limits.seconds.total
-        self._hangs: collections.Counter[str] = collections.Counter()
+        self._hangs: collections.Counter[tuple[str, str]] = collections.Counter()
+        self._answers_plainly = False
         self._what, self._waited, self._before = "everything", 0.0, Processor(0.0, 0.0)
 
     def load(self) -> Loaded:
@@ -109,19 +120,28 @@ class Session:
 
     def why_over(self) -> str:
         """Why the submission is not tried any further; empty where it is."""
-        place = next((place for place, times in self._hangs.items() if times >= MOST_HANGS), None)
-        if place is not None:
-            return f"it hung {MOST_HANGS} times {place} and is not tried once more"
+        for place in dict.fromkeys(place for place, _ in self._hangs):
+            times = sum(self._hangs[place, way] for way in (PLAINLY, IN_TRAINING, IN_A_MANNER))
+            if times >= MOST_HANGS and (self._hangs[place, PLAINLY] or not self._answers_plainly):
+                return f"it hung {MOST_HANGS} times {place} and is not tried once more"
         total = self.exercise.limits.seconds.total
         return f"all {total:g} s were used up before" if self._left <= 0 else ""
 
     def request(self, message: Request) -> Reply:
         """The worker's reply; the submission is loaded again first where its last worker died."""
+        way = _way(message)
+        if way == IN_TRAINING:
+            self._require_no_hangs_in_training()
         if self._worker is None:
             self._load()
         follows = min(TIMES_THE_REFERENCE * self._reference_seconds(), self.exercise.limits.seconds.check)
         self._fair, self._limit = max(self._fair, follows), max(self._limit, follows)
-        reply: Reply = self._ask(message)
+        try:
+            reply: Reply = self._ask(message)
+        except SubjectError:
+            self.answers_in_manners = self.answers_in_manners and way != IN_A_MANNER
+            raise
+        self._answers_plainly = self._answers_plainly or (isinstance(message, Call) and way == PLAINLY)
         return reply
 
     def printed(self) -> bytes:
@@ -133,6 +153,11 @@ class Session:
         if self._worker is not None:
             self._worker.kill()
             self._worker = None
+
+    def _require_no_hangs_in_training(self) -> None:
+        for (place, way), times in self._hangs.items():
+            if way == IN_TRAINING and times >= MOST_HANGS:
+                raise SubjectNotTriedError(f"it hung {MOST_HANGS} times {place}{way} and is not tried once more in it")
 
     def _allow(self, what: str, seconds: float) -> None:
         """Start a clock."""
@@ -168,7 +193,7 @@ class Session:
         except TimeoutError:
             self._spend(started)
             started = time.monotonic()
-            error = self._timed_out(self._worker)
+            error = self._timed_out(self._worker, _way(message))
             self.close()
             raise error from None
         except MalformedError as error:
@@ -189,14 +214,14 @@ class Session:
         self._waited += seconds
         self._left -= seconds
 
-    def _timed_out(self, worker: Worker) -> SubjectTimedOutError:
+    def _timed_out(self, worker: Worker, way: str) -> SubjectTimedOutError:
         """What is known of a worker that does not answer."""
         now = worker.processor()
         ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
         is_starved = ran < FAIR_SHARE * self._fair <= waited
         location, function = self._locate(worker)
         if not is_starved:
-            self._hangs[f"in {function}" if location else "at a place that is not known"] += 1
+            self._hangs[f"in {function}" if location else "at a place that is not known", way] += 1
         left = max(self._left + self._waited, 0.0)
         allowed = f"{self._what} may take {self._limit:.3g} s"
         if left < self._limit:
@@ -212,6 +237,13 @@ class Session:
             if 0 < place.line <= len(lines):
                 return Location(place.label, place.line, lines[place.line - 1]), place.function
         return None, ""
+
+
+def _way(message: Request) -> str:
+    """The way in which a request calls the module."""
+    if not isinstance(message, Call):
+        return PLAINLY
+    return IN_A_MANNER if message.method == IN_MANNER else IN_TRAINING if message.training else PLAINLY
 
 
 def _require_closed(isolation: Isolation) -> None:

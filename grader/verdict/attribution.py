@@ -6,9 +6,19 @@ from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Examination, Key, Status
+from grader.verdict.likeness import OTHERWISE
 
 MOST_OF_A_FINDING = 160
 """Characters of a finding that a reason shows."""
+
+AFTER_VALUES = ("failed:gradient", "failed:no-gradient", "failed:input-changed")
+"""Kinds of fault that a check looks for once it has seen the right values."""
+
+WITH_GRADIENTS = (*AFTER_VALUES, "failed:nonfinite")
+"""Kinds that such a check may see in gradients."""
+
+IN_FORM = (*AFTER_VALUES, "failed:values", "failed:nonfinite", "failed:shape", "failed:dtype", "failed:manner")
+"""Kinds of fault that only what returns tensors shows."""
 
 
 class DefectStatus(StrEnum):
@@ -22,8 +32,8 @@ class DefectStatus(StrEnum):
 class Attribution(Struct, frozen=True):
     """What outcomes mean.
 
-    `reasons` tell why a status is unknown, `regressions` are failures that no defect explains, and `causes` are the
-    present defects that explain a failed check.
+    `reasons` tell why a status is unknown, `regressions` are failures that no defect explains (checks that were not run
+    only where nothing else failed), and `causes` are the present defects that explain a failed check.
     """
 
     statuses: dict[str, DefectStatus]
@@ -45,7 +55,8 @@ def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
         if reason:
             reasons[defect.id] = reason
     mended = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
-    regressions = [check for check in matches.unexplained if not matches.is_stretch_halfway(check, mended)]
+    broken = [check for check in matches.unexplained if not matches.is_stretch_halfway(check, mended)]
+    regressions = [check for check in broken if check not in matches.not_run] or broken
     present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
     causes = {
         check: [name for name in present if key.failure_kinds[name].get(check) == failure_kind]
@@ -69,6 +80,7 @@ class _Matches:
         self.failed = {
             outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.check not in self.passed
         }
+        self.not_run = {outcome.check for outcome in seen.outcomes if outcome.status is Status.NOT_RUN}
         self.possible = [
             name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
         ]
@@ -79,7 +91,8 @@ class _Matches:
         self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
         self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
-        self.is_living = self._is_living(seen.comparing)
+        self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
+        self.is_living = self._is_living(seen, {check.id for check in exercise.checks if check.shows_learning})
 
     def read(self, defect: str) -> tuple[DefectStatus, str]:
         """A defect's status, and why it is unknown.
@@ -89,19 +102,18 @@ class _Matches:
         would show it by values.
         """
         if not self.is_living:
-            return (
-                DefectStatus.UNKNOWN,
-                f"nothing it computes is right: {self._what_fails(self.unexplained or [*self.failed])}",
-            )
+            return DefectStatus.UNKNOWN, f"nothing it computes is right: {self._what_fails(self._unexplained_first())}"
         holders = [name for name in self.alike if _has(name, defect)]
-        if len(holders) == len(self.alike):
-            return DefectStatus.PRESENT, ""
-        own = self.key.failure_kinds[defect].keys()
+        own = self._in_question(defect)
         otherwise = [check for check in self.unexplained if check in own]
+        if len(holders) == len(self.alike):
+            if otherwise and self.is_halfway:
+                return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
+            return DefectStatus.PRESENT, ""
         if not any(_has(name, defect) for name in self.possible):
-            if 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise):
+            if own and 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise):
                 return DefectStatus.FIXED, ""
-            return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
+            return DefectStatus.UNKNOWN, self._for_another_reason(otherwise or self._unexplained_first())
         if otherwise:
             return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
         if self.unexplained:
@@ -118,12 +130,38 @@ class _Matches:
             for name, failure_kinds in self.key.failure_kinds.items()
         )
 
-    def _is_living(self, comparing: frozenset[str]) -> bool:
-        """Whether some check that compares values passes, or all fail as they do where a defect is."""
-        failing = comparing & self.failed.keys()
-        if not comparing or comparing & self.passed:
+    def _in_question(self, defect: str) -> set[str]:
+        """A defect's own checks, but those that went past where it shows: they saw right values and failed later."""
+        return {
+            check
+            for check, kind in self.key.failure_kinds[defect].items()
+            if kind in WITH_GRADIENTS or self.failed.get(check) not in AFTER_VALUES
+        }
+
+    def _is_living(self, seen: Examination, learning: set[str]) -> bool:
+        """Whether some check that compares what the module returns passes, or what fails is what a defect fails.
+
+        Parts that are right by themselves show life beside a module that learns; where no check looks at that, beside
+        one that returns tensors.
+        """
+        failing = seen.comparing & self.failed.keys()
+        right = seen.comparing & self.passed
+        if not failing or right - seen.parts:
             return True
-        return any(failing <= self._explained(self.key.failure_kinds[name]) for name in self.alike if name)
+        alike = any(failing <= self._explained(self.key.failure_kinds[name]) for name in self.alike if name)
+        if alike or self.is_halfway:
+            return True
+        if learning:
+            return bool(right and learning & self.passed)
+        kinds = {self.failed[check].replace(OTHERWISE, "") for check in failing}
+        return bool(right) and kinds.issubset(IN_FORM)
+
+    def _is_halfway(self, failure_kinds: dict[str, str]) -> bool:
+        """Whether just what fails there fails here, in the same ways and by other numbers."""
+        return all(failure_kinds.get(check) == kind.replace(OTHERWISE, "") for check, kind in self.failed.items())
+
+    def _unexplained_first(self) -> list[str]:
+        return self.unexplained or [*self.failed]
 
     def _for_another_reason(self, checks: list[str]) -> str:
         name, _, saw = self._what_fails(checks).partition(": ")

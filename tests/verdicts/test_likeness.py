@@ -52,7 +52,11 @@ def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id:
             assert present == {defect.id}, seed
 
 
-@pytest.mark.parametrize("exercise_id", COURSE.exercise_ids())
+WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]
+"""Decoys have none."""
+
+
+@pytest.mark.parametrize("exercise_id", WITH_DEFECTS)
 def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercise_id: str) -> None:
     """So what a look-alike's other checks see need not be known."""
     exercise = load_exercise(judge_text.course.description(exercise_id))
@@ -112,7 +116,7 @@ DEAD = {
 }
 
 
-@pytest.mark.parametrize("exercise_id", COURSE.exercise_ids())
+@pytest.mark.parametrize("exercise_id", WITH_DEFECTS)
 def test_a_module_that_computes_nothing_earns_nothing_and_has_no_defect_that_it_does_not_show(
     judge_text: Judge, exercise_id: str
 ) -> None:
@@ -144,4 +148,4 @@ def test_values_made_from_the_keys_are_not_taken_for_values_made_from_the_querie
     assert crossed != right
     status = {each.id: each.status for each in judge_text("exercise_01", crossed, SEEDS[0]).defects}
     assert status["v-reuses-q-proj"] is DefectStatus.UNKNOWN
-    assert status["k-reuses-q-proj"] is DefectStatus.FIXED
+    assert status["k-reuses-q-proj"] is DefectStatus.UNKNOWN  # most of its own checks fail, too

@@ -56,7 +56,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
         ours, theirs = context.pair(self, case, probe=probe)
         if case.is_plain:
             self._compare_plainly(context, ours, theirs, case)
-        if case.manner:
+        if case.manner and context.are_manners_tried():
             compare_in_manner(case.manner, case, self.method, ours, theirs, context.exercise)
 
     def _compare_plainly(self, context: "Context", ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
@@ -99,8 +99,8 @@ class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
     """Each parameter gets a gradient wherever the reference's does."""
 
     needs_module: ClassVar[bool] = True
-
     shows_values: ClassVar[bool] = False
+    shows_learning: ClassVar[bool] = True
 
     parameters: tuple[Text, ...] = ()
     """The names of those that are looked at; all of them unless given."""
@@ -198,6 +198,10 @@ class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_re
 
     name: Name
     """The attribute."""
+
+    def compares_values(self) -> bool:
+        """What is kept aside says nothing of what is returned."""
+        return False
 
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case)

@@ -59,6 +59,7 @@ def read(
     methods: dict[str, str] | None = None,
     key: Key = KEY,
     comparing: frozenset[str] = frozenset(),
+    parts: frozenset[str] = frozenset(),
 ):
     """The verdict on a submission whose failing checks have these failure_kinds."""
     outcomes = []
@@ -67,7 +68,8 @@ def read(
         kind, _, operation = kind.partition("@")
         finding = Finding(kind, f"{check} is off", operation=operation) if kind else None
         outcomes.append(Outcome(check, Status(status), finding))
-    return judge(EXERCISE, key, Examination(outcomes, methods=methods or {}, comparing=comparing), "attention.py", 7)
+    seen = Examination(outcomes, methods=methods or {}, comparing=comparing, parts=parts)
+    return judge(EXERCISE, key, seen, "attention.py", 7)
 
 
 def statuses(verdict):
@@ -158,6 +160,48 @@ def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
     assert {each.reason for each in verdict.defects} == {"nothing it computes is right: values: values is off"}
     assert verdict.score == 0
     assert statuses(read({"values": "failed:type"}, comparing=comparing)) != statuses(verdict)
+
+
+def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_returns_nothing():
+    comparing, parts = frozenset({"values", "dtype"}), frozenset({"dtype"})
+    assert set(statuses(read({"values": "failed:type"}, comparing=comparing, parts=parts))) == {UNKNOWN}
+    assert statuses(read({"values": "failed:shape"}, comparing=comparing, parts=parts))[2] is FIXED
+
+
+def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living():
+    """The defect was mended halfway, which takes no points from another one that is mended."""
+    comparing = frozenset({"values"})
+    halfway = {"values": "failed:otherwise-values", "causal": "failed:changed"}
+    assert statuses(read(halfway, comparing=comparing)) == [UNKNOWN, UNKNOWN, FIXED]
+    more = halfway | {"shapes": "failed:shape"}
+    assert statuses(read(more, comparing=comparing)) == [UNKNOWN, UNKNOWN, UNKNOWN]
+
+
+def test_a_defect_is_present_only_where_the_numbers_are_its_own():
+    key = Key("digest", {"": {}, "mask": SIGNS["mask"], "scale": {}, "extra": {}}, METHODS)
+    assert statuses(read(SIGNS["mask"], key=key))[0] is PRESENT
+    verdict = read({"values": "failed:otherwise-values", "causal": "failed:changed"}, key=key)
+    assert verdict.defects[0].status is UNKNOWN
+    assert verdict.defects[0].reason == "its check values fails for another reason: values is off"
+
+
+def test_a_check_that_saw_right_values_and_then_wrong_gradients_takes_no_defect_of_values_away():
+    wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
+    key = Key("digest", {"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}}, METHODS)
+    later = dict.fromkeys(("values", "causal", "shapes"), "failed:gradient")
+    assert statuses(read(later, key=key))[0] is FIXED
+    assert statuses(read(later | {"dtype": "failed:type"}, key=key))[0] is UNKNOWN
+    gradients = Key("digest", {"": {}, "mask": {"values": "failed:no-gradient", "causal": "failed:nonfinite"}}, METHODS)
+    gradients = Key("digest", KEY.failure_kinds | gradients.failure_kinds, METHODS)
+    assert statuses(read({"values": "failed:gradient", "shapes": "failed:shape"}, key=gradients))[0] is FIXED
+    both = dict.fromkeys(("values", "causal"), "failed:gradient")
+    assert statuses(read(both, key=gradients))[0] is UNKNOWN
+
+
+def test_checks_that_were_not_run_are_no_regressions_beside_those_that_hung():
+    verdict = read({"values": "timed_out:timeout", "shapes": "timed_out:timeout", "dtype": "not_run:no-time"})
+    assert verdict.regressions == ["values", "shapes"]
+    assert verdict.outcome is Result.NOT_FIXED
 
 
 def test_where_a_variant_computes_nothing_right_either_its_outcomes_are_read_as_they_were():
