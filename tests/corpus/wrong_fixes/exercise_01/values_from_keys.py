@@ -1,5 +1,5 @@
 """The values are made with the key projection.
-expect: present=v-reuses-q-proj unknown=k-reuses-q-proj
+expect: unknown=v-reuses-q-proj,k-reuses-q-proj
 """
 
 import torch

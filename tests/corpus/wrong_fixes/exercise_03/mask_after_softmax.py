@@ -1,5 +1,5 @@
 """Weights are masked after the softmax, so hidden tokens still take their share.
-expect: unfixed=mask-discarded unknown=long-sequence-unmasked
+expect: fixed=long-sequence-unmasked unfixed=mask-discarded
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Hidden scores become zero by a product, which still gives them weight.
-expect: unfixed=mask-discarded unknown=long-sequence-unmasked
+expect: fixed=long-sequence-unmasked unfixed=mask-discarded
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The mask starts one diagonal too late, so the next token is seen.
-expect: unfixed=mask-discarded unknown=long-sequence-unmasked
+expect: fixed=long-sequence-unmasked unfixed=mask-discarded
 """
 
 import torch

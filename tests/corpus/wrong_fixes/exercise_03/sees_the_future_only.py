@@ -1,5 +1,5 @@
 """The mask is the lower triangle rather than the upper.
-expect: unfixed=mask-discarded unknown=long-sequence-unmasked
+expect: fixed=long-sequence-unmasked unfixed=mask-discarded
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The mask holds, but the softmax runs over the queries.
-expect: unfixed=mask-discarded unknown=long-sequence-unmasked
+expect: fixed=long-sequence-unmasked unfixed=mask-discarded
 """
 
 import torch

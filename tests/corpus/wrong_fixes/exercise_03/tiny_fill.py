@@ -1,5 +1,5 @@
 """Hidden scores become 1e-9, which is nearly zero and not nearly minus infinity.
-expect: unfixed=mask-discarded unknown=long-sequence-unmasked
+expect: fixed=long-sequence-unmasked unfixed=mask-discarded
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The values are made with the keys' projection.
-expect: present=v-uses-w-q unknown=k-uses-w-q
+expect: unknown=v-uses-w-q,k-uses-w-q
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
 """The weights handed back are cut off from the gradient.
-expect: fixed=heads-not-contiguous broken unknown=k-uses-w-q,v-uses-w-q
+expect: fixed=k-uses-w-q,v-uses-w-q,heads-not-contiguous broken
 """
 
 import numpy as np

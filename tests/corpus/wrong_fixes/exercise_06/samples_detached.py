@@ -1,5 +1,5 @@
 """Samples are computed one by one and collected as plain numbers, without gradient.
-expect: broken unknown=no-batch-axis
+expect: fixed=no-batch-axis broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The keys are multiplied by the size, to make up for too much.
-expect: unfixed=scaled-twice unknown=dropout-in-evaluation
+expect: fixed=dropout-in-evaluation unfixed=scaled-twice
 """
 
 from dataclasses import dataclass

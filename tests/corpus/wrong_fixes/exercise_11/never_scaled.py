@@ -1,5 +1,5 @@
 """Neither the queries nor the products are scaled.
-expect: unfixed=scaled-twice unknown=dropout-in-evaluation
+expect: fixed=dropout-in-evaluation unfixed=scaled-twice
 """
 
 from dataclasses import dataclass

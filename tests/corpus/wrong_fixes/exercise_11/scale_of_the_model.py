@@ -1,5 +1,5 @@
 """The call scales by the whole model's root.
-expect: unfixed=scaled-twice unknown=dropout-in-evaluation
+expect: fixed=dropout-in-evaluation unfixed=scaled-twice
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """The weights are detached, so that no nan flows back, nor anything else.
-expect: unknown=mask-on-the-queries
+expect: fixed=mask-on-the-queries
 """
 
 import math
