@@ -1,4 +1,4 @@
-"""A right fix that changes what it was given and puts it back before anybody looks: odd, and right."""
+"""Writes to its input and puts it back before anybody looks, which cannot be where one sample is expanded to all."""
 
 import torch
 import torch.nn as nn
