@@ -62,7 +62,7 @@ TIMES_THE_REFERENCE = 50.0
 MOST_HANGS = 2
 """A submission that hung so often at one place is not tried once more."""
 
-PLAINLY, IN_TRAINING, IN_A_MANNER = "", " in training mode", " in a manner"
+PLAINLY, IN_TRAINING, IN_A_MANNER = range(3)
 """Ways of calling a module: where it hangs in one, it may still be judged in another."""
 
 FAIR_SHARE = 0.5
@@ -94,7 +94,7 @@ class Session:
         self._submission = submission
         self._worker: Worker | None = None
         self._left = self._limit = self._fair = exercise.limits.seconds.total
-        self._hangs: collections.Counter[tuple[str, str]] = collections.Counter()
+        self._hangs: collections.Counter[tuple[str, int]] = collections.Counter()
         self._answers_plainly = False
         self._what, self._waited, self._before = "everything", 0.0, Processor(0.0, 0.0)
 
@@ -155,9 +155,8 @@ class Session:
             self._worker = None
 
     def _require_no_hangs_in_training(self) -> None:
-        for (place, way), times in self._hangs.items():
-            if way == IN_TRAINING and times >= MOST_HANGS:
-                raise SubjectNotTriedError(f"it hung {MOST_HANGS} times {place}{way} and is not tried once more in it")
+        if sum(times for (_, way), times in self._hangs.items() if way == IN_TRAINING) >= MOST_HANGS:
+            raise SubjectNotTriedError(f"it hung {MOST_HANGS} times in training mode and is not called in it once more")
 
     def _allow(self, what: str, seconds: float) -> None:
         """Start a clock."""
@@ -214,7 +213,7 @@ class Session:
         self._waited += seconds
         self._left -= seconds
 
-    def _timed_out(self, worker: Worker, way: str) -> SubjectTimedOutError:
+    def _timed_out(self, worker: Worker, way: int) -> SubjectTimedOutError:
         """What is known of a worker that does not answer."""
         now = worker.processor()
         ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
@@ -239,7 +238,7 @@ class Session:
         return None, ""
 
 
-def _way(message: Request) -> str:
+def _way(message: Request) -> int:
     """The way in which a request calls the module."""
     if not isinstance(message, Call):
         return PLAINLY

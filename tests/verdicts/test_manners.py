@@ -93,3 +93,15 @@ def test_the_references_hold_whatever_is_drawn(judge_text: Judge, course: Course
     for seed in SEEDS:
         (verdict,) = judge_text.many(exercise_id, [source], seed)
         assert verdict.outcome is Result.FIXED, [outcome for outcome in verdict.checks if outcome.finding]
+
+
+@pytest.mark.parametrize("ending", ["raise TypeError('float32 alone')", "__import__('os')._exit(5)"])
+def test_a_manner_in_which_it_does_not_answer_is_told_once_and_takes_no_mended_defect_away(
+    judge_text: Judge, ending: str
+) -> None:
+    source, _, body = reference_of("exercise_03")
+    source = f"{source[:body]}        if x.dtype == torch.float64: {ending}\n{source[body:]}"
+    for seed in SEEDS:
+        verdict = judge_text("exercise_03", source, seed)
+        assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 7.0), seed
+        assert len(verdict.regressions) <= 2, verdict.regressions  # the first manner in float64, and float64 itself
