@@ -1,4 +1,4 @@
-"""Examine submissions: an exercise's checks, collected once, are run by pytest's protocol over one after another."""
+"""Examine submissions: an exercise's checks, collected once, are run over one after another."""
 
 import hashlib
 import time
@@ -18,7 +18,7 @@ from grader.examiner.compare import Advice, Failure
 from grader.examiner.context import Context
 from grader.examiner.findings import crash_finding, outcome_of_error
 from grader.examiner.outcome import Examination, Finding, Outcome, Status, Tried, last_lines
-from grader.examiner.plugin import compares_values
+from grader.examiner.plugin import PropertyItem, compares_values
 from grader.examiner.proxies import Subject
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache
@@ -160,7 +160,10 @@ class Examiner:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", Advice)
             try:
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                if isinstance(item, PropertyItem):  # which needs no fixture, and so nothing of pytest's protocol
+                    self.note(item, pytest.CallInfo.from_call(item.runtest, "call", pytest.exit.Exception))
+                else:
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             except pytest.exit.Exception as error:
                 fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
                 raise BrokenExerciseError(fault) from None

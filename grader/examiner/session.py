@@ -65,6 +65,12 @@ MOST_HANGS = 2
 PLAINLY, IN_TRAINING, IN_A_MANNER = range(3)
 """Ways of calling a module: where it hangs in one, it may still be judged in another."""
 
+SETTLED_AT = 0.05
+"""So many seconds are waited for a worker before it is asked how many of them it waited itself."""
+
+LEAST_LEFT = 0.02
+"""With less than this a check is not begun."""
+
 FAIR_SHARE = 0.5
 """Of the time allowed: who ran for less, and waited for a processor for as much, had no fair chance."""
 
@@ -96,7 +102,8 @@ class Session:
         self._left = self._limit = self._fair = exercise.limits.seconds.total
         self._hangs: collections.Counter[tuple[str, int]] = collections.Counter()
         self._answers_plainly = False
-        self._what, self._waited, self._before = "everything", 0.0, Processor(0.0, 0.0)
+        self._what, self._waited = "everything", 0.0
+        self._before, self._since_before = Processor(0.0, 0.0), 0.0
 
     def load(self) -> Loaded:
         """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
@@ -125,7 +132,7 @@ class Session:
             if times >= MOST_HANGS and (self._hangs[place, PLAINLY] or not self._answers_plainly):
                 return f"it hung {MOST_HANGS} times {place} and is not tried once more"
         total = self.exercise.limits.seconds.total
-        return f"all {total:g} s were used up before" if self._left <= 0 else ""
+        return f"all {total:g} s were used up before" if self._left < LEAST_LEFT else ""
 
     def request(self, message: Request) -> Reply:
         """The worker's reply; the submission is loaded again first where its last worker died."""
@@ -160,7 +167,7 @@ class Session:
 
     def _allow(self, what: str, seconds: float) -> None:
         """Start a clock."""
-        if self._worker is not None:
+        if self._worker is not None and self._since_before >= SETTLED_AT:
             self._give_back(self._worker.processor())
         self._what, self._waited = what, 0.0
         self._limit = self._fair = seconds
@@ -168,13 +175,13 @@ class Session:
     def _give_back(self, now: Processor) -> None:
         """Let the time that the worker waited for a processor cost the submission nothing as a whole."""
         ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
-        self._left += max(0.0, min(waited, self._waited - ran))
-        self._before = now
+        self._left += max(0.0, min(waited, self._since_before - ran))
+        self._before, self._since_before = now, 0.0
 
     def _load(self) -> Loaded:
         self._worker = self._source.start(self.exercise.limits)
         self.isolation = self._worker.wait_until_confined()
-        self._before = self._worker.processor()
+        self._before, self._since_before = self._worker.processor(), 0.0
         if self._strict:
             _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
@@ -211,6 +218,7 @@ class Session:
     def _spend(self, started: float) -> None:
         seconds = time.monotonic() - started
         self._waited += seconds
+        self._since_before += seconds
         self._left -= seconds
 
     def _timed_out(self, worker: Worker, way: int) -> SubjectTimedOutError:
@@ -219,12 +227,12 @@ class Session:
         ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
         is_starved = ran < FAIR_SHARE * self._fair <= waited
         location, function = self._locate(worker)
-        if not is_starved:
-            self._hangs[f"in {function}" if location else "at a place that is not known", way] += 1
         left = max(self._left + self._waited, 0.0)
         allowed = f"{self._what} may take {self._limit:.3g} s"
         if left < self._limit:
             allowed = f"of {self.exercise.limits.seconds.total:g} s for all, {left:.1f} s were left"
+        elif not is_starved:
+            self._hangs[f"in {function}" if location else "at a place that is not known", way] += 1
         self._give_back(now)
         return SubjectTimedOutError(self._waited, allowed, location, is_starved=is_starved)
 

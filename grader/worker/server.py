@@ -34,7 +34,7 @@ from grader.worker.protocol import (
     receive_request,
     send,
 )
-from grader.worker.syntax_trees import fingerprint, method_trees, operation_at
+from grader.worker.syntax_trees import compiled, fingerprint, method_trees, operation_at
 from grader.worker.torch_import import left_incomplete, stub_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
@@ -56,7 +56,6 @@ whatever was drawn before it was built: a verdict can be repeated, and a check a
 
 EXTRA_WEIGHT = 0.3
 """How large weights are drawn that are no part of the interface."""
-
 
 LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
 """The name by which a probe says that it does without the kernels of the meta device that are not imported yet."""
@@ -109,15 +108,15 @@ class Server:
             lines = chunk.text.split("\n")
             self.chunks[chunk.label] = lines
             linecache.cache[chunk.label] = (len(chunk.text), None, [line + "\n" for line in lines], chunk.label)
-        compiled = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
-        import_lazily([tree for _, tree in compiled])
-        trees = method_trees([tree for _, tree in compiled])
+        parsed = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
+        import_lazily([tree for _, tree in parsed])
+        trees = method_trees([tree for _, tree in parsed])
         tolerated: Raised | None = None
-        for label, tree in compiled:
+        for label, tree in parsed:
             try:
                 exec(compile(tree, label, "exec"), self.namespace.__dict__)  # noqa: S102 - the one place
             except Exception as error:
-                if len(compiled) == 1:
+                if len(parsed) == 1:
                     raise
                 tolerated = tolerated or self._raised(error)  # a notebook's other cells may still hold the class
         return self._loaded(request.entry, trees, tolerated)
@@ -135,7 +134,7 @@ class Server:
         names = self.namespace.__dict__
         if request.probe:
             names = {"submission": self.namespace, "torch": torch}
-            exec(compile(request.probe, "probe", "exec"), names)  # noqa: S102 - the same place: beside the submission
+            exec(compiled(request.probe), names)  # noqa: S102 - the same place: beside the submission
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
         module = names[request.entry](**arguments)
         self._leaving_torch.discard(request.module)

@@ -1,6 +1,7 @@
 """Syntax trees of sources: as text that tells methods apart, and as a fingerprint that tells whole sources apart."""
 
 import ast
+import functools
 import hashlib
 import types
 from collections.abc import Iterator
@@ -21,6 +22,12 @@ BEGINNINGS = ("co_", "f_", "tb_", "gi_")
 
 NAMES_UNSEEN = {"getattr", "vars", "globals", "locals", "attrgetter", "methodcaller"}
 """What asks for a name that may be put together at run time."""
+
+
+@functools.cache
+def compiled(probe: str) -> types.CodeType:
+    """A probe's code; compiling it takes longer than most of what probes do."""
+    return compile(probe, "probe", "exec")
 
 
 def fingerprint(chunks: list[Source]) -> str:
