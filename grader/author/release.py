@@ -1,14 +1,12 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
 import ast
-import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import msgspec
-import yaml
 from msgspec import Struct
 
+from grader.author.edition import description_of, handouts, kit_files, overview, pages, public_checks, readme
 from grader.author.spoilers import find_spoilers
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
@@ -17,130 +15,69 @@ from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
 from grader.examiner.key import KEY_SEED
 from grader.examiner.outcome import Status
-from grader.examiner.property import Property
 from grader.submission import Submission, Unreadable, read_submission
 
-INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
+if TYPE_CHECKING:
+    from grader.examiner.examiner import Examiner
 
-
-def public_checks(exercise: Exercise) -> list[Property]:
-    """The checks that a student edition can run, without the names of the defects that they are for."""
-    found = [check for check in exercise.checks if check.public and not check.needs_reference]
-    return [msgspec.structs.replace(check, for_=()) for check in found]
-
-
-def public_description(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> str:
-    """The exercise.yaml of a student edition: nothing of defects but, where asked, their hints."""
-    numbers = exercise.numbers()
-    defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
-    description = {
-        "format_version": exercise.format_version,
-        "title": exercise.title,
-        "difficulty": exercise.difficulty,
-        "source": {"title": exercise.source.title},
-        "story": exercise.story.strip(),
-        "interface": msgspec.to_builtins(exercise.interface),
-        "ladder": exercise.ladder,
-        "total_points": exercise.max_score(),
-        "nothing_else_broke": exercise.nothing_else_broke,
-        "hidden_checks": hidden_checks,
-        "defects": [],
-        "checks": [_given(check) for check in public_checks(exercise)],
-        "limits": msgspec.to_builtins(exercise.limits),
-    }
-    if with_hints:
-        description["hints"] = [[text.strip() for text in defect.hints] for defect in defects]
-    return INTRODUCTION + _yaml(description)
-
-
-def _given(record: Struct) -> dict[str, Any]:
-    """A record's fields, without those that have their defaults."""
-    data: dict[str, Any] = msgspec.to_builtins(record)
-    for field in msgspec.structs.fields(record):
-        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        if getattr(record, field.name) == default:
-            data.pop(field.encode_name, None)
-    return data
-
-
-def _yaml(data: dict[str, Any]) -> str:
-    text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
-    return text
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes out again what stands twice."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
-        return True
-
-
-INSTRUCTORS_PARTS = ("author", "gradebook", "batch")
-"""What of the kit students have no use for."""
-
-KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
-TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
-EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*\n?)*", re.MULTILINE)
-
-README = """\
-# Bug hunts in attention code
-
-Each folder in `exercises/` holds a story, a piece of attention code that its author believed in, and the same code as a
-notebook. Find out what it does wrong, mend it, and see what the public checks say.
-
-Install once, then check the first hunt (Python 3.11 or newer):
-
-```sh
-python3 -m venv .venv && . .venv/bin/activate
-pip install torch==2.13.0 -e . && python -m grader {first}
-```
-
-(A plain `pip install torch` may take a build with gigabytes of CUDA; the version named above has a CPU build.)
-
-{table}
-
-## Handing in
-
-Hand in `exercises/<exercise>/attention.py`, or `attention.ipynb` if that is what you edited: one file for each
-exercise, under its own name, in the way your course asks for. Hidden checks run then, and give the points.
-"""
 
 
-def release(course: Course, folder: Path, *, with_hints: bool = True) -> str:
-    """Write the student edition into a new or empty folder; what is in it, and what was left out.
+class Prepared(Struct, frozen=True):
+    """An exercise ready to be handed out: files that stand in for its reference, and how many checks are left out.
 
-    An exercise is left out whose starter passes all that an edition can check: it would look done before it is begun.
+    `why_not` says why it must not be handed out: its starter would look done before it is begun.
+    """
+
+    exercise: Exercise
+    files: dict[Path, bytes]
+    hidden: int
+    why_not: str
+
+
+def release(
+    course: Course, folder: Path, *, with_hints: bool = True, public_only: bool = False, only: tuple[str, ...] = ()
+) -> str:
+    """Write the student edition, of `only` these exercises where any are named, into a new or empty folder.
+
+    It holds what stands in for the reference, unless there are to be public checks only. What is in it is returned.
     Raises `UsageError` where the folder is taken, `SpecError` where an exercise is not fit to be handed out, having
     written nothing.
     """
     _require_room(course, folder)
-    exercises = [load_exercise(course.description(exercise_id)) for exercise_id in course.exercise_ids()]
-    if any(exercise.is_public() for exercise in exercises):
+    for exercise_id in only:
+        course.require(exercise_id)
+    exercises = [load_exercise(course.description(name)) for name in course.exercise_ids() if not only or name in only]
+    if any(exercise.is_edition() for exercise in exercises):
         raise UsageError("this is a student edition already; release from the course that has solutions/")
-    problems = [problem for exercise in exercises for problem in _why_unfit(course, exercise)]
+    problems = [problem for each in exercises for problem in _why_unfit(course, each, public_only=public_only)]
     if problems:
         raise SpecError(problems)
-    hidden, idle = _try_starters(course, exercises)
-    exercises = [exercise for exercise in exercises if exercise.id in hidden]
-    if not exercises:
-        raise SpecError(idle)
-    files = _kit() | {
-        Path("README.md"): README.format(first=exercises[0].id, table=_table(exercises)).encode(),
-        Path("exercises/README.md"): _overview(course, exercises, with_hints=with_hints),
-    }
-    for exercise in exercises:
-        files |= _exercise(course, exercise, hidden[exercise.id], with_hints=False)
-    spoilers = find_spoilers(course, exercises, files)
+    prepared = _prepare(course, exercises, public_only=public_only)
+    refused = [each.why_not for each in prepared if each.why_not]
+    if refused:
+        raise SpecError(refused)
+    spoilers = find_spoilers(course, exercises, _files(course, prepared, with_hints=False, is_sealed=not public_only))
     if spoilers:
         raise SpecError(spoilers)
-    if with_hints:
-        for exercise in exercises:
-            files |= _exercise(course, exercise, hidden[exercise.id], with_hints=True)
-    for path, content in files.items():
+    for path, content in _files(course, prepared, with_hints=with_hints, is_sealed=not public_only).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-    return "\n".join([_summary(folder, exercises, sum(hidden.values()), with_hints=with_hints), *idle])
+    return _summary(folder, prepared, with_hints=with_hints, is_sealed=not public_only)
+
+
+def _files(course: Course, prepared: list[Prepared], *, with_hints: bool, is_sealed: bool) -> dict[Path, bytes]:
+    exercises = [each.exercise for each in prepared]
+    files = kit_files() | {
+        Path("README.md"): readme(exercises, is_sealed=is_sealed),
+        Path("exercises/README.md"): overview(course, exercises, with_hints=with_hints),
+    }
+    for each in prepared:
+        here = Path("exercises") / each.exercise.id
+        told = description_of(each.exercise, each.hidden, with_hints=with_hints, is_sealed=is_sealed)
+        files |= pages(course, each.exercise, with_hints=with_hints) | {here / "exercise.yaml": told}
+        files |= {here / path: content for path, content in each.files.items()}
+    return files
 
 
 def _require_room(course: Course, folder: Path) -> None:
@@ -151,16 +88,16 @@ def _require_room(course: Course, folder: Path) -> None:
         raise UsageError(f"{folder} lies in the course's own {inside}/; name a folder elsewhere")
 
 
-def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
+def _why_unfit(course: Course, exercise: Exercise, *, public_only: bool) -> list[str]:
     """What speaks against handing the exercise out."""
     starter = course.pristine(course.editable_files(exercise.id)[0])
     reference = course.reference(exercise.id)
-    missing = [path for path in _handouts(course, exercise).values() if not path.is_file()]
+    missing = [path for path in handouts(course, exercise).values() if not path.is_file()]
     missing += [path for path in (reference,) if not path.is_file()]
     if missing:
         return [f"{path.relative_to(course.root)}: there is no such file; put it back" for path in missing]
     problems = []
-    if not public_checks(exercise):
+    if public_only and not public_checks(exercise):
         problems.append(f"{exercise.id}: no check is public; mark one that needs no reference with public: true")
     defective = put_back(reference.read_text(encoding="utf-8"), exercise.defects)
     wanted = ast.dump(ast.parse(defective))
@@ -180,111 +117,56 @@ def _tree(path: Path) -> str:
     return ast.dump(ast.Module(body, []))
 
 
-def _try_starters(course: Course, exercises: list[Exercise]) -> tuple[dict[str, int], list[str]]:
-    """How many checks of each exercise stay hidden; and a sentence on each whose starter looks done."""
+def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) -> list[Prepared]:
+    """Each exercise with what stands in for its reference, its starter having been tried."""
     from grader.examiner.worker_source import open_worker_source
 
     source = open_worker_source(spawn=True)  # who releases may have threads, and a fork must not
-    from grader.examiner.pytest_session import Examiners, with_examiners
+    from grader.examiner.pytest_session import with_examiners
 
-    def body(examiners: Examiners) -> tuple[dict[str, int], list[str]]:
-        hidden, idle = {}, []
-        for exercise in exercises:
-            examiner = examiners.examiner(exercise)
-            public = [check.id for check in public_checks(exercise)]
-            path = course.pristine(course.editable_files(exercise.id)[0])
-            starter = read_submission(path, path.name)
-            assert isinstance(starter, Submission), "its syntax tree was compared"
-            seen = examiner.examine(starter, KEY_SEED, only=public)
-            if seen.unloadable or any(outcome.status is not Status.PASSED for outcome in seen.outcomes):
-                hidden[exercise.id] = len(examiner.check_ids()) - len(public)
-            else:
-                passes = "its starter passes every public check, and would look done"
-                idle.append(f"{exercise.id} was left out: {passes}; make a check public that sees a defect by itself")
-        return hidden, idle
-
+    prepare = _try_public if public_only else _seal
     try:
-        return with_examiners(course, source, body)
+        return with_examiners(
+            course, source, lambda examiners: [prepare(course, examiners.examiner(each)) for each in exercises]
+        )
     finally:
         source.close()
 
 
-HINT_LINES = re.compile(
-    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
-    r"|^- `python -m grader hint.*\n(?:  .*\n)*"
-    r"|^%hint .*\n",
-    re.MULTILINE,
-)
-"""What speaks of hints in the pages that students read."""
+def _seal(course: Course, examiner: "Examiner") -> Prepared:
+    from grader.author.sealing import seal
 
-SOLUTION_SENTENCE = re.compile(r" Once a hunt is over, `solution`[^.]*\.")
-
-
-def _page(text: str, *, with_hints: bool) -> bytes:
-    """A page of an edition: nothing of what it does not have."""
-    text = SOLUTION_SENTENCE.sub("", text)
-    return (text if with_hints else HINT_LINES.sub("", text)).encode()
+    exercise = examiner.exercise
+    sealed = seal(course, examiner)
+    files = {Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key}
+    passes = "its starter passes every check that needs no Python, and would look done"
+    why_not = "" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect"
+    return Prepared(exercise, files, len(examiner.check_ids()) - len(exercise.checks), why_not)
 
 
-def _overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:
-    """The list of hunts, without those that were left out."""
-    chosen = {exercise.id for exercise in exercises}
-    lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if not (row := re.match(r"\| \[(exercise_\d+)\]", line)) or row[1] in chosen]
-    return _page("".join(kept), with_hints=with_hints)
+def _try_public(course: Course, examiner: "Examiner") -> Prepared:
+    exercise = examiner.exercise
+    public = [check.id for check in public_checks(exercise)]
+    path = course.pristine(course.editable_files(exercise.id)[0])
+    starter = read_submission(path, path.name)
+    assert isinstance(starter, Submission), "its syntax tree was compared"
+    seen = examiner.examine(starter, KEY_SEED, only=public)
+    is_seen = bool(seen.unloadable) or any(outcome.status is not Status.PASSED for outcome in seen.outcomes)
+    passes = "its starter passes every public check, and would look done"
+    remedy = "make a check public that sees a defect by itself, or name the exercises to release without it"
+    hidden = len(examiner.check_ids()) - len(public)
+    return Prepared(exercise, {}, hidden, "" if is_seen else f"{exercise.id}: {passes}; {remedy}")
 
 
-def _handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
-    """Where an edition's files come from: students' files are the starters, whatever has become of them here."""
-    here = Path("exercises") / exercise.id
-    sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
-    for path in course.editable_files(exercise.id):
-        pristine = course.pristine(path)
-        sources |= {here / path.name: pristine, here / ".starter" / path.name: pristine}
-    return sources
-
-
-def _exercise(course: Course, exercise: Exercise, hidden: int, *, with_hints: bool) -> dict[Path, bytes]:
-    description = public_description(exercise, hidden, with_hints=with_hints)
-    files = {path: source.read_bytes() for path, source in _handouts(course, exercise).items()}
-    story = Path("exercises") / exercise.id / "README.md"
-    files[story] = _page(files[story].decode(), with_hints=with_hints)
-    return files | {Path("exercises") / exercise.id / "exercise.yaml": description.encode()}
-
-
-def _kit() -> dict[Path, bytes]:
-    """The grader without what only instructors use, and what installs it."""
-    kit = Path(__file__).resolve().parent.parent
-    paths = [path for path in sorted(kit.rglob("*")) if path.suffix in KIT_SUFFIXES or path.name == "py.typed"]
-    files = {
-        Path("grader") / path.relative_to(kit): path.read_bytes()
-        for path in paths
-        if path.relative_to(kit).parts[0] not in INSTRUCTORS_PARTS and "__pycache__" not in path.parts
-    }
-    settings = kit.parent / "pyproject.toml"
-    if not settings.is_file():
-        raise UsageError(f"there is no {settings}; release from the folder that pip install -e was given")
-    project = settings.read_text(encoding="utf-8")
-    project = EXTRAS_SECTION.sub("", TOOLS_SECTION.sub("", project)).rstrip() + "\n"
-    return files | {Path("pyproject.toml"): project.encode()}
-
-
-def _table(exercises: list[Exercise]) -> str:
-    rows = [
-        f"| [{exercise.id}](exercises/{exercise.id}/README.md) | {exercise.title} | {exercise.max_score():g} |"
-        for exercise in exercises
-    ]
-    return "\n".join(["| exercise | story | points |", "| --- | --- | --- |", *rows])
-
-
-def _summary(folder: Path, exercises: list[Exercise], hidden: int, *, with_hints: bool) -> str:
-    public = sum(len(public_checks(exercise)) for exercise in exercises)
-    hints = "with" if with_hints else "without"
-    told = (
-        f"{len(exercises)} exercises {hints} hints, {public} public checks, {hidden} left for when they are handed in"
-    )
-    lines = [f"{folder} is the student edition: {told}."]
-    for exercise in exercises:
+def _summary(folder: Path, prepared: list[Prepared], *, with_hints: bool, is_sealed: bool) -> str:
+    exercises = [each.exercise for each in prepared]
+    run = sum(len(exercise.checks if is_sealed else public_checks(exercise)) for exercise in exercises)
+    hidden = sum(each.hidden for each in prepared)
+    noun = "exercise" if len(exercises) == 1 else "exercises"
+    told = f"{len(exercises)} {noun} {'with' if with_hints else 'without'} hints, {run} checks that run at home"
+    kind = "sealed" if is_sealed else "public checks only"
+    lines = [f"{folder} is the student edition ({kind}): {told}, {hidden} left for when they are handed in."]
+    for exercise in exercises if not is_sealed else []:
         shown = {check.id for check in public_checks(exercise)}
         kept = [check.id for check in exercise.checks if check.public and check.id not in shown]
         if kept:

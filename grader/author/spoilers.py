@@ -30,7 +30,7 @@ def find_spoilers(course: Course, exercises: list[Exercise], files: dict[Path, b
         f"{path} holds {spoiler.what} ({spoiler.text!r}); take it out or word it otherwise"
         for path, content in files.items()
         for spoiler in spoilers
-        if spoiler.text in content.decode("utf-8")
+        if spoiler.text.encode() in content
     ]
 
 
@@ -43,6 +43,7 @@ def _spoilers(course: Course, exercise: Exercise, shown: str) -> Iterator[Spoile
         yield from (Spoiler(line, f"why {defect.id} matters") for line in _telling(defect.why, shown))
         for _, fix in defect.edits():
             yield from (Spoiler(line, f"a fix of {defect.id}") for line in _telling(fix, shown))
+    yield from (Spoiler(line, f"what looks wrong in {exercise.id}") for line in _telling(exercise.decoy, shown))
     reference = _telling(_read(course.reference(exercise.id)), shown)
     yield from (Spoiler(line, f"a line of the reference of {exercise.id}") for line in reference)
     for path in course.hidden_tests(exercise.id).glob("*.py"):

@@ -26,7 +26,7 @@ def load_exercise(path: Path) -> Exercise:
     known = _loaded.get(path.absolute())
     if known is not None and known[0] == stamp:
         return known[1]
-    exercise = _read_or_remembered(path)
+    exercise = _read_or_remembered(path).with_placeholders()
     if stamp is not None:
         _loaded[path.absolute()] = stamp, exercise
     return exercise

@@ -54,7 +54,11 @@ class Course:
         return self.root / "solutions" / exercise_id / "attention.py"
 
     def key(self, exercise_id: str) -> Path:
-        return self.root / "solutions" / exercise_id / "key.json"
+        return self.description(exercise_id).parent / "key.json"
+
+    def answers(self, exercise_id: str) -> Path:
+        """In a sealed edition: what the reference answered."""
+        return self.exercise_folder(exercise_id) / "answers.safetensors"
 
     def hidden_tests(self, exercise_id: str) -> Path:
         return self.root / "tests" / "hidden" / exercise_id

@@ -6,7 +6,7 @@ from hashlib import sha256
 from itertools import combinations
 from typing import Annotated, ClassVar
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, structs
 
 from grader.course.checks import (
     Arguments,
@@ -139,20 +139,34 @@ class Limits(Record, frozen=True):
     """How long its text may be."""
 
 
-EDITION_KEYS = ("hidden_checks", "total_points", "hints")
+class SealedDefect(Record, frozen=True, omit_defaults=True):
+    """What a student edition tells of a defect: no more than what it is worth, and steps to take."""
+
+    points: Points
+    """What fixing it is worth."""
+    stretch: bool = False
+    """Whether its points are extra."""
+    hints: tuple[str, str, str] = ("", "", "")
+    """Three steps to take, where the edition was made with hints."""
+
+
+EDITION_KEYS = ("hidden_checks", "total_points", "hints", "recorded", "sealed")
 """What only a student edition's description says."""
+
+SEALED_TITLE = "what it was is told when you hand it in"
 
 
 class Exercise(Record, frozen=True):
     """A story, a starter, a reference, defects and checks, under one id.
 
-    A student edition's description has no defects. It says how many `hidden_checks` it leaves out and what there is to
-    be earned in all (`total_points`), and gives `hints` where the edition was made with them.
+    A student edition's description has no defects, and says how many `hidden_checks` it leaves out. Where answers of
+    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers. Where only public checks do, it
+    says what there is to be earned in all (`total_points`), and gives `hints` where the edition was made with them.
     """
 
     ONLY_SHOWN = (
         *("title", "difficulty", "source", "story", "nothing_else_broke", "equivalents"),
-        *("decoy", "hidden_checks", "total_points", "hints"),
+        *("decoy", *EDITION_KEYS),
     )
 
     id: str
@@ -190,7 +204,11 @@ class Exercise(Record, frozen=True):
     total_points: Annotated[float, Meta(ge=0)] = 0.0
     """In a student edition: what there is to be earned in all."""
     hints: list[tuple[str, str, str]] = []
-    """In a student edition made with them: the hints."""
+    """In an edition of public checks made with them: the hints."""
+    sealed: list[SealedDefect] = []
+    """In a sealed edition: the defects, without what they are."""
+    recorded: bool = False
+    """In a sealed edition: that answers of the reference lie beside it."""
 
     def is_public(self) -> bool:
         """Whether this is what a student edition tells: no defects, and only the checks that need no reference."""
@@ -208,7 +226,33 @@ class Exercise(Record, frozen=True):
         def order(defect: Defect) -> tuple[bool, bytes]:
             return defect.stretch, sha256(f"{defect.id} of {self.id}".encode()).digest()
 
-        return {defect.id: number for number, defect in enumerate(sorted(self.defects, key=order), 1)}
+        defects = self.defects if self.recorded else sorted(self.defects, key=order)
+        return {defect.id: number for number, defect in enumerate(defects, 1)}
+
+    def is_edition(self) -> bool:
+        """Whether this is what students are told, and not the whole description."""
+        return self.is_public() or self.recorded
+
+    def has_hints(self) -> bool:
+        """Whether there is a step to give."""
+        return any([*self.hints, *(defect.hints[0] for defect in self.defects)])
+
+    def with_placeholders(self) -> "Exercise":
+        """The same, with a defect known by its number in place of each that is sealed."""
+        placeholders = [
+            Defect(
+                id=str(number),
+                title=SEALED_TITLE,
+                points=sealed.points,
+                was=[],
+                fix=[],
+                hints=sealed.hints,
+                why="",
+                stretch=sealed.stretch,
+            )
+            for number, sealed in enumerate(self.sealed, 1)
+        ]
+        return structs.replace(self, defects=placeholders) if placeholders else self
 
     def subsets(self) -> Iterator[frozenset[str]]:
         """Every subset of the defects' ids, the empty one first: the lattice."""

@@ -65,7 +65,10 @@ def _sizes_beyond_reason(ladder: c.Ladder, inputs: c.Inputs, path: Path) -> Iter
 
 def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
     """What tells a student edition's description from an author's."""
-    if not exercise.is_public():
+    if exercise.defects and exercise.recorded:
+        found = f"{len(exercise.defects)} in a student edition"
+        yield Problem(("defects",), "no defects but those under sealed", found, "take recorded out")
+    elif not exercise.is_edition():
         if not exercise.defects and not exercise.decoy.strip():
             remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
             yield Problem(("defects",), "at least one defect", "none", remedy)

@@ -20,6 +20,7 @@ from grader.examiner.findings import crash_finding, outcome_of_error
 from grader.examiner.outcome import Examination, Finding, Outcome, Status, Tried, last_lines
 from grader.examiner.plugin import PropertyItem, compares_values
 from grader.examiner.proxies import Subject
+from grader.examiner.recording import NotRecordedError, Recording
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache
 from grader.examiner.session import (
@@ -48,8 +49,11 @@ class Examiner:
         self.seed = 0
         self._strict = strict
         self._source = source
-        self._reference = ReferenceCache(
-            AbsentReference() if exercise.is_public() else Reference(course.reference(exercise.id), exercise.interface)
+        self.recording = Recording(course.answers(exercise.id)) if exercise.recorded else None
+        has_reference = not exercise.is_edition()
+        self.reference = ReferenceCache(
+            Reference(course.reference(exercise.id), exercise.interface) if has_reference else AbsentReference(),
+            self.recording,
         )
         self._items = items
         self._comparing = frozenset(item.name for item in items if compares_values(item))
@@ -65,7 +69,7 @@ class Examiner:
         assert self._session is not None
         session = self._session
         subject = Subject(session)
-        return Context(subject, self._reference, self.exercise, session.printed, lambda: session.answers_in_manners)
+        return Context(subject, self.reference, self.exercise, session.printed, lambda: session.answers_in_manners)
 
     def check_ids(self) -> list[str]:
         """The checks that every submission meets, in order."""
@@ -93,7 +97,7 @@ class Examiner:
             submission,
             strict=self._strict,
             dtype=dtype,
-            reference_seconds=self._reference.seconds,
+            reference_seconds=self.reference.seconds,
         )
         torch.set_default_dtype(TORCH_DTYPES[dtype])
         try:
@@ -121,6 +125,8 @@ class Examiner:
         self._is_starved = self._is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
         if isinstance(error, Failure) and error.saw is not None:
             self._saw[item.name] = error.saw
+        if isinstance(error, NotRecordedError):
+            return  # it waits until the exercise is handed in
         if call.when == "call" or error is not None:
             try:
                 self._outcomes.append(outcome_of_error(item.name, error, call.duration, self.exercise.limits))
@@ -139,7 +145,7 @@ class Examiner:
                 continue
             seen_before = len(self._outcomes)
             self._run_check(item, dtype)
-            is_repeated = self._reference.is_to_be_repeated()
+            is_repeated = self.reference.is_to_be_repeated()
             if is_repeated or self._is_starved:
                 del self._outcomes[seen_before:]
                 self._failure = None
@@ -154,7 +160,7 @@ class Examiner:
         if is_retry:
             self._session.allow_all()
         self._session.printed()  # what earlier checks brought to stdout
-        self._reference.begin(item.name, self.seed, dtype)
+        self.reference.begin(item.name, self.seed, dtype)
         calls_before = self._session.calls_of_the_module
         with warnings.catch_warnings(record=True) as advice:
             warnings.simplefilter("ignore")
@@ -169,7 +175,8 @@ class Examiner:
                 raise BrokenExerciseError(fault) from None
         if self._session.calls_of_the_module > calls_before:
             self._whole.add(item.name)
-        if advice and self._outcomes and self._outcomes[-1].status is Status.PASSED:
+        passed = [outcome for outcome in self._outcomes[-1:] if outcome.status is Status.PASSED]
+        if advice and passed and passed[0].check == item.name:
             self._outcomes[-1] = structs.replace(self._outcomes[-1], advice=str(advice[0].message))
 
     def _load_finding(self, error: SubjectError) -> Finding:

@@ -1,6 +1,6 @@
 """The lattice: every subset of an exercise's defects put back and examined, kept as the key to students' outcomes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from msgspec import structs
 
 from grader.course.fragments import put_back
 from grader.course.paths import Course, write_whole
-from grader.errors import BrokenExerciseError
+from grader.errors import BrokenExerciseError, KitError
 from grader.examiner.digest import key_digest
 from grader.examiner.examiner import Examiner
 from grader.examiner.outcome import Examination, Key, Status
@@ -23,14 +23,17 @@ PATIENCE = 120.0
 def find_key(course: Course, examiner: Examiner) -> Key:
     """The key that fits the exercise as it is now: the one beside it, the one remembered, or a new one.
 
-    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails.
+    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails. A sealed
+    edition has no reference, and its key is believed.
     """
+    if examiner.exercise.recorded:
+        return _sealed_key(course.key(examiner.exercise.id))
     digest = key_digest(course, examiner.exercise.id)
     proven = course.state_folder() / "proven" / f"{examiner.exercise.id}-{digest[:16]}.json"
     remembered = _read_key(proven, digest)
     if remembered is not None:
         return remembered
-    with _patience(examiner):
+    with patience(examiner):
         prove_reference(course, examiner)
         key = _read_key(course.key(examiner.exercise.id), digest) or make_key(course, examiner)
     write_key(proven, key)
@@ -38,7 +41,7 @@ def find_key(course: Course, examiner: Examiner) -> Key:
 
 
 @contextmanager
-def _patience(examiner: Examiner) -> Iterator[None]:
+def patience(examiner: Examiner) -> Iterator[None]:
     """The kit's own sources may take their time: on a busy machine it is no fault of theirs."""
     exercise = examiner.exercise
     seconds = structs.replace(exercise.limits.seconds, total=max(PATIENCE, exercise.limits.seconds.total))
@@ -65,7 +68,7 @@ def make_key(course: Course, examiner: Examiner) -> Key:
         if any(outcome.status in (Status.TIMED_OUT, Status.NOT_RUN) for outcome in seen.outcomes):
             seen = examiner.examine(submission_from_text(text), KEY_SEED)  # the machine may have been busy
         if not subset:
-            _require_all_passed(exercise.id, seen)
+            require_all_passed(exercise.id, seen)
         if seen.unloadable is not None:
             raise BrokenExerciseError(
                 f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable.text}"
@@ -82,10 +85,11 @@ def prove_reference(course: Course, examiner: Examiner) -> None:
     """Raise `BrokenExerciseError` unless the reference passes every check here and now."""
     exercise = examiner.exercise
     text = course.reference(exercise.id).read_text(encoding="utf-8")
-    _require_all_passed(exercise.id, examiner.examine(submission_from_text(text), KEY_SEED))
+    require_all_passed(exercise.id, examiner.examine(submission_from_text(text), KEY_SEED))
 
 
-def _require_all_passed(exercise_id: str, seen: Examination) -> None:
+def require_all_passed(exercise_id: str, seen: Examination) -> None:
+    """Raise `BrokenExerciseError` with all that was seen of a reference that fails."""
     problems = [
         f"{outcome.check} ({outcome.failure_kind()}): {outcome.finding and outcome.finding.text}"
         for outcome in seen.outcomes
@@ -107,6 +111,24 @@ def write_key(path: Path, key: Key) -> None:
 def variant_name(subset: frozenset[str]) -> str:
     """A subset of defects as the key calls it."""
     return "+".join(sorted(subset))
+
+
+def starter_methods(defects: Iterable[str], *, is_starter: bool = True) -> dict[str, str]:
+    """What a sealed edition has in place of the fingerprints of methods: which defects stand as in the starter.
+
+    Of any other submission it is not known how it differs, so that it is like no variant, and like no reference.
+    """
+    return dict.fromkeys(defects, "as in the starter" if is_starter else "otherwise")
+
+
+def _sealed_key(path: Path) -> Key:
+    try:
+        key = msgspec.json.decode(path.read_bytes(), type=Key)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise KitError(f"{path} cannot be read ({error}); get the edition anew") from None
+    return structs.replace(
+        key, methods={name: starter_methods(filter(None, name.split("+"))) for name in key.failure_kinds}
+    )
 
 
 def _read_key(path: Path, digest: str) -> Key | None:

@@ -43,7 +43,7 @@ def walk(check: Property, context: Context, seed: int) -> None:
     whose sizes are drawn come last.
     """
     ladder, drawn = _rungs(check, context, seed)
-    if not is_tried_at_the_ends(check) or len(ladder) == 1:
+    if context.reference.is_asked_all or not is_tried_at_the_ends(check) or len(ladder) == 1:
         _try(check, context, [*ladder, *drawn])
         return
     below = _try(check, context, ladder[:1])

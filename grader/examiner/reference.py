@@ -40,7 +40,7 @@ class LocalModule:
         value, tensors = self._run(method, inputs, requires_grad=True)
         outputs = [output for output in flatten(value) if output.is_floating_point()]
         if cotangents is None:
-            cotangents = [torch.randn(output.shape).to(output.dtype) for output in outputs]
+            cotangents = cotangents_for(outputs)
         terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
         if terms:
             sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
@@ -79,6 +79,13 @@ class LocalModule:
         tensors = {name: value for name, value in copies.items() if isinstance(value, torch.Tensor)}
         self._after = {name: tensor.detach() for name, tensor in tensors.items()}
         return value, tensors
+
+
+def cotangents_for(value: Any) -> list[torch.Tensor]:
+    """What outputs are weighted with: whatever was drawn to compute them, the same at one place of a check."""
+    torch.default_generator.manual_seed(torch.default_generator.initial_seed() + 1)
+    outputs = [output for output in flatten(value) if output.is_floating_point()]
+    return [torch.randn(output.shape).to(output.dtype) for output in outputs]
 
 
 class Reference:

@@ -1,15 +1,22 @@
-"""Cache of what the reference answered: checks at the same seed ask it the same again, so nothing is computed twice."""
+"""Cache of what the reference answered: checks at the same seed ask it the same again, so nothing is computed twice.
+
+In a student edition there is no reference, and what was recorded of it answers in its place.
+"""
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from msgspec import Struct
 
 from grader.errors import KitError
+from grader.examiner.case import seed_draws
 from grader.examiner.proxies import ModuleProxy, Pass, Tensors, version_of
 from grader.examiner.reference import AbsentReference, LocalModule, Reference
+
+if TYPE_CHECKING:
+    from grader.examiner.recording import Recording, Script
 
 T = TypeVar("T")
 
@@ -19,13 +26,12 @@ class StaleCacheError(KitError):
 
 
 class Answer(Struct, frozen=True):
-    """What came of one question; `generator` is the state that it left to later draws of inputs and weights."""
+    """What came of one question."""
 
     asked: tuple[Any, ...]
     result: Any
     tensors: list[torch.Tensor]
     versions: list[int]
-    generator: torch.Tensor
 
     def is_as_it_was(self) -> bool:
         """Whether no check has written to the result."""
@@ -33,13 +39,18 @@ class Answer(Struct, frozen=True):
 
 
 class Answers:
-    """The questions of a check and their answers, in order, beside the modules as the last answer left them."""
+    """The questions of a check and their answers, in order, beside the modules as the last answer left them.
 
-    def __init__(self) -> None:
+    What is drawn after an answer, inputs and weights, depends on the `name` and on the number of the answer alone.
+    """
+
+    def __init__(self, name: str = "", script: "Script | None" = None) -> None:
         self.modules: list[LocalModule] = []
         self.built = 0
         self.is_stale = self.is_broken = False
         self.seconds = 0.0
+        self._name = name
+        self._script = script
         self._answers: list[Answer] = []
         self._position = 0
 
@@ -49,12 +60,20 @@ class Answers:
 
     def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
         """What `act` returns, or returned here before; `StaleCacheError` where another question was answered here."""
-        if self._position < len(self._answers):
-            known: T = self._look_up(asked)
-            return known
+        is_known = self._position < len(self._answers)
+        result: T = self._look_up(asked) if is_known else self._find_out(asked, act)
+        self._position += 1
+        seed_draws(f"{self._name}/{self._position}")
+        return result
+
+    def recorded(self) -> list[tuple[tuple[Any, ...], Any]]:
+        """Every question with its answer, in order."""
+        return [(answer.asked, answer.result) for answer in self._answers]
+
+    def _find_out(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
         started = time.monotonic()
         try:
-            result = act()
+            result: T = self._script.answer(asked) if self._script and asked[0] != "draw" else act()
         except BaseException:
             self.is_broken = True  # a question without an answer: modules may have been left in between
             raise
@@ -62,19 +81,16 @@ class Answers:
             self.seconds += time.monotonic() - started
         tensors = list(_tensors_in(result))
         versions = [version_of(tensor) for tensor in tensors]
-        self._answers.append(Answer(asked, result, tensors, versions, torch.default_generator.get_state()))
-        self._position += 1
+        self._answers.append(Answer(asked, result, tensors, versions))
         return result
 
     def _look_up(self, asked: tuple[Any, ...]) -> Any:
         answer = self._answers[self._position]
-        self._position += 1
-        so_far = self._answers[: self._position]
+        so_far = self._answers[: self._position + 1]
         if not (_is_same(answer.asked, asked) and all(each.is_as_it_was() for each in so_far)):
             self.is_stale = True
         if self.is_stale:
             raise StaleCacheError("a check asks the reference something else than before")
-        torch.default_generator.set_state(answer.generator)
         return answer.result
 
 
@@ -82,11 +98,13 @@ class ReferenceCache:
     """The reference, with what it answered at one seed and default dtype: every submission's checks ask it the same.
 
     Answers are kept for each rung of each check, and for each check that has no rungs. A check that asks something else
-    than before, or wrote to an answer, is forgotten and to be repeated.
+    than before, or wrote to an answer, is forgotten and to be repeated. `is_asked_all` has checks ask at every rung.
     """
 
-    def __init__(self, reference: Reference | AbsentReference) -> None:
+    def __init__(self, reference: Reference | AbsentReference, recording: "Recording | None" = None) -> None:
+        self.is_asked_all = False
         self._reference = reference
+        self._recording = recording
         self._known: dict[str, dict[str, Answers]] = {}
         self._set = ""
         self._check = ""
@@ -112,13 +130,18 @@ class ReferenceCache:
         known = self._known.get(self._check, {})
         return sum(known[name].seconds for name in self._met if name in known)
 
+    def known(self) -> dict[str, dict[str, Answers]]:
+        """What was answered, by check and rung."""
+        return self._known
+
     def draw(self, name: str, draw: Callable[[], T]) -> T:
         """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""
         self._go_to(name)
         return self._answers.ask(("draw", name), draw)
 
     def _go_to(self, name: str) -> None:
-        self._answers = Answers()
+        script = self._recording.script(self._check, name) if self._recording else None
+        self._answers = Answers(f"{self._set}/{self._check}/{name}", script)
         if name not in self._met:  # a second time in one run of a check it is asked anew
             self._met.add(name)
             self._answers = self._known.setdefault(self._check, {}).setdefault(name, self._answers)

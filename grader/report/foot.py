@@ -71,13 +71,15 @@ def points(value: float) -> str:
 def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     """What to do now."""
     left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
-    if verdict.outcome is not Result.FIXED and (left or exercise.hints):
+    if verdict.outcome is not Result.FIXED and left and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"
         return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
     source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
     beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
+    if exercise.recorded:
+        return [Text("Next: hand it in as your course asks; python -m grader names the next hunt.", "dim")]
     extra = [Text(f"An extra is left: python -m grader hint {verdict.exercise}", "dim")] if left else []
     follows = Text(f"Next: {beside_reference}; python -m grader names the next hunt.", "dim")
     return [*extra, follows, Text(f"It comes from {source}.", "dim")]

@@ -76,7 +76,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "whys": [
             f"{called(each, exercise)}: {' '.join(each.why.split())}"
             for each in ordered
-            if statuses.get(each.id) is DefectStatus.FIXED
+            if statuses.get(each.id) is DefectStatus.FIXED and each.why
         ]
         + ([" ".join(exercise.decoy.split())] if exercise.decoy and verdict.outcome is Result.FIXED else []),
         "passing": f"{sum(each.status is Status.PASSED for each in verdict.checks)} of {len(verdict.checks)} pass",

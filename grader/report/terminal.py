@@ -118,6 +118,8 @@ def _passing(verdict: Verdict) -> str:
 
 def _head(verdict: Verdict, exercise: Exercise) -> list[Line]:
     head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (printable(verdict.file), "dim"))
+    if exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE:
+        return [Text(f"{verdict.reason}.", "bold"), head]
     if not exercise.is_public():
         return [head]
     if verdict.outcome is Result.NOT_GRADABLE:
@@ -151,7 +153,7 @@ class _Shown:
         fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
         told = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
         for defect in sorted(self._exercise.defects, key=lambda each: self._numbers[each.id]):
-            if defect.id in told:
+            if defect.id in told and defect.why:
                 seen = f" It showed {first_seen[defect.id]}." if defect.id in first_seen else ""
                 lines.append(Text(f"{called(defect, self._exercise)}: {' '.join(defect.why.split())}{seen}"))
         if verdict.outcome is Result.FIXED and self._exercise.decoy:

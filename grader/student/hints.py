@@ -46,6 +46,8 @@ def next_hint(
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
         return _way_out(verdict)
+    if not exercise.has_hints():
+        return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     if exercise.is_public():
         return _public_hint(course, exercise, progress, only_given=only_given)
     crash = hiding_crash(group_causes(verdict))
@@ -90,8 +92,6 @@ def _way_out(verdict: Verdict) -> Hint:
 def _public_hint(course: Course, exercise: Exercise, progress: Progress, *, only_given: bool) -> Hint:
     """One more of the hints that a student edition holds, where it holds any, one defect after the other."""
     texts = [text for hints in exercise.hints for text in hints]
-    if not texts:
-        return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     given = _given(course, exercise, progress, PUBLIC_HINTS, len(texts), only_given=only_given)
     return _hint(exercise.id, texts, given, f"python -m grader hint {exercise.id}")
 

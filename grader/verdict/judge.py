@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
@@ -13,7 +13,7 @@ from grader.course.records import Exercise
 from grader.errors import WorkerKilledError
 from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
-from grader.submission import Submission, submission_from_text
+from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import look_alikes
 from grader.verdict.likeness import tell_apart
@@ -22,6 +22,7 @@ from grader.verdict.verdict import Verdict, judge, judge_public, refuse
 if TYPE_CHECKING:
     from grader.examiner.examiner import Examiner
     from grader.examiner.pytest_session import Examiners
+    from grader.examiner.recording import Recording
 
 T = TypeVar("T")
 
@@ -83,6 +84,7 @@ class Judge:
         self._draw = (-1, "")
         self._look_alikes_seen: dict[tuple[str, str], Examination] = {}
         self._variants: dict[tuple[str, str], Variant] = {}
+        self._starters: dict[str, str] = {}
 
     def __call__(
         self, exercise_id: str, submission: Submission, file: str, seed: int, *, dtype: str = "float32"
@@ -100,6 +102,8 @@ class Judge:
     def _judge(self, exercise_id: str, submission: Submission, file: str, seed: int, dtype: str) -> Verdict:
         exercise, key = self.open(exercise_id)
         examiner = self._examiners.examiner(exercise)
+        if examiner.recording is not None:
+            return self._judge_sealed(examiner, examiner.recording, submission, file, seed)
         seen = examiner.examine(submission, seed, dtype=dtype)
         if exercise.is_public():
             return judge_public(exercise, seen, file, seed)
@@ -107,6 +111,30 @@ class Judge:
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:  # nothing fails as it does where nothing is wrong
             seen = self._told_apart(examiner, submission, seen, alike, dtype)
         return judge(exercise, key, seen, file, seed)
+
+    def _judge_sealed(
+        self, examiner: "Examiner", recording: "Recording", submission: Submission, file: str, seed: int
+    ) -> Verdict:
+        """The same by what was recorded, at one of the recorded seeds; only the starter's syntax tree is known."""
+        from grader.examiner.key import starter_methods
+
+        exercise, key = self.open(examiner.exercise.id)
+        seed = recording.seed_for(seed)
+        seen = examiner.examine(submission, seed)
+        alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
+        if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:
+            seen = tell_apart(seen, [recording.variant(seed, name) for name in alike])
+        is_starter = not seen.unloadable and self._is_starter(exercise.id, submission)
+        methods = starter_methods((defect.id for defect in exercise.defects), is_starter=is_starter)
+        return judge(exercise, key, structs.replace(seen, methods=methods), file, seed)
+
+    def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
+        """Whether a submission differs from the starter in layout and comments at most."""
+        module, _ = self._course.editable_files(exercise_id)
+        if exercise_id not in self._starters:
+            starter = read_submission(self._course.pristine(module), module.name)
+            self._starters[exercise_id] = self.fingerprint(starter) if isinstance(starter, Submission) else ""
+        return self.fingerprint(submission) == self._starters[exercise_id] != ""
 
     def _told_apart(
         self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str], dtype: str

@@ -81,7 +81,7 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
         exercise.id,
         file,
         Result.FIXED if is_whole else Result.NOT_FIXED,
-        None,
+        sealed_result(exercise, seen.outcomes) if exercise.recorded else None,
         score_of(exercise, reading.statuses, is_whole=is_whole),
         exercise.max_score(),
         seed,
@@ -119,6 +119,12 @@ def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) ->
         seen.isolation,
         seen.seconds,
     )
+
+
+def sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
+    """How many checks a sealed edition could run, and that the points come with the others."""
+    total = len(exercise.checks) + exercise.hidden_checks
+    return f"{len(outcomes)} of {total} checks ran; {exercise.max_score():g} points are given when you hand it in"
 
 
 def public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:

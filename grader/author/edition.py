@@ -1,0 +1,188 @@
+"""The files of a student edition: descriptions, pages, and the kit without what only instructors use."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from grader.course.paths import Course
+from grader.course.records import Exercise, SealedDefect
+from grader.errors import UsageError
+from grader.examiner.property import Property
+
+INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
+
+
+def public_checks(exercise: Exercise) -> list[Property]:
+    """The checks that a student edition can run, without the names of the defects that they are for."""
+    found = [check for check in exercise.checks if check.public and not check.needs_reference]
+    return [msgspec.structs.replace(check, for_=()) for check in found]
+
+
+def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool, is_sealed: bool) -> bytes:
+    """The exercise.yaml of an edition: nothing of defects but points and, where asked, hints."""
+    numbers = exercise.numbers()
+    defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
+    checks = [msgspec.structs.replace(check, for_=(), public=False) for check in exercise.checks]
+    description = {
+        "format_version": exercise.format_version,
+        "title": exercise.title,
+        "difficulty": exercise.difficulty,
+        "source": {"title": exercise.source.title},
+        "story": exercise.story.strip(),
+        "interface": msgspec.to_builtins(exercise.interface),
+        "ladder": exercise.ladder,
+        "nothing_else_broke": exercise.nothing_else_broke,
+        "hidden_checks": hidden_checks,
+        "defects": [],
+        "checks": [_given(check) for check in (checks if is_sealed else public_checks(exercise))],
+        "limits": msgspec.to_builtins(exercise.limits),
+    }
+    hints = [msgspec.convert([text.strip() for text in defect.hints], tuple[str, str, str]) for defect in defects]
+    if is_sealed:
+        description |= {"drawn": exercise.drawn, "recorded": True}
+        told = [
+            SealedDefect(points=defect.points, stretch=defect.stretch, hints=steps if with_hints else ("", "", ""))
+            for defect, steps in zip(defects, hints, strict=True)
+        ]
+        description["sealed"] = [_given(each) for each in told]
+    else:
+        description["total_points"] = exercise.max_score()
+        if with_hints:
+            description["hints"] = [list(steps) for steps in hints]
+    return (INTRODUCTION + _yaml(description)).encode()
+
+
+def _given(record: Struct) -> dict[str, Any]:
+    """A record's fields, without those that have their defaults."""
+    data: dict[str, Any] = msgspec.to_builtins(record)
+    for field in msgspec.structs.fields(record):
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        if getattr(record, field.name) == default:
+            data.pop(field.encode_name, None)
+    return data
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes out again what stands twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        return True
+
+
+INSTRUCTORS_PARTS = ("author", "gradebook", "batch")
+"""What of the kit students have no use for."""
+
+KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
+TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
+EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*\n?)*", re.MULTILINE)
+
+README = """\
+# Bug hunts in attention code
+
+Each folder in `exercises/` holds a story, a piece of attention code that its author believed in, and the same code as a
+notebook. Find out what it does wrong, mend it, and see what the checks say.
+
+Install once, then check the first hunt (Python 3.11 or newer):
+
+```sh
+python3 -m venv .venv && . .venv/bin/activate
+pip install torch==2.13.0 -e . && python -m grader {first}
+```
+
+(A plain `pip install torch` may take a build with gigabytes of CUDA; the version named above has a CPU build.)
+
+{table}
+
+## Handing in
+
+Hand in `exercises/<exercise>/attention.py`, or `attention.ipynb` if that is what you edited: one file for each
+exercise, under its own name, in the way your course asks for. {follows}
+"""
+
+FOLLOWS = {
+    True: """All checks run then, on inputs that nobody has
+seen before, and they give the points: what only fits the inputs of this edition earns nothing.""",
+    False: "Hidden checks run then, and give the points.",
+}
+"""What the README says of handing in, by whether the edition is sealed."""
+
+
+def readme(exercises: list[Exercise], *, is_sealed: bool) -> bytes:
+    """The edition's first page."""
+    return README.format(first=exercises[0].id, table=_table(exercises), follows=FOLLOWS[is_sealed]).encode()
+
+
+HINT_LINES = re.compile(
+    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
+    r"|^- `python -m grader hint.*\n(?:  .*\n)*"
+    r"|^%hint .*\n",
+    re.MULTILINE,
+)
+"""What speaks of hints in the pages that students read."""
+
+SOLUTION_SENTENCE = re.compile(r" Once a hunt is over, `solution`[^.]*\.")
+
+
+def _page(text: str, *, with_hints: bool) -> bytes:
+    """A page of an edition: nothing of what it does not have."""
+    text = SOLUTION_SENTENCE.sub("", text)
+    return (text if with_hints else HINT_LINES.sub("", text)).encode()
+
+
+def overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:
+    """The list of hunts, without those that were not asked for."""
+    chosen = {exercise.id for exercise in exercises}
+    lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not (row := re.match(r"\| \[(exercise_\d+)\]", line)) or row[1] in chosen]
+    return _page("".join(kept), with_hints=with_hints)
+
+
+def handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
+    """Where an edition's files come from: students' files are the starters, whatever has become of them here."""
+    here = Path("exercises") / exercise.id
+    sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
+    for path in course.editable_files(exercise.id):
+        pristine = course.pristine(path)
+        sources |= {here / path.name: pristine, here / ".starter" / path.name: pristine}
+    return sources
+
+
+def pages(course: Course, exercise: Exercise, *, with_hints: bool) -> dict[Path, bytes]:
+    """What a student reads and edits of an exercise."""
+    files = {path: source.read_bytes() for path, source in handouts(course, exercise).items()}
+    story = Path("exercises") / exercise.id / "README.md"
+    return files | {story: _page(files[story].decode(), with_hints=with_hints)}
+
+
+def kit_files() -> dict[Path, bytes]:
+    """The grader without what only instructors use, and what installs it."""
+    kit = Path(__file__).resolve().parent.parent
+    paths = [path for path in sorted(kit.rglob("*")) if path.suffix in KIT_SUFFIXES or path.name == "py.typed"]
+    files = {
+        Path("grader") / path.relative_to(kit): path.read_bytes()
+        for path in paths
+        if path.relative_to(kit).parts[0] not in INSTRUCTORS_PARTS and "__pycache__" not in path.parts
+    }
+    settings = kit.parent / "pyproject.toml"
+    if not settings.is_file():
+        raise UsageError(f"there is no {settings}; release from the folder that pip install -e was given")
+    project = settings.read_text(encoding="utf-8")
+    project = EXTRAS_SECTION.sub("", TOOLS_SECTION.sub("", project)).rstrip() + "\n"
+    return files | {Path("pyproject.toml"): project.encode()}
+
+
+def _table(exercises: list[Exercise]) -> str:
+    rows = [
+        f"| [{exercise.id}](exercises/{exercise.id}/README.md) | {exercise.title} | {exercise.max_score():g} |"
+        for exercise in exercises
+    ]
+    return "\n".join(["| exercise | story | points |", "| --- | --- | --- |", *rows])
