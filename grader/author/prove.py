@@ -3,9 +3,8 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from functools import partial
-from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from grader.author.derived_files import compare_sources, derive_files, read_module
@@ -14,39 +13,12 @@ from grader.author.mutants import Mutant, mutants_of
 from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for, points_step
 from grader.author.proof_cache import ProofCache
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
+from grader.author.task_pool import TaskPool
 from grader.course.paths import Course
 from grader.course.reading import read_exercise
 from grader.examiner.key import has_key
-from grader.examiner.worker_source import open_worker_source
 
 T = TypeVar("T")
-
-_sources: list[Any] = []
-"""Where this process's workers come from: one entry, once `_prepare` has run."""
-
-
-class TaskPool:
-    """Runs functions whose first argument is a source of workers."""
-
-    def __init__(self, processes: int) -> None:
-        self._executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_prepare)
-
-    def submit(self, task: Callable[..., T], *arguments: Any) -> "Future[T]":
-        """The task's result, some time."""
-        return self._executor.submit(_with_source, task, *arguments)
-
-    def close(self) -> None:
-        """Drop what has not been started, and end the processes."""
-        self._executor.shutdown(cancel_futures=True)
-
-
-def _prepare() -> None:
-    _sources.append(open_worker_source())
-
-
-def _with_source(task: Callable[..., T], *arguments: Any) -> T:
-    return task(_sources[0], *arguments)
-
 
 BATCH = 12
 """Mutants that one process tries in a row: collecting the checks costs as much as trying one."""

@@ -1,6 +1,7 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
 import ast
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from msgspec import Struct
 
 from grader.author.edition import description_of, handouts, kit_files, overview, pages, public_checks, readme
 from grader.author.spoilers import find_spoilers
+from grader.author.task_pool import TaskPool
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -15,6 +17,7 @@ from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
 from grader.examiner.key import KEY_SEED
 from grader.examiner.outcome import Status
+from grader.examiner.workers import WorkerSource
 from grader.submission import Submission, Unreadable, read_submission
 
 if TYPE_CHECKING:
@@ -118,26 +121,27 @@ def _tree(path: Path) -> str:
 
 
 def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) -> list[Prepared]:
-    """Each exercise with what stands in for its reference, its starter having been tried."""
-    from grader.examiner.worker_source import open_worker_source
+    """Each exercise with what stands in for its reference, its starter having been tried: on all cores."""
+    pool = TaskPool(min(os.cpu_count() or 1, len(exercises)))
+    try:
+        tasks = [pool.submit(_prepare_one, course, each, public_only) for each in exercises]
+        return [task.result() for task in tasks]
+    finally:
+        pool.close()
 
-    source = open_worker_source(spawn=True)  # who releases may have threads, and a fork must not
-    from grader.examiner.pytest_session import with_examiners
+
+def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, public_only: bool) -> Prepared:
+    from grader.examiner.pytest_session import with_examiner
 
     prepare = _try_public if public_only else _seal
-    try:
-        return with_examiners(
-            course, source, lambda examiners: [prepare(course, examiners.examiner(each)) for each in exercises]
-        )
-    finally:
-        source.close()
+    return with_examiner(course, exercise, source, lambda examiner: prepare(course, examiner))
 
 
 def _seal(course: Course, examiner: "Examiner") -> Prepared:
     from grader.author.sealing import seal
 
-    exercise = examiner.exercise
     sealed = seal(course, examiner)
+    exercise = sealed.exercise
     files = {Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key}
     passes = "its starter passes every check that needs no Python, and would look done"
     why_not = "" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect"

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import msgspec
 import torch
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.course.fragments import put_back
 from grader.course.paths import Course
@@ -42,37 +43,54 @@ SAFETENSORS = {
 
 
 class Sealed(Struct, frozen=True):
-    """What stands in for the reference, and whether some check fails the starter at each of the seeds."""
+    """What stands in for the reference, the exercise as it is sealed, and whether a check fails the starter always."""
 
+    exercise: Exercise
     answers: bytes
     key: bytes
-    seeds: list[int]
     sees_the_starter: bool
 
 
 def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Sealed:
-    """Record the answers of the exercise's reference, and what its variants fail by, at as many seeds as fit."""
-    exercise = examiner.exercise
+    """Record the answers of the exercise's reference, and what its variants fail by, at as many seeds as fit.
+
+    Where not one fits, the largest of the rungs whose sizes are drawn are left out.
+    """
     key = find_key(course, examiner)
-    tape = _Tape()
+    while True:
+        tape, starters = _recorded(course, examiner, most_bytes)
+        exercise = examiner.exercise
+        if tape is not None:
+            return Sealed(exercise, tape, _sealed_key(exercise, key), all(starters))
+        if not exercise.drawn:
+            raise BrokenExerciseError(f"{exercise.id}: answers of over {most_bytes:,} bytes; make its sizes smaller")
+        largest = max(exercise.drawn, key=_numbers_in)
+        fewer = [rung for rung in exercise.drawn if rung is not largest]
+        examiner.exercise = structs.replace(exercise, drawn=fewer)
+
+
+def _numbers_in(rung: dict[str, Any]) -> int:
+    """About how many numbers there are at a rung whose sizes are drawn, at most."""
+    return prod(size if isinstance(size, int) else size[-1] for size in rung.values())
+
+
+def _recorded(course: Course, examiner: Examiner, most_bytes: int) -> tuple[bytes | None, list[bool]]:
+    """The recording, or None where one seed takes more bytes; and for each seed whether a check fails the starter."""
+    exercise, tape = examiner.exercise, Tape()
     examiner.reference = ReferenceCache(WatchedReference(course.reference(exercise.id), exercise.interface))
-    content, sees_the_starter = b"", True
+    content, starters = None, []
     with patience(examiner):
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
             fails_starter = _record(course, examiner, tape, seed)
             longer = tape.content()
             if len(longer) > most_bytes:
                 break
-            content, sees_the_starter = longer, sees_the_starter and fails_starter
-            seeds = [*tape.recorded.seeds]
-    if not content:
-        raise BrokenExerciseError(
-            f"{exercise.id}: its answers at one seed take {len(longer):,} bytes; make sizes smaller"
-        )
-    return Sealed(content, _sealed_key(exercise, key), seeds, sees_the_starter)
+            content = longer
+            starters.append(fails_starter)
+    return content, starters
 
 
-def _record(course: Course, examiner: Examiner, tape: "_Tape", seed: int) -> bool:
+def _record(course: Course, examiner: Examiner, tape: "Tape", seed: int) -> bool:
     """Record one seed; whether a check fails the starter."""
     exercise = examiner.exercise
     checks = [check.id for check in exercise.checks]
@@ -165,7 +183,7 @@ def _watched_draws() -> Iterator[list[tuple[list[Any], torch.Tensor]]]:
             setattr(home, name, draw)
 
 
-class _Tape:
+class Tape:
     """What is recorded: entries, and the tensors in them, each of them once."""
 
     def __init__(self) -> None:

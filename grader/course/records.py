@@ -160,8 +160,8 @@ class Exercise(Record, frozen=True):
     """A story, a starter, a reference, defects and checks, under one id.
 
     A student edition's description has no defects, and says how many `hidden_checks` it leaves out. Where answers of
-    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers. Where only public checks do, it
-    says what there is to be earned in all (`total_points`), and gives `hints` where the edition was made with them.
+    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers. Where only public
+    checks go with it, it says what there is to be earned in all (`total_points`), and gives `hints` where it has any.
     """
 
     ONLY_SHOWN = (

@@ -1,6 +1,6 @@
 """The lattice: every subset of an exercise's defects put back and examined, kept as the key to students' outcomes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -113,12 +113,13 @@ def variant_name(subset: frozenset[str]) -> str:
     return "+".join(sorted(subset))
 
 
-def starter_methods(defects: Iterable[str], *, is_starter: bool = True) -> dict[str, str]:
-    """What a sealed edition has in place of the fingerprints of methods: which defects stand as in the starter.
+AS_IT_WAS = "as it was"
+"""What a sealed key says in place of a method's fingerprint: that a defect is there."""
 
-    Of any other submission it is not known how it differs, so that it is like no variant, and like no reference.
-    """
-    return dict.fromkeys(defects, "as in the starter" if is_starter else "otherwise")
+
+def present_in(variant: str) -> dict[str, str]:
+    """What a sealed edition has in place of the fingerprints of a variant's methods: the defects that it has."""
+    return dict.fromkeys(filter(None, variant.split("+")), AS_IT_WAS)
 
 
 def _sealed_key(path: Path) -> Key:
@@ -126,9 +127,7 @@ def _sealed_key(path: Path) -> Key:
         key = msgspec.json.decode(path.read_bytes(), type=Key)
     except (OSError, msgspec.MsgspecError) as error:
         raise KitError(f"{path} cannot be read ({error}); get the edition anew") from None
-    return structs.replace(
-        key, methods={name: starter_methods(filter(None, name.split("+"))) for name in key.failure_kinds}
-    )
+    return structs.replace(key, methods={name: present_in(name) for name in key.failure_kinds})
 
 
 def _read_key(path: Path, digest: str) -> Key | None:

@@ -71,7 +71,7 @@ def points(value: float) -> str:
 def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     """What to do now."""
     left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
-    if verdict.outcome is not Result.FIXED and left and exercise.has_hints():
+    if verdict.outcome is not Result.FIXED and (left or exercise.hints) and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"

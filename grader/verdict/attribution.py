@@ -188,7 +188,8 @@ class _Matches:
             return DefectStatus.PRESENT, ""
         if has_defect == {False}:
             return DefectStatus.FIXED, ""
-        return DefectStatus.UNKNOWN, "it cannot be seen behind the crash"
+        hidden = any(kind.startswith(Status.CRASHED) for kind in self.failed.values())
+        return DefectStatus.UNKNOWN, "it cannot be seen behind the crash" if hidden else "no check that ran tells"
 
 
 def _has(variant: str, defect: str) -> bool:

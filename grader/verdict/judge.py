@@ -16,7 +16,7 @@ from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import look_alikes
-from grader.verdict.likeness import tell_apart
+from grader.verdict.likeness import is_seen_in, tell_apart
 from grader.verdict.verdict import Verdict, judge, judge_public, refuse
 
 if TYPE_CHECKING:
@@ -115,17 +115,23 @@ class Judge:
     def _judge_sealed(
         self, examiner: "Examiner", recording: "Recording", submission: Submission, file: str, seed: int
     ) -> Verdict:
-        """The same by what was recorded, at one of the recorded seeds; only the starter's syntax tree is known."""
-        from grader.examiner.key import starter_methods
+        """The same by what was recorded, at one of the recorded seeds.
+
+        No syntax trees of variants are known: look-alikes are told apart by numbers, and the starter by its own tree.
+        """
+        from grader.examiner.key import variant_name
 
         exercise, key = self.open(examiner.exercise.id)
         seed = recording.seed_for(seed)
         seen = examiner.examine(submission, seed)
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
+        known = {name: recording.variant(seed, name) for name in alike}
+        same = [name for name, variant in known.items() if is_seen_in(seen, variant)]
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:
-            seen = tell_apart(seen, [recording.variant(seed, name) for name in alike])
-        is_starter = not seen.unloadable and self._is_starter(exercise.id, submission)
-        methods = starter_methods((defect.id for defect in exercise.defects), is_starter=is_starter)
+            seen = tell_apart(seen, list(known.values()))
+        if alike and self._is_starter(exercise.id, submission):
+            same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
+        methods = _methods_in_all(same, exercise)
         return judge(exercise, key, structs.replace(seen, methods=methods), file, seed)
 
     def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
@@ -189,6 +195,16 @@ class Judge:
             key = Key("", {}, {}) if exercise.is_public() else find_key(self._course, examiner)
             self._opened[exercise_id] = exercise, key
         return self._opened[exercise_id]
+
+
+def _methods_in_all(variants: list[str], exercise: Exercise) -> dict[str, str]:
+    """In place of methods' fingerprints: the defects that all of the variants have, and that some have is not known."""
+    from grader.examiner.key import present_in
+
+    defects = [present_in(name) for name in variants]
+    is_in = {each.id: {each.id in there for there in defects} for each in exercise.defects}
+    in_all = present_in("+".join(name for name, found in is_in.items() if found == {True}))
+    return {name: in_all.get(name, "not known") for name, found in is_in.items() if found != {False}}
 
 
 def with_judge(

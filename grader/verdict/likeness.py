@@ -23,6 +23,11 @@ def tell_apart(seen: Examination, look_alikes: list[Examination]) -> Examination
     return structs.replace(seen, outcomes=[_told_apart(outcome, seen, look_alikes) for outcome in seen.outcomes])
 
 
+def is_seen_in(seen: Examination, look_alike: Examination) -> bool:
+    """Whether all that failed checks saw of a submission is what they see of a look-alike."""
+    return all(is_same(value, look_alike.saw.get(check)) for check, value in seen.saw.items())
+
+
 def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examination]) -> Outcome:
     finding, check = outcome.finding, outcome.check
     if outcome.status is not Status.FAILED or finding is None or check not in seen.saw:

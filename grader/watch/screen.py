@@ -64,7 +64,7 @@ def _report(event: Judged, screen: Screen) -> str:
         height=screen.height - taken if screen.clears and not event.is_again else ANY_HEIGHT,
         known=event.known,
         first_seen=event.first_seen,
-        has_head=event.exercise.is_public(),
+        has_head=event.exercise.is_edition(),
     )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 

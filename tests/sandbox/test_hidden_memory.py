@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not CAN_FORK, reason="Linux alone hides a proces
 BEGINNINGS = {
     "doctor": "from grader.service.doctor import examine_machine; examine_machine(course)",
     "pytest --subject": "from grader.examiner.plain_contexts import PlainContexts; PlainContexts(None, 0).close()",
-    "prove": "from grader.author.prove import _prepare; _prepare()",
+    "prove": "from grader.author.task_pool import _prepare; _prepare()",
     "judging": "from grader.verdict.judge import with_judge; with_judge(course, lambda judge: None)",
 }
 IS_HIDDEN = """

@@ -328,13 +328,11 @@ def test_without_a_terminal_it_reads_no_keys_and_writes_plain_text(tmp_path):
 
 
 def test_a_student_edition_is_watched_with_its_public_checks(tmp_path):
-    edition = tmp_path / "edition"
-    command = [sys.executable, "-m", "grader", "release", str(edition), "--without-hints"]
-    subprocess.run(command, **plainly(ROOT), timeout=300, check=True)
+    edition = released(tmp_path, "--without-hints", "--public-only")
+    fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
     with Watch(edition, "exercise_03", kit=edition) as watch:
         told = watch.verdict()
         assert "public checks" in told
-        fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
         watch.forget()
         (edition / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")
         assert re.search(r"right now: \S", watch.verdict())
@@ -342,6 +340,28 @@ def test_a_student_edition_is_watched_with_its_public_checks(tmp_path):
         watch.wait_for("This edition has no hints")
         watch.press("q")
         assert watch.process.wait(20) == 0
+
+
+def test_a_sealed_edition_is_watched_with_all_defects_and_says_how_many_checks_ran(tmp_path):
+    edition = released(tmp_path)
+    fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
+    with Watch(edition, "exercise_03", kit=edition) as watch:
+        told = watch.verdict()
+        assert re.search(r"\d+ of \d+ checks ran; 10 points are given when you hand it in\.", told)
+        assert "defect 1 · still there" in told
+        watch.forget()
+        (edition / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")
+        assert "defect 1 · fixed" in watch.verdict()
+        watch.press("q")
+        assert watch.process.wait(20) == 0
+
+
+def released(folder: Path, *options: str) -> Path:
+    """A student edition of exercise_03."""
+    edition = folder / "edition"
+    command = [sys.executable, "-m", "grader", "release", str(edition), "exercise_03", *options]
+    subprocess.run(command, **plainly(ROOT), timeout=300, check=True)
+    return edition
 
 
 def plainly(folder: Path) -> dict:

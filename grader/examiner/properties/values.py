@@ -1,10 +1,10 @@
 """Properties of what is computed: values, shapes, gradients, weights."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.arguments import output_problems, unknown_sizes
-from grader.course.checks import Index, Name, Shape, Sizes, Text
+from grader.course.checks import Index, MadeInput, Name, Shape, Sizes, Text
 from grader.course.problem import Path, Problem
 from grader.examiner import pictures
 from grader.examiner.case import make_case, size_of
@@ -17,6 +17,7 @@ from grader.examiner.compare import (
     compare_gradients,
     describe,
     excerpt,
+    explain_by_mask,
     numbers,
     place,
     place_of_largest,
@@ -55,9 +56,26 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
         probe = probe_for(context.exercise) if case.manner else ""
         ours, theirs = context.pair(self, case, probe=probe)
         if case.is_plain:
-            self._compare_plainly(context, ours, theirs, case)
+            unmasked = self._unmasked(context, theirs, case)
+            try:
+                self._compare_plainly(context, ours, theirs, case)
+            except Failure as failure:
+                if failure.kind == "values":
+                    failure.explanation = explain_by_mask(failure.saw, unmasked) or failure.explanation
+                raise
         if case.manner and context.are_manners_tried():
             compare_in_manner(case.manner, case, self.method, ours, theirs, context.exercise)
+
+    def _unmasked(self, context: "Context", theirs: "ModuleProxy", case: "Case") -> Any:
+        """What the reference returns where its masks hide nothing; asked every time, for answers are kept in order."""
+        import torch
+
+        specs = self.all_inputs(context.exercise)
+        masks = [name for name, spec in specs.items() if isinstance(spec, MadeInput) and spec.is_mask()]
+        if not masks:
+            return None
+        nothing_hidden = {name: torch.ones_like(case.inputs[name]) for name in masks}
+        return theirs.call(self.method, **{**case.inputs, **nothing_hidden})
 
     def _compare_plainly(self, context: "Context", ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
         what = f"with the same weights and inputs, {self.method or context.exercise.interface.called()}: output"

@@ -5,6 +5,8 @@ import torch
 
 from grader.examiner.compare import FLOAT32, Failure, require_close
 from grader.examiner.explanations import explain
+from grader.submission import submission_from_text
+from grader.verdict.judge import with_judge
 
 B, T, E = 3, 5, 12
 
@@ -62,3 +64,23 @@ def test_a_failure_carries_its_explanation_and_its_text_does_not(expected):
     with pytest.raises(Failure, match=r"output at .*: expected .*; 180 of 180 elements are off$") as caught:
         require_close(3 * expected, expected, "output", FLOAT32)
     assert caught.value.explanation == "every element is 3 times what was expected"
+
+
+def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_under_a_mask_is_not(course):
+    whole = course.reference("exercise_02").read_text(encoding="utf-8")
+    start = "    def forward(self, x, mask=None):\n"
+    assert whole.count(start) == 1
+    ignored, doubled = (
+        judged(course, whole.replace(start, start + f"        {line}\n")) for line in ("mask = None", "x = x * 2")
+    )
+    told = {check: explanation for check, explanation in ignored.items() if explanation}
+    assert told["matches_reference_with_mask"] == "it is what comes out where the mask hides nothing"
+    assert "matches_reference" not in told
+    assert doubled["matches_reference_with_mask"] == ""
+
+
+def judged(course, text: str) -> dict[str, str]:
+    """What explains each failure."""
+    submission = submission_from_text(text)
+    verdict = with_judge(course, lambda judge: judge("exercise_02", submission, "attention.py", 7))
+    return {each.check: each.finding.explanation for each in verdict.checks if each.finding}
