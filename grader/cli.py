@@ -43,7 +43,8 @@ class Commands(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             if not looks_like_an_exercise(name):
                 with ctx:
-                    require_exercise(current_course(), name, tuple(self.list_commands(ctx)))
+                    there = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
+                    require_exercise(current_course(), name, there)
             args = ["grade", *args]
         return super().resolve_command(ctx, args)
 

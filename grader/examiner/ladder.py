@@ -42,7 +42,7 @@ def walk(check: Property, context: Context, seed: int) -> None:
     Where only the ends of the ladder are tried and the upper one fails, the rungs in between tell from where on. Rungs
     whose sizes are drawn come last.
     """
-    ladder, drawn = _rungs(check, context, seed)
+    ladder, drawn = rungs_of(check, context, seed)
     if context.reference.is_asked_all or not is_tried_at_the_ends(check) or len(ladder) == 1:
         _try(check, context, [*ladder, *drawn])
         return
@@ -57,7 +57,7 @@ def walk(check: Property, context: Context, seed: int) -> None:
     raise result
 
 
-def _rungs(check: Property, context: Context, seed: int) -> tuple[list[Rung], list[Rung]]:
+def rungs_of(check: Property, context: Context, seed: int) -> tuple[list[Rung], list[Rung]]:
     """The rungs of the ladder, and those above it whose sizes are drawn."""
     name = f"{seed}/{check.id}"
     ladder = [Rung(f"{name}/{index}", sizes) for index, sizes in enumerate(check.ladder or context.exercise.ladder)]
