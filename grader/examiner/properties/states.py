@@ -1,11 +1,19 @@
-"""Properties of what is saved: the state dict's keys and shapes, and that it loads strictly both ways."""
+"""Properties of what is kept: the state dict, which loads strictly both ways, and what a call leaves to the next."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.examiner.compare import Failure, describe, excerpt, require_tensor
+from msgspec import field, structs
+
+from grader.course.arguments import unknown_sizes
+from grader.course.checks import Inputs, Sizes
+from grader.course.problem import Path, Problem
+from grader.examiner.case import make_case
+from grader.examiner.compare import Failure, compare, describe, excerpt, require_tensor
 from grader.examiner.property import Property
 
 if TYPE_CHECKING:
+    from grader.course.records import Exercise
     from grader.examiner.case import Case
     from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
@@ -69,3 +77,27 @@ class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
         for name, value in loaded.items():
             if not (isinstance(after, dict) and name in after and torch.equal(after[name], value)):
                 raise Failure("state", f"after loading an old checkpoint, {name}: expected its values, saw others")
+
+
+class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
+    """Called again and again, each time with inputs of other sizes, one module returns what the reference does."""
+
+    calls: tuple[Sizes, ...]
+    """The sizes that are others in each call, in order."""
+    then: Inputs = field(default_factory=dict)
+    """Added to the inputs, or in place of them, from the second call on."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+        for index, call in enumerate(self.calls):
+            yield from unknown_sizes(call, sizes, (*path, "calls", index), is_item=False)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case)
+        later = structs.replace(self, inputs={**self.inputs, **self.then})
+        for index, sizes in enumerate(self.calls):
+            inputs = make_case(context.exercise, later if index else self, {**case.sizes, **sizes}).inputs
+            seen, expected = ours.call(self.method, **inputs), theirs.call(self.method, **inputs)
+            turns = " then ".join(
+                ", ".join(f"{name}={size}" for name, size in call.items()) for call in self.calls[: index + 1]
+            )
+            compare(seen, expected, f"one module, called with {turns}: the last call's output")
