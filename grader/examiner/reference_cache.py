@@ -26,12 +26,13 @@ class StaleCacheError(KitError):
 
 
 class Answer(Struct, frozen=True):
-    """What came of one question."""
+    """What came of one question; `generator` is the state that a draw of inputs left to later draws."""
 
     asked: tuple[Any, ...]
     result: Any
     tensors: list[torch.Tensor]
     versions: list[int]
+    generator: torch.Tensor | None
 
     def is_as_it_was(self) -> bool:
         """Whether no check has written to the result."""
@@ -41,7 +42,8 @@ class Answer(Struct, frozen=True):
 class Answers:
     """The questions of a check and their answers, in order, beside the modules as the last answer left them.
 
-    What is drawn after an answer, inputs and weights, depends on the `name` and on the number of the answer alone.
+    What is drawn after an answer of the reference depends on the `name` and on the number of the answer alone, so that
+    it is the same where the reference computes, is looked up, or was recorded.
     """
 
     def __init__(self, name: str = "", script: "Script | None" = None) -> None:
@@ -63,7 +65,8 @@ class Answers:
         is_known = self._position < len(self._answers)
         result: T = self._look_up(asked) if is_known else self._find_out(asked, act)
         self._position += 1
-        seed_draws(f"{self._name}/{self._position}")
+        if asked[0] != "draw":
+            seed_draws(f"{self._name}/{self._position}")
         return result
 
     def recorded(self) -> list[tuple[tuple[Any, ...], Any]]:
@@ -81,7 +84,8 @@ class Answers:
             self.seconds += time.monotonic() - started
         tensors = list(_tensors_in(result))
         versions = [version_of(tensor) for tensor in tensors]
-        self._answers.append(Answer(asked, result, tensors, versions))
+        generator = torch.default_generator.get_state() if asked[0] == "draw" else None
+        self._answers.append(Answer(asked, result, tensors, versions, generator))
         return result
 
     def _look_up(self, asked: tuple[Any, ...]) -> Any:
@@ -91,6 +95,8 @@ class Answers:
             self.is_stale = True
         if self.is_stale:
             raise StaleCacheError("a check asks the reference something else than before")
+        if answer.generator is not None:
+            torch.default_generator.set_state(answer.generator)
         return answer.result
 
 
