@@ -1,0 +1,43 @@
+"""Which words are kept, and how many."""
+
+# R rows, W words
+
+import torch
+
+from grader.examiner.compare import Failure, compare
+
+R, W = 4, 23
+ARGUMENTS = {"share": 0.75, "warmth": 1.0}
+
+
+def test_sorted_words(subject, reference, gaussian):
+    ours, theirs = subject(**ARGUMENTS), reference(**ARGUMENTS)
+    logits = gaussian(R, W).sort(dim=-1, descending=True).values
+    compare(ours(logits=logits), theirs(logits=logits), "logits that come sorted: chances")
+
+
+def test_no_kept_word_is_less_likely_than_a_dropped_one(subject, gaussian):
+    ours = subject(**ARGUMENTS)
+    logits = gaussian(R, W)
+    kept = ours(logits=logits) > 0
+    for row in range(R):
+        if not bool(kept[row].any()) or bool(kept[row].all()):
+            continue
+        least, most = float(logits[row][kept[row]].min()), float(logits[row][~kept[row]].max())
+        if least < most:
+            seen = f"saw one with logit {least:.3g} kept and one with {most:.3g} dropped"
+            text = f"row {row}: expected the likeliest words, {seen}"
+            raise Failure("order", text)
+
+
+def test_one_word_is_left_however_sure_the_model_is(subject, reference, gaussian):
+    ours, theirs = subject(**ARGUMENTS), reference(**ARGUMENTS)
+    logits = 0.1 * gaussian(R, W)
+    logits[range(R), range(3, 3 + R)] += 8.0
+    compare(ours(logits=logits), theirs(logits=logits), "one word in each row that is all but certain: chances")
+
+
+def test_all_words_are_left_with_a_share_of_one(subject, gaussian):
+    ours = subject(share=1.0, warmth=1.0)
+    logits = gaussian(R, W)
+    compare(ours(logits=logits), torch.softmax(logits, dim=-1), "share=1: chances")
