@@ -136,7 +136,7 @@ class Recording:
 
     def variant(self, seed: int, name: str) -> Examination:
         """What the checks that failed saw of a variant."""
-        known = self._recorded.saw[str(seed)].get(name, {})
+        known = self._recorded.saw.get(str(seed), {}).get(name, {})
         outcomes = [Outcome(check, Status.FAILED, Finding(kind, "")) for check, (kind, _) in known.items()]
         saw = {check: self._decoded(value) for check, (_, value) in known.items()}
         return Examination(outcomes, saw={check: value for check, value in saw.items() if value is not None})

@@ -1,6 +1,7 @@
 """The term that solutions/README.md tells: its ten commands, for forty students on four platforms."""
 
 import csv
+import os
 import re
 import shlex
 import subprocess
@@ -53,8 +54,9 @@ def hand_in(root: Path) -> None:
 
 
 def run(root: Path, command: list[str]) -> str:
+    wide = os.environ | {"COLUMNS": "200"}
     done = subprocess.run(
-        [sys.executable, *command[1:]], cwd=root, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *command[1:]], cwd=root, env=wide, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, (command, done.stdout, done.stderr)
     return done.stdout
