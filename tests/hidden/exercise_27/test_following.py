@@ -1,0 +1,89 @@
+"""Steps, and what the twin makes of them."""
+
+# B batch, W width, H hidden
+
+import torch
+
+from grader.examiner.compare import Failure, compare
+
+B, W, H = 6, 3, 5
+ARGUMENTS = {"width": W, "hidden": H, "decay": 0.7}
+PROBE = """
+class Variation(submission.CalmNetwork):
+    def averages(self):
+        norm = next(m for m in self.online.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm))
+        return [norm.running_mean.clone(), norm.running_var.clone()]
+
+    def shake(self):
+        with torch.no_grad():
+            for parameter in self.online.parameters():
+                parameter.mul_(1.5).add_(0.25)
+
+    def parameters_of(self, part):
+        return [parameter.detach().clone() for parameter in getattr(self, part).parameters()]
+
+    def buffers_of(self, part):
+        return [buffer.clone() for buffer in getattr(self, part).buffers()]
+"""
+
+
+def pair(subject, reference):
+    theirs = reference.build(ARGUMENTS, probe=PROBE, entry="Variation")
+    ours = subject.build(ARGUMENTS, like=theirs, probe=PROBE, entry="Variation")
+    return ours, theirs
+
+
+def batches(gaussian):
+    return [gaussian(B, W) * (1.0 + index) + 2.0 * index for index in range(4)]
+
+
+def steps(module, inputs):
+    for x in inputs:
+        module.training = True
+        module(x=x)
+        module.call("shake")
+        module.call("follow")
+
+
+def test_the_twin_answers_as_it_should_after_some_steps(subject, reference, gaussian):
+    inputs = batches(gaussian)
+    both = pair(subject, reference)
+    for module in both:
+        steps(module, inputs)
+        module.training = False
+    x = gaussian(B, W)
+    compare(both[0](x=x), both[1](x=x), "in eval mode, after four steps: output")
+
+
+def test_the_twins_buffers_are_the_others(subject, reference, gaussian):
+    ours, _ = pair(subject, reference)
+    steps(ours, batches(gaussian))
+    compare(ours.call("buffers_of", part="twin"), ours.call("buffers_of", part="online"), "after following: buffer")
+
+
+def test_the_twins_parameters_follow_slowly(subject, reference, gaussian):
+    inputs = batches(gaussian)
+    both = pair(subject, reference)
+    for module in both:
+        steps(module, inputs)
+    for part in ("twin", "online"):
+        what = f"after four steps: parameter of {part}"
+        compare(both[0].call("parameters_of", part=part), both[1].call("parameters_of", part=part), what)
+
+
+def test_a_batch_moves_the_averages_a_little(subject, reference, gaussian):
+    both = pair(subject, reference)
+    for x in batches(gaussian):
+        for module in both:
+            module.training = True
+            module(x=x)
+        what = "after a batch in training mode: the running mean and variance of online,"
+        compare(both[0].call("averages"), both[1].call("averages"), what)
+
+
+def test_the_twin_takes_no_gradient(subject, gaussian):
+    module = subject.build(ARGUMENTS)
+    passed = module.differentiate([torch.ones(B, 1)], x=gaussian(B, W))
+    reached = [name for name, gradient in passed.parameters.items() if gradient is not None and bool(gradient.any())]
+    if reached:
+        raise Failure("gradient", f"in eval mode: expected no gradient for any parameter, saw one for {reached[0]}")
