@@ -18,7 +18,7 @@ from grader.examiner.compare import Advice, Failure
 from grader.examiner.context import Context
 from grader.examiner.findings import crash_finding, outcome_of_error
 from grader.examiner.outcome import Examination, Finding, Outcome, Status, Tried, last_lines
-from grader.examiner.plugin import PropertyItem, compares_values
+from grader.examiner.plugin import PropertyItem, compares_values, is_slow
 from grader.examiner.proxies import Subject
 from grader.examiner.recording import NotRecordedError, Recording
 from grader.examiner.reference import AbsentReference, Reference
@@ -157,7 +157,7 @@ class Examiner:
         assert self._session is not None
         self._is_starved = False
         self._session.begin_check()
-        if is_retry:
+        if is_retry or is_slow(item):
             self._session.allow_all()
         self._session.printed()  # what earlier checks brought to stdout
         self.reference.begin(item.name, self.seed, dtype)

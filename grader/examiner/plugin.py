@@ -157,6 +157,11 @@ def compares_values(item: pytest.Item) -> bool:
     return "reference" in getattr(item, "fixturenames", ())
 
 
+def is_slow(item: pytest.Item) -> bool:
+    """Whether a check may take the most that any may."""
+    return isinstance(item, PropertyItem) and item.check.is_slow
+
+
 @pytest.fixture
 def subject(request: pytest.FixtureRequest) -> Any:
     """The submission: `subject(num_heads=2, ...)` builds its class in a worker."""

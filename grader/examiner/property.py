@@ -23,6 +23,8 @@ class Property(Check, frozen=True):
     """Whether passing shows that what is returned depends on the parameters."""
     needs_module: ClassVar[bool] = False
     """Whether it looks at what only a module has: parameters, attributes, devices, training mode."""
+    is_slow: ClassVar[bool] = False
+    """Whether most of its time is the kit's own, so that it may take the most that any check may."""
     walks_all_rungs: ClassVar[bool] = False
     """Whether, in its plainest form, it is tried at every rung of the exercise's ladder, not only at both ends."""
 

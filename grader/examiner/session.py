@@ -122,7 +122,7 @@ class Session:
         self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
 
     def allow_all(self) -> None:
-        """Allow the check the most that any may take, for it is tried again."""
+        """Allow the check the most that any may take, for it is tried again, or slow by itself."""
         self._limit = self.exercise.limits.seconds.check
 
     def why_over(self) -> str:

@@ -105,3 +105,8 @@ def test_a_message_that_only_looks_like_torchs_is_no_trouble(text):
 def test_an_exception_of_another_kind_is_told_in_its_own_words():
     raised = msgspec.structs.replace(Raised("ValueError", [], "too little memory"))
     assert crash_finding(raised, "", SMALL).text == "ValueError: too little memory"
+
+
+def test_what_torch_takes_to_move_to_another_device_is_not_charged(judge_text):
+    slow = in_forward("if x.device.type == 'meta': time.sleep(1.2)", reference())
+    assert judge_text("exercise_03", slow).outcome is Result.FIXED

@@ -83,7 +83,7 @@ class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
     """Moved to another device, the module works there: nothing that it computes with stays behind."""
 
     needs_module: ClassVar[bool] = True
-
+    is_slow: ClassVar[bool] = True  # torch completes its import
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
 
