@@ -1,0 +1,19 @@
+"""What a sorter of manuscripts learns from: the editors' topics, their yes or no, and the elder sorter."""
+
+import torch
+import torch.nn.functional as F
+
+
+def sorting_loss(topics, accept, labels, accepted, elder, share=0.25):
+    # topics, elder: (manuscript, topic)
+    by_topic = F.cross_entropy(F.softmax(topics, dim=-1), labels)
+
+    # accept, accepted: (manuscript,)
+    by_vote = F.binary_cross_entropy_with_logits(torch.sigmoid(accept), accepted)
+
+    # what the elder thinks of every topic
+    log_probabilities = F.log_softmax(topics, dim=-1)
+    opinion = F.softmax(elder, dim=-1)
+    by_elder = F.cross_entropy(log_probabilities, opinion)
+
+    return by_topic + by_vote + share * by_elder
