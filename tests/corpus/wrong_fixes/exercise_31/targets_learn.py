@@ -1,0 +1,27 @@
+"""A gradient passes through the targets to what the critic had said.
+expect: 
+"""
+
+import torch
+
+
+def generalised_advantages(rewards, values, ended, gamma, lam):
+    steps = rewards.shape[0]
+    goes_on = (1 - ended).to(rewards.dtype)
+    advantages = torch.zeros_like(rewards)
+    following = torch.zeros_like(rewards[0])
+    for t in reversed(range(steps)):
+        alive = goes_on[t]
+        surprise = rewards[t] + gamma * values[t + 1] * alive - values[t]
+        following = surprise + gamma * lam * alive * following
+        advantages = torch.cat([advantages[:t], following[None], advantages[t + 1 :]])
+    return advantages
+
+
+def critic_loss(predicted, rewards, values, ended, gamma=0.99, lam=0.95):
+    advantages = generalised_advantages(rewards, values, ended, gamma, lam)
+    targets = advantages + values[: len(advantages)]
+
+    said = predicted.flatten()
+    errors = said - targets.flatten()
+    return (errors**2).mean(), targets
