@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from grader.course.arguments import AN_ARGUMENT, unknown_name
 from grader.course.checks import Name
 from grader.course.problem import Path, Problem
-from grader.examiner.compare import FLOAT32, Failure, compare, require_shape
+from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
 from grader.examiner.context import nth_output
 from grader.examiner.property import Property
 
@@ -18,10 +18,63 @@ if TYPE_CHECKING:
     from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
-SOME_DRAWS = 10
-PATIENCE = 400
 MOST_DRAWS = 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
+
+DRAWS = 16
+CHANCE = 0.3
+"""Not a half, at which keeping and dropping look the same."""
+
+DEVIATIONS = 8.0
+"""So many standard deviations no share is off by chance."""
+
+LEAST_WEIGHT = 1e-3
+"""Whether a weight smaller than this was dropped is lost in rounding, and nobody can tell."""
+
+RESPONSE = """
+from torch.nn.functional import dropout, scaled_dot_product_attention
+
+class Dropping(torch.overrides.TorchFunctionMode):
+    def __init__(self, instead=None):
+        super().__init__()
+        self.instead, self.met = instead, []
+
+    def drop(self, weights, p=0.5, training=True, inplace=False):
+        if not training or p == 0:
+            return weights
+        self.met.append((weights, p))
+        return weights if self.instead is None else self.instead
+
+    def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **keywords):
+        every = torch.eye(key.shape[-2]).to(key).expand(*key.shape[:-1], -1)
+        weights = scaled_dot_product_attention(query, key, every, attn_mask, 0.0, is_causal, **keywords)
+        return self.drop(weights, dropout_p) @ value
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        if function is dropout or function is scaled_dot_product_attention:
+            function = self.drop if function is dropout else self.attend
+        return function(*arguments, **(keywords or {{}}))
+
+class Variation(submission.{entry}):
+    def response(self, **inputs):
+        def output(instead):
+            with Dropping(instead):
+                value = self(**inputs)
+            return (value[0] if isinstance(value, (tuple, list)) else value).flatten()
+
+        with torch.no_grad():
+            with Dropping() as plain:
+                value = self(**inputs)
+            if len(plain.met) != 1:
+                return f"expected dropout to act once in a call, saw {{len(plain.met)}} times"
+            weights, chance = plain.met[0]
+            base = output(torch.zeros_like(weights))
+            ones = torch.eye(weights.numel()).to(weights)
+            parts = torch.stack([output(one.view(weights.shape)) - base for one in ones]).double()
+            return value, weights, chance, base.double(), parts, torch.linalg.pinv(parts)
+"""
+"""A probe of the reference: what is returned with no weight dropped, the weights, their chance, what the output is with
+none of them, what each adds to it, and the matrix that gives back how much of each is in an output."""
 
 
 class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
@@ -60,7 +113,7 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
 
 
 class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights"):
-    """With one sample, one head and one key, a draw of dropout takes the whole value or none of it."""
+    """In training each attention weight is dropped or scaled up, by a chance of its own, and nothing else changes."""
 
     needs_module: ClassVar[bool] = True
 
@@ -75,19 +128,72 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
     def try_case(self, context: "Context", case: "Case") -> None:
         import torch
 
-        is_default = self.probability in self.defaults
-        ours, theirs = context.pair(self, case if is_default else case.built_with(self.probability, 0.5))
+        from grader.examiner.proxies import flatten
+
+        case = case if self.probability in self.defaults else case.built_with(self.probability, CHANCE)
+        probe = RESPONSE.format(entry=context.exercise.interface.entry())
+        theirs = context.reference.build(case.arguments, probe=probe, entry="Variation")
+        ours = context.subject.build(case.arguments, like=theirs, at_once=False)
         ours.training = theirs.training = True
-        possible = _two_draws(theirs, case)
-        for value in ours.repeat(SOME_DRAWS, **case.inputs):
-            draw = nth_output(value, 0)
-            require_shape(draw, list(possible[0].shape), "output")
-            if not any(torch.allclose(draw, one, FLOAT32.relative, FLOAT32.absolute) for one in possible):
-                raise Failure(
-                    "dropout-elsewhere",
-                    f"in training mode with {'the default' if is_default else 'a'} dropout and a single key: "
-                    "expected that key's value scaled up or none of it, saw an output that comes of neither",
-                )
+        response = theirs.call("response", **case.inputs)
+        if isinstance(response, str):
+            raise Failure("no-dropout", f"the reference, in training mode: {response}")
+        value, weights, chance, base, parts, solver = response
+        draws = ours.repeat(DRAWS, **case.inputs)
+        what = f"in training mode with dropout {number(chance)}"
+        for draw in draws:
+            require_form(draw, value, f"{what}, output")
+        outputs = torch.stack([flatten(draw)[0] for draw in draws])
+        require_finite(outputs, f"{what}, output")
+        scaled = weights.flatten().double() / (1 - chance)
+        solved = (outputs.flatten(1).double() - base) @ solver
+        is_kept = (solved - scaled).abs() < solved.abs()
+        again = base + (is_kept * scaled) @ parts
+        if not torch.allclose(outputs.flatten(1).double(), again, FLOAT32.relative, FLOAT32.absolute):
+            raise Failure(
+                "dropout-elsewhere",
+                f"{what}: expected each attention weight scaled up or taken away, saw an output that comes of neither",
+            )
+        _require_chances(is_kept.view(DRAWS, *weights.shape), weights > LEAST_WEIGHT, chance, what)
+
+
+def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: float, what: str) -> None:
+    """Raise `Failure` unless as many are dropped as should be, and neighbours along every axis have nothing in common.
+
+    The first axis is that of the calls; `counts` says which of the weights are large enough to be told.
+    """
+    counts = counts.expand(is_kept.shape)
+    told = int(counts.sum())
+    dropped = 1 - _share(is_kept, counts)
+    if abs(dropped - chance) > _doubt(chance, told):
+        raise Failure(
+            "dropout-chance",
+            f"{what}: expected about {chance:.0%} of the attention weights taken away, saw {dropped:.0%}",
+        )
+    alike = chance**2 + (1 - chance) ** 2
+    for axis in range(is_kept.dim()):
+        size = is_kept.size(axis)
+        (one, other), (both, too) = (
+            (each.narrow(axis, 0, size - 1), each.narrow(axis, 1, size - 1)) for each in (is_kept, counts)
+        )
+        pairs = both & too
+        seen = _share(one == other, pairs)
+        if bool(pairs.any()) and abs(seen - alike) > _doubt(alike, int(pairs.sum())):
+            among = f"along axis {axis - 1} of the weights" if axis else "from one call to the next"
+            raise Failure(
+                "dropout-shared",
+                f"{what}: expected each attention weight taken away by a chance of its own, so that {alike:.0%} of "
+                f"neighbours fare alike, saw {seen:.0%} of those {among}",
+            )
+
+
+def _share(values: "torch.Tensor", among: "torch.Tensor") -> float:
+    return float((values & among).sum()) / max(1, int(among.sum()))
+
+
+def _doubt(chance: float, count: int) -> float:
+    """How far the share of so many may lie from its chance."""
+    return float(DEVIATIONS * (chance * (1 - chance) / max(1, count)) ** 0.5)
 
 
 def _probability_problems(check: Property, name: str, exercise: "Exercise", path: Path) -> Iterator[Problem]:
@@ -102,15 +208,3 @@ def _comes_out_alike(module: "ModuleProxy", case: "Case", times: int) -> bool:
 
     first, *others = (nth_output(value, 0) for value in module.repeat(times, **case.inputs))
     return all(torch.equal(first, other) for other in others)
-
-
-def _two_draws(module: "ModuleProxy", case: "Case") -> list["torch.Tensor"]:
-    """What a single weight can come out as: kept and dropped."""
-    import torch
-
-    draws = [nth_output(module(**case.inputs), 0)]
-    for _ in range(PATIENCE):
-        draw = nth_output(module(**case.inputs), 0)
-        if not torch.equal(draw, draws[0]):
-            return [*draws, draw]
-    return draws
