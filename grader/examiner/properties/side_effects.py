@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from grader.course.arguments import unknown_sizes
-from grader.course.checks import Check, Literal, Name
+from grader.course.checks import Check, Literal, Name, Text
 from grader.course.problem import Path, Problem, nearest, quoted
 from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import Advice, Failure, describe, excerpt
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_OTHER_NUMBERS = 4
 """A message may say so many numbers beside the ones it should."""
+
+QUOTIENT = " // "
 
 EXCEPTIONS = [
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
@@ -125,17 +127,20 @@ class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
     name: Name
     """The attribute."""
     equals: Literal
-    """Its value; the name of a size stands for that size."""
+    """Its value; the name of a size stands for that size, `a // b` for how often one goes into another."""
+    any_number: bool = False
+    """Whether a number of another type will do, where its value is the same."""
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
         value = self.equals
-        if isinstance(value, str) and value not in sizes and (value == self.name or nearest(value, sizes)):
-            yield from unknown_sizes([value], sizes, (*path, "equals"), is_item=False)
+        parts = value.split(QUOTIENT) if isinstance(value, str) else []
+        if len(parts) > 1 or (value not in sizes and (value == self.name or nearest(str(value), sizes))):
+            yield from unknown_sizes(parts, sizes, (*path, "equals"), is_item=False)
 
     def try_case(self, context: "Context", case: "Case") -> None:
         from grader.examiner.session import SubjectRaisedError
 
-        expected = case.sizes.get(self.equals, self.equals) if isinstance(self.equals, str) else self.equals
+        expected = self._expected(case.sizes)
         try:
             seen = context.ours(self, case).attribute(self.name)
         except SubjectRaisedError as error:
@@ -144,8 +149,55 @@ class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
             raise Failure(
                 "attribute", f"the attribute {self.name}: expected {expected}, saw that there is none"
             ) from None
-        if type(seen) is not type(expected) or seen != expected:
+        is_right_type = type(seen) is type(expected) or (self.any_number and isinstance(seen, int | float))
+        if not is_right_type or seen != expected:
             raise Failure("attribute", f"the attribute {self.name}: expected {expected}, saw {describe(seen)}")
+
+    def _expected(self, sizes: dict[str, int]) -> Literal:
+        if not isinstance(self.equals, str):
+            return self.equals
+        size, *divisors = self.equals.split(QUOTIENT)
+        return sizes[size] // sizes[divisors[0]] if divisors else sizes.get(size, size)
+
+
+LAYER = """
+class Variation(submission.{entry}):
+    def layer(self, name, kind):
+        part = self
+        for each in name.split("."):
+            part = getattr(part, each)
+        return "" if not kind or isinstance(part, getattr(torch.nn, kind)) else type(part).__name__
+"""
+"""A probe: what else an attribute is than a layer of torch."""
+
+
+class HasLayer(Property, frozen=True, tag="has_layer"):
+    """What the interface names is there, and is a layer of torch's class where it says so."""
+
+    needs_module: ClassVar[bool] = True
+
+    needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
+
+    name: Text
+    """The attribute, or one of an attribute, as in `attention.dropout`."""
+    layer: Name = ""
+    """The class in `torch.nn` that it is of; anything will do unless given."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        from grader.examiner.session import SubjectRaisedError
+
+        probe = LAYER.format(entry=context.exercise.interface.entry())
+        module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+        wanted = f"an nn.{self.layer}" if self.layer else "one"
+        try:
+            seen = module.call("layer", name=self.name, kind=self.layer)
+        except SubjectRaisedError as error:
+            if error.raised.type != "AttributeError":
+                raise
+            raise Failure("layer", f"the attribute {self.name}: expected {wanted}, saw that there is none") from None
+        if seen != "":
+            raise Failure("layer", f"the attribute {self.name}: expected {wanted}, saw {describe(seen)}")
 
 
 def _exception_problems(errors: tuple[str, ...], path: Path) -> Iterator[Problem]:
