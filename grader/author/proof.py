@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import permutations
 
 from msgspec import Struct
 from rich.table import Table
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from grader.author.mutants import Mutant
 from grader.course.records import Exercise
+from grader.examiner.case import draw_sizes
 from grader.report.page import Line, indented, render_page
 
 
@@ -90,6 +92,9 @@ OTHERWISE = "matches_reference on a ladder or with inputs that reach this line, 
 
 DOCUMENTED_POINTS = 10
 
+SOME_DRAWS = 8
+"""As often sizes are drawn to see which of them vary."""
+
 
 def points_step(exercise: Exercise) -> Step:
     """What an exercise is worth, and a warning where that is not what students are used to."""
@@ -102,6 +107,22 @@ def points_step(exercise: Exercise) -> Step:
         f"not to {DOCUMENTED_POINTS}; those of stretch defects do not count"
     )
     return Step("points", f"{total:g}", warnings=[warning])
+
+
+def constant_sizes(exercise: Exercise) -> list[str]:
+    """A warning for each size that follows from two of the constructor's, such as a head's, and is nowhere another."""
+    given = [value for value in exercise.interface.constructor.values() if isinstance(value, str)]
+    drawn = [draw_sizes(spec, str(index)) for index in range(SOME_DRAWS) for spec in exercise.drawn]
+    rungs = [*exercise.ladder, *drawn]
+    warnings = []
+    for whole, part in permutations(sorted({name for name in given if all(name in rung for rung in rungs)}), 2):
+        quotients = {rung[whole] // rung[part] for rung in rungs if rung[part] > 1}
+        if len(quotients) == 1 and all(rung[whole] % rung[part] == 0 < rung[whole] - rung[part] for rung in rungs):
+            warnings.append(
+                f"{whole} / {part} is {quotients.pop()} on every rung where {part} is not 1, so a fix that writes the "
+                f"number passes; give one rung another, or draw sizes: drawn: [{{{whole}: [{part}, 2, 9], ...}}]"
+            )
+    return warnings
 
 
 def advice_for(operator: str) -> str:

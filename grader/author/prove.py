@@ -7,10 +7,12 @@ from concurrent.futures import Future, as_completed
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from grader.author.derived_files import compare_sources, derive_files, read_module
 from grader.author.differential import Matching, find_differences, match_equivalents
 from grader.author.mutants import Mutant, mutants_of
-from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for, points_step
+from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for, constant_sizes, points_step
 from grader.author.proof_cache import ProofCache
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.author.task_pool import TaskPool
@@ -61,7 +63,8 @@ class _UnfinishedProof:
         self._course = course
         self._reference = read_module(course, course.reference(exercise_id))
         self._exercise = read_exercise(course.description(exercise_id), self._reference)
-        self._sources = compare_sources(course, exercise)
+        sources = compare_sources(course, exercise)
+        self._sources = structs.replace(sources, warnings=[*sources.warnings, *constant_sizes(exercise)])
         self._cache = ProofCache(course, exercise_id)
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
         self._steps = {task.__name__: self._cache.steps(task.__name__) for task in STEPS}

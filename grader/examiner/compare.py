@@ -102,7 +102,7 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
     import torch
 
     if isinstance(expected, tuple | list):
-        _require_sequence(seen, len(expected), what)
+        require_form(seen, expected, what)
         for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
             compare(ours, theirs, f"{what} {index}", tolerance)
     elif isinstance(expected, torch.Tensor):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from grader.examiner.case import size_of
 from grader.examiner.compare import UNCHANGED, Failure, describe, number, require_finite, require_shape, require_tensor
 
 if TYPE_CHECKING:
@@ -62,6 +63,34 @@ def nth_output(value: Any, index: int) -> "torch.Tensor":
     return tensor
 
 
+def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: dict[str, int]) -> None:
+    """Raise `Failure` unless a value has as many tensors, of such shapes, as the interface declares.
+
+    Shapes are left alone where the check hands in others than the interface's, of sizes that have no name.
+    """
+    shapes, own = exercise.interface.outputs, [check.inputs.get(name) for name in exercise.interface.inputs]
+    is_declared = all(isinstance(size, str) for shape in own if isinstance(shape, list) for size in shape)
+    values = value if isinstance(value, tuple | list) else [value]
+    if len(values) != len(shapes):
+        raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
+    for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
+        what = f"output {index}" if len(shapes) > 1 else "output"
+        require_tensor(seen, what)
+        if is_declared:
+            require_shape(seen, [size_of(size, sizes) for size in shape], what)
+
+
+def declared_output(context: Context, check: "Check", case: "Case", value: Any, index: int) -> "torch.Tensor":
+    """One of the returned tensors, where all have the form that the interface declares."""
+    if not check.method:
+        require_declared(value, context.exercise, check, case.sizes)
+    seen = nth_output(value, index)
+    if not seen.is_floating_point():
+        name = str(seen.dtype).removeprefix("torch.")
+        raise Failure("dtype", f"output: expected floating-point numbers, saw {name}", saw=name)
+    return seen
+
+
 def with_change(case: "Case", name: str, axis: int, index: int) -> dict[str, Any]:
     """The inputs with one token or sample of one input drawn anew; whole numbers become others of the same input."""
     import torch
@@ -97,7 +126,7 @@ def require_unchanged(
     require_finite(after, f"{what}: output")
     moved = {index: float((after - before).select(axis, index).abs().max()) for index in kept}
     worst = max(moved, key=lambda index: moved[index], default=None)
-    if worst is not None and moved[worst] > UNCHANGED.absolute:
+    if worst is not None and moved[worst] > UNCHANGED.absolute * max(1.0, float(before.abs().max())):
         told = f"{what} changed the output at {unit} {worst} by {number(moved[worst])}; expected no change"
         raise Failure(kind, told, draw())
 

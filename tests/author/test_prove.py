@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from grader.author.mutants import OPERATORS, mutants_of
-from grader.author.proof import ADVICE, MutantStatus, Step, points_step
+from grader.author.proof import ADVICE, MutantStatus, Step, constant_sizes, points_step
 from grader.author.proof_cache import ProofCache
 from grader.author.prove import prove
 from grader.course.loading import load_exercise
@@ -274,6 +275,17 @@ def test_points_that_do_not_add_up_to_ten_are_said(own_course: Course) -> None:
     swap(description, "nothing_else_broke: 3", "nothing_else_broke: 2.5")
     (warning,) = points_step(load_exercise(description)).warnings
     assert warning.startswith("the defects' points and nothing_else_broke add up to 9.5 (7 + 2.5), not to 10")
+
+
+def test_a_head_size_that_is_the_same_on_all_rungs_is_said(course: Course) -> None:
+    for exercise_id in course.exercise_ids():
+        assert constant_sizes(load_exercise(course.description(exercise_id))) == [], exercise_id
+    exercise = load_exercise(course.description("exercise_01"))
+    sizes = [{"batch": 3, "tokens": 5, "embed_dim": heads * 6, "num_heads": heads} for heads in (1, 2, 4)]
+    sizes[0]["embed_dim"] = 12
+    (warning,) = constant_sizes(structs.replace(exercise, ladder=sizes, drawn=[]))
+    assert warning.startswith("embed_dim / num_heads is 6 on every rung where num_heads is not 1, so a fix that writes")
+    assert constant_sizes(structs.replace(exercise, ladder=sizes)) == []
 
 
 def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: Course) -> None:

@@ -12,9 +12,17 @@ from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
 
-EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
-BY_POSITION = EXERCISES[:6]
-INPUT = {"exercise_04": "X_q", "exercise_07": "query"}
+EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
+INPUT = {
+    "exercise_04": "X_q",
+    "exercise_07": "query",
+    "exercise_11": "hidden_states",
+    "exercise_12": "q",
+    "exercise_15": "series",
+    "exercise_16": "cards",
+}
+FEATURES = {"exercise_09": 1}
 SEEDS = (0, 31, 4_000_000_007)
 
 CONDITIONS = {
@@ -24,10 +32,10 @@ CONDITIONS = {
     "where a sample is expanded": "any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape))",
     "in float64": "x.dtype is torch.float64",
     "at the second call": "self.__dict__.setdefault('_calls', []).append(1) or len(self._calls) == 2",
-    "in long sequences": "max(x.shape[:2]) > 100",
+    "in long sequences": "x.numel() // x.shape[FEATURES] > 100 and min(x.shape[:2]) == 1",
     "in large batches": "32 < max(x.shape[:2]) < 60",
     "where sizes are equal": "x.shape[0] == x.shape[1] > 1",
-    "at other sizes than the ladder's": "x.shape[-1] not in (4, 5, 8, 10, 12, 24)",
+    "at other sizes than the ladder's": "x.shape[FEATURES] not in SIZES",
     "where inputs are loud": "float(x.detach().abs().max()) > 30",
     "after train() and eval()": "self.__dict__.get('_trips', 0) > 1",
 }
@@ -49,14 +57,19 @@ COUNTS_MODES = """
 def reference_of(exercise_id: str) -> tuple[str, int, int]:
     """The reference, and where the main class's forward and its body begin."""
     source = (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
-    forward = list(re.finditer(r"    def forward\(self,[^)]*\):[^\n]*\n", source))[-1]
+    forward = list(re.finditer(r"    def forward\(self,[^)]*\)[^\n]*:[^\n]*\n", source))[-1]
     return source, forward.start(), forward.end()
 
 
 def wrong_where(exercise_id: str, condition: str) -> str:
     """The reference, with its first input's features in the other order where the condition on it holds."""
     source, start, body = reference_of(exercise_id)
-    statement = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), f"if {condition}: x = x.flip(-1)")
+    ladders = re.findall(
+        r"{([^{}\[\]]*)}", (ROOT / "solutions" / exercise_id / "exercise.yaml").read_text(encoding="utf-8")
+    )
+    sizes = ", ".join(sorted({size for rung in ladders for size in re.findall(r"\d+", rung)}, key=int))
+    statement = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), f"if {condition}: x = x.flip(FEATURES)")
+    statement = statement.replace("FEATURES", str(FEATURES.get(exercise_id, -1))).replace("SIZES", f"({sizes})")
     counting = COUNTS_MODES if "_trips" in condition else ""
     return source[:start] + counting + source[start:body] + f"        {statement}\n" + source[body:]
 
@@ -80,7 +93,7 @@ def test_the_order_of_inputs_and_arguments_is_part_of_the_interface(judge_text: 
     source, start, body = reference_of(exercise_id)
     name = INPUT.get(exercise_id, "x")
     keyword_only = source[:start] + source[start:body].replace(f"(self, {name}", f"(self, *, {name}") + source[body:]
-    first, second = re.findall(r"    def __init__\(self, (\w+), (\w+)", source)[-1]
+    first, second = re.findall(r"    def __init__\(self, (\w+(?:: \w+)?), (\w+(?:: \w+)?)", source)[-1]
     swapped = source.replace(f"__init__(self, {first}, {second}", f"__init__(self, {second}, {first}")
     assert source not in {keyword_only, swapped}
     verdicts = judge_text.many(exercise_id, [keyword_only, swapped])

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
-from grader.examiner.compare import Failure, excerpt
+from grader.examiner.compare import Failure, describe, excerpt
+from grader.examiner.context import require_declared
 from grader.examiner.property import Property
 
 if TYPE_CHECKING:
@@ -51,17 +52,17 @@ class Watch(torch.overrides.TorchFunctionMode):
 class Variation(submission.{entry}):
     def elsewhere(self, **inputs):
         own = [(part, name) for part in self.modules() for name, value in vars(part).items() if stays(value)]
-        self(**inputs)
+        plain = self(**inputs)
         try:
             self.to("meta")
             moved = {{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}}
             with Watch():
                 values = self(**moved)
-            return [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
+            return plain, [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
         except Exception as error:
             left = ", ".join(name for part, name in own if stays(vars(part).get(name)))
             behind = f"stayed behind: {{left}}; " if left else ""
-            return f"{{behind}}{{type(error).__name__}}: {{error}}"[:1000]
+            return plain, f"{{behind}}{{type(error).__name__}}: {{error}}"[:1000]
 """
 """A probe: torch's device of tensors without elements, the only other device that every machine has.
 
@@ -91,7 +92,11 @@ class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
         probe = ELSEWHERE.format(entry=context.exercise.interface.entry())
         module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
         module.training = self.training
-        devices = module.call("elsewhere", **case.inputs)
+        answer = module.call("elsewhere", **case.inputs)
+        if not isinstance(answer, tuple) or len(answer) != len(("here", "devices")):
+            raise Failure("device", f"{MOVED}: expected the outputs there, saw {describe(answer)}")
+        value, devices = answer
+        require_declared(value, context.exercise, self, case.sizes)
         if devices == ["meta"] * len(context.exercise.interface.outputs):
             return
         if not isinstance(devices, str):

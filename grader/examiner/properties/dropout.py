@@ -7,7 +7,7 @@ from grader.course.arguments import AN_ARGUMENT, unknown_name
 from grader.course.checks import Name
 from grader.course.problem import Path, Problem
 from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
-from grader.examiner.context import nth_output
+from grader.examiner.context import nth_output, require_declared
 from grader.examiner.property import Property
 
 if TYPE_CHECKING:
@@ -96,7 +96,10 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
         from grader.examiner.proxies import flatten
 
         module = context.ours(self, case.built_with(self.probability, 0.5))
-        first, again = map(flatten, module.repeat(2, **case.inputs))
+        values = module.repeat(2, **case.inputs)
+        for value in values:
+            require_declared(value, context.exercise, self, case.sizes)
+        first, again = map(flatten, values)
         if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
             raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
         module.training = True

@@ -10,9 +10,12 @@ from grader.course.checks import Index, MadeInput, MaskKind, Name
 from grader.course.problem import Path, Problem
 from grader.examiner.case import dead_row
 from grader.examiner.compare import UNCHANGED, Failure, compare, require_close, require_finite, require_form
-from grader.examiner.context import nth_output, require_changed, require_unchanged, with_change
+from grader.examiner.context import declared_output, nth_output, require_changed, require_unchanged, with_change
 from grader.examiner.outcome import Map, Picture, PictureKind
 from grader.examiner.property import Property
+
+LOUDNESS = 1000.0
+LOUD_DRAWS = 4
 
 if TYPE_CHECKING:
     import torch
@@ -49,13 +52,18 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
         if tokens == 1:
             return
         module = context.ours(self, case)
-        before = nth_output(module(**case.inputs), self.output)
+        before = declared_output(context, self, case, module(**case.inputs), self.output)
         for token in sorted({1, tokens - 1}):
-            after = nth_output(module(**with_change(case, self.input, self.axis, token)), self.output)
+            after = declared_output(
+                context, self, case, module(**with_change(case, self.input, self.axis, token)), self.output
+            )
             drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen < changed)
             kept = list(range(token))
             require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
             require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
+        _require_unchanged_loudly(
+            context, self, case, tokens - 1, list(range(tokens - 1)), f"changing token {tokens - 1}"
+        )
 
 
 class MaskHides(Property, frozen=True, tag="mask_hides"):
@@ -86,8 +94,10 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         if not hidden:
             return
         module = context.ours(self, case)
-        before = nth_output(module(**case.inputs), self.output)
-        after = nth_output(module(**with_change(case, self.input, self.axis, hidden[0])), self.output)
+        before = declared_output(context, self, case, module(**case.inputs), self.output)
+        after = declared_output(
+            context, self, case, module(**with_change(case, self.input, self.axis, hidden[0])), self.output
+        )
         is_self_attention = len(case.tensors()) == 1
         others = [token for token in range(before.size(self.axis)) if not (is_self_attention and token == hidden[0])]
 
@@ -97,6 +107,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         what = f"changing token {hidden[0]}, which the mask hides,"
         drawn = partial(_draw_movement, self, module, case, before, is_hidden)
         require_unchanged(before, after, self.axis, others, what, "leak", draw=drawn)
+        _require_unchanged_loudly(context, self, case, hidden[0], others, what)
 
 
 class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite"):
@@ -187,8 +198,10 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
         if samples == 1:
             return
         module = context.ours(self, case)
-        before = nth_output(module(**case.inputs), self.output)
-        after = nth_output(module(**with_change(case, self.input, self.axis, samples - 1)), self.output)
+        before = declared_output(context, self, case, module(**case.inputs), self.output)
+        after = declared_output(
+            context, self, case, module(**with_change(case, self.input, self.axis, samples - 1)), self.output
+        )
         others = list(range(samples - 1))
         drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen != changed)
         what = f"changing sample {samples - 1}"
@@ -228,6 +241,32 @@ def _draw_movement(
     unit = "sample" if isinstance(check, SamplesDoNotMix) else "token"
     maps = [Map("how far it moved", [*map(list, zip(*columns, strict=True))], marked)]
     return Picture(PictureKind.MOVEMENT, maps, rows=f"output at {unit}", columns=f"changed {unit}")
+
+
+def _require_unchanged_loudly(
+    context: "Context", check: FutureDoesNotLeak | MaskHides, case: "Case", token: int, kept: list[int], what: str
+) -> None:
+    """Raise `Failure` where a token has an influence once scores reach a hundred thousand; at the last rung alone.
+
+    Right modules round the same in both calls. A fill of -10000 hides nothing where the scores that are left are lower,
+    which in a row with a single key is the case every other time.
+    """
+    import torch
+
+    if case.sizes != (check.ladder or context.exercise.ladder)[-1]:
+        return
+    module, specs = context.ours(check, case), check.all_inputs(context.exercise)
+    for _ in range(LOUD_DRAWS):
+        gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
+        inputs = {**case.inputs, **{name: torch.randn_like(each) * LOUDNESS for name, each in gaussian.items()}}
+        changed = inputs[check.input].clone()
+        changed.select(check.axis, token).normal_().mul_(LOUDNESS)
+        before, after = (
+            declared_output(context, check, case, module(**each), check.output)
+            for each in (inputs, {**inputs, check.input: changed})
+        )
+        loudly = f"with inputs {LOUDNESS:g} times as large, {what}"
+        require_unchanged(before, after, check.axis, kept, loudly, "leak")
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """Properties of masks: every shape that broadcasts and every dtype that can say which key is hidden."""
 
+import typing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ from grader.course.arguments import unknown_sizes
 from grader.course.checks import Name, Shape
 from grader.course.problem import Path, Problem
 from grader.examiner.case import VISIBLE_SHARE, size_of
-from grader.examiner.compare import compare
+from grader.examiner.compare import Tolerance, compare
 from grader.examiner.property import Property
 
 if TYPE_CHECKING:
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
     from grader.examiner.case import Case
     from grader.examiner.context import Context
 
-DTYPES = ("bool", "int64", "float32", "uint8", "int32")
+MaskDtype = typing.Literal["bool", "int64", "float32", "uint8", "int32"]
+DTYPES = typing.get_args(MaskDtype)
 """Truth values, and ones and zeros of integers and of the module's own dtype."""
+
+LOUDNESS = 1000.0
+ONE_KEY = Tolerance(1e-4, 1e-5, of_largest=1e-4)
+"""Where a query sees a single key, its weight is one whatever the scores are, and no softmax rounds."""
 
 
 class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
@@ -30,6 +36,8 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
     """The input that is the mask."""
     keys: int = -1
     """The axis of the keys in all of them."""
+    dtypes: tuple[MaskDtype, ...] = DTYPES
+    """The dtypes that a mask may have."""
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
         for index, shape in enumerate(self.shapes):
@@ -41,20 +49,25 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
         import torch
 
         ours, theirs = context.pair(self, case)
-        order = torch.randperm(len(DTYPES)).tolist()
+        order = torch.randperm(len(self.dtypes)).tolist()
         for index, shape in enumerate(self.shapes):
-            dtype = DTYPES[order[index % len(order)]]
+            dtype = self.dtypes[order[index % len(order)]]
             mask = _random_mask([size_of(size, case.sizes) for size in shape], self.keys).to(getattr(torch, dtype))
             inputs = {**case.inputs, self.mask: mask}
             what = f"with a mask of shape {tuple(mask.shape)} and dtype {dtype}, output"
             compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), what)
+        loud = {name: value * LOUDNESS for name, value in case.tensors().items() if name != self.mask}
+        lonely = _random_mask([size_of(size, case.sizes) for size in self.shapes[0]], self.keys, visible=0.0)
+        inputs = {**case.inputs, **loud, self.mask: lonely.to(getattr(torch, self.dtypes[order[0]]))}
+        what = f"with inputs {LOUDNESS:g} times as large and a mask that leaves each query a single key, output"
+        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), what, ONE_KEY)
 
 
-def _random_mask(shape: list[int], keys: int) -> "torch.Tensor":
+def _random_mask(shape: list[int], keys: int, visible: float = VISIBLE_SHARE) -> "torch.Tensor":
     """Truth values of which one at least is true along the axis of the keys."""
     import torch
 
-    mask = torch.rand(shape) < VISIBLE_SHARE
+    mask = torch.rand(shape) < visible
     one = [*shape]
     one[keys] = 1
     return mask.scatter(keys, torch.randint(shape[keys], one), value=True)

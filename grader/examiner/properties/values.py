@@ -7,7 +7,7 @@ from grader.course.arguments import output_problems, unknown_sizes
 from grader.course.checks import Index, MadeInput, Name, Shape, Sizes, Text
 from grader.course.problem import Path, Problem
 from grader.examiner import pictures
-from grader.examiner.case import make_case, size_of
+from grader.examiner.case import make_case
 from grader.examiner.compare import (
     FLOAT32,
     FLOAT64,
@@ -15,7 +15,6 @@ from grader.examiner.compare import (
     compare,
     compare_gradient,
     compare_gradients,
-    describe,
     excerpt,
     explain_by_mask,
     numbers,
@@ -24,10 +23,9 @@ from grader.examiner.compare import (
     require_finite,
     require_form,
     require_gradients,
-    require_shape,
     require_tensor,
 )
-from grader.examiner.context import nth_output, require_inputs_kept
+from grader.examiner.context import declared_output, require_declared, require_inputs_kept
 from grader.examiner.manners import compare_in_manner, probe_for
 from grader.examiner.property import Property
 
@@ -103,14 +101,7 @@ class ReturnsShapes(Property, frozen=True, tag="returns_shapes"):
 
     def try_case(self, context: "Context", case: "Case") -> None:
         value = context.ours(self, case).call(self.method, **case.inputs)
-        shapes = [[size_of(size, case.sizes) for size in shape] for shape in context.exercise.interface.outputs]
-        values = value if isinstance(value, tuple | list) else [value]
-        if len(values) != len(shapes):
-            raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
-        for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
-            what = f"output {index}" if len(shapes) > 1 else "output"
-            require_tensor(seen, what)
-            require_shape(seen, shape, what)
+        require_declared(value, context.exercise, self, case.sizes)
 
 
 class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
@@ -165,7 +156,7 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
             weights, what = module.attribute(self.attribute), f"the attribute {self.attribute}"
             require_tensor(weights, what)
         else:
-            weights, what = nth_output(value, self.output), "the attention weights"
+            weights, what = declared_output(context, self, case, value, self.output), "the attention weights"
         require_finite(weights, what)
         sums = weights.sum(self.axis)
         off = (sums - 1).abs()

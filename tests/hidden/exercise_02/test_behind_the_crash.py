@@ -12,7 +12,8 @@ WHOLE_SIZES = """
 class Variation(submission.MultiHeadAttention):
     def __init__(self, embed_dim, num_heads, dropout=0.1):
         super().__init__(embed_dim, num_heads, dropout)
-        self.head_dim = embed_dim // num_heads
+        if not isinstance(getattr(self, "head_dim", 0), int):
+            self.head_dim = embed_dim // num_heads
 """
 
 SPELLED_OUT = f"""

@@ -1,0 +1,93 @@
+"""Whatever the magnitude of its inputs, a module hides what it has to, and its softmax holds."""
+
+import re
+
+import pytest
+
+from grader.verdict.verdict import Result
+from tests.support.judging import Judge
+from tests.support.paths import CORPUS, ROOT
+
+BASES = {
+    "exercise_11": CORPUS / "alternatives" / "exercise_11" / "page_of_products.py",
+    "exercise_14": CORPUS / "alternatives" / "exercise_14" / "masked_fill.py",
+}
+EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+SEEDS = (7, 31, 4_000_000_007)
+
+LOWEST = r"(?:-torch\.inf|-?float\(['\"]-?inf['\"]\)|torch\.finfo\([\w.]+\)\.min)"
+FILLED = re.compile(rf"(\w+)\.masked_fill\((.*), {LOWEST}\)")
+ASSIGNED = re.compile(rf"(\] )= {LOWEST}")
+SOFTMAX = re.compile(
+    r"(?:F\.|torch\.)softmax\((?P<scores>.+?), dim=(?P<dim>-?\d)\)|(?P<owner>\b\w+)\.softmax\(dim=(?P<axis>-?\d)\)"
+    r"|(?:self\.softmax|nn\.Softmax\(dim=-1\))\((?P<alone>\w+)\)"
+)
+FILLS = ("-20.0", "-30.0", "-1e3", "-1e4")
+
+
+def base(exercise_id: str) -> str:
+    return BASES.get(exercise_id, ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+
+
+def weakly_masked(source: str) -> dict[str, str]:
+    """The module with its masks filled with too little, or that added to the scores."""
+    texts = {}
+    for fill in FILLS:
+        texts[f"filled with {fill}"] = ASSIGNED.sub(rf"\1= {fill}", FILLED.sub(rf"\1.masked_fill(\2, {fill})", source))
+        added = FILLED.sub(rf"\1 + torch.zeros_like(\1).masked_fill(\2, {fill})", source)
+        texts[f"{fill} added"] = ASSIGNED.sub(rf"\1+= {fill}", added)
+    return texts
+
+
+def softmax_by(source: str, template: str) -> str:
+    def written(match: re.Match[str]) -> str:
+        scores = match["scores"] or match["owner"] or match["alone"]
+        return template.format(scores=scores, dim=match["dim"] or match["axis"] or ("-1" if "nn" in match[0] else "1"))
+
+    return SOFTMAX.sub(written, source)
+
+
+FRAGILE = {
+    "without its maximum": "(lambda e: e / e.sum({dim}, keepdim=True))(torch.exp({scores}))",
+    "clamped": "torch.softmax(({scores}).clamp(-50, 50), dim={dim})",
+    "clamped from above": "torch.softmax(({scores}).clamp(max=80), dim={dim})",
+    "squashed": "torch.softmax(30 * torch.tanh(({scores}) / 30), dim={dim})",
+    "kept apart by a little": "(lambda e: e / (e.sum({dim}, keepdim=True) + 1e-3))"
+    "(torch.exp({scores} - ({scores}).amax({dim}, keepdim=True)))",
+}
+STURDY = {
+    "by its maximum": "(lambda e: e / e.sum({dim}, keepdim=True))"
+    "(torch.exp({scores} - ({scores}).amax({dim}, keepdim=True)))",
+    "by logarithms": "torch.log_softmax({scores}, dim={dim}).exp()",
+    "in float32": "torch.softmax({scores}, dim={dim}, dtype=torch.float32).to(({scores}).dtype)",
+    "in float64": "torch.softmax(({scores}).double(), dim={dim}).to(({scores}).dtype)",
+}
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_what_holds_for_small_inputs_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
+    source = base(exercise_id)
+    texts = {name: softmax_by(source, template) for name, template in FRAGILE.items()}
+    if FILLED.search(source) or ASSIGNED.search(source):
+        texts |= weakly_masked(source)
+    texts = {name: text for name, text in texts.items() if text != source}
+    assert texts
+    for seed in SEEDS:
+        verdicts = judge_text.many(exercise_id, list(texts.values()), seed)
+        assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is not Result.NOT_FIXED] == []
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_a_sturdy_softmax_and_a_strong_fill_get_everything(judge_text: Judge, exercise_id: str) -> None:
+    source = base(exercise_id)
+    texts = {name: softmax_by(source, template) for name, template in STURDY.items()}
+    for fill in ("-1e9", "-1e30", "torch.finfo(torch.float32).min", "float('-inf')"):
+        texts[f"filled with {fill}"] = ASSIGNED.sub(rf"\1= {fill}", FILLED.sub(rf"\1.masked_fill(\2, {fill})", source))
+    for seed in SEEDS:
+        verdicts = judge_text.many(exercise_id, list(texts.values()), seed)
+        refused = {
+            name: [outcome for outcome in verdict.checks if outcome.finding]
+            for name, verdict in zip(texts, verdicts, strict=True)
+            if verdict.outcome is not Result.FIXED
+        }
+        assert refused == {}
