@@ -6,7 +6,10 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from grader.course.arguments import names_in
+from grader.course.checks import Drawn
 from grader.course.kinds import Kind
+from grader.course.records import Exercise
 from grader.examiner.case import Case, draw_sizes, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
@@ -64,7 +67,7 @@ def rungs_of(check: Property, context: Context, seed: int) -> tuple[list[Rung], 
     if not (check.draws_sizes and context.exercise.drawn):
         return ladder, []
     walks_all = not check.ladder and not is_tried_at_the_ends(check)
-    specs = [] if check.ladder else context.exercise.drawn if walks_all else context.exercise.drawn[:1]
+    specs = [] if check.ladder else context.exercise.drawn if walks_all else _some_of(context.exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
     has_manners = context.exercise.interface.kind is Kind.MODULE  # there are no manners of calling anything else
     drawn = [
@@ -79,6 +82,20 @@ def rungs_of(check: Property, context: Context, seed: int) -> tuple[list[Rung], 
         rungs, place = (ladder, index) if index < len(ladder) else (drawn, index - len(ladder))
         rungs[place] = structs.replace(rungs[place], manner=manner)
     return ladder, drawn
+
+
+def _some_of(exercise: Exercise, check: Property) -> Drawn:
+    """The first of the drawn rungs, and for inputs or arguments of the check's own also that of the largest inputs."""
+    if check.is_plain() or not exercise.drawn or exercise.interface.kind is not Kind.MODULE:
+        return exercise.drawn[:1]
+    names = set().union(*map(names_in, exercise.interface.inputs.values()))
+
+    def largest(spec: dict[str, int | list[str | int]]) -> int:
+        ends = [size[-1] if isinstance(size, list) else size for name, size in spec.items() if name in names]
+        return max((end for end in ends if isinstance(end, int)), default=0)
+
+    first, *others = exercise.drawn
+    return [first, *([max(others, key=largest)] if others else [])]
 
 
 def _try(check: Property, context: Context, rungs: Iterable[Rung], passed: Passed | None = None) -> Passed | None:

@@ -114,10 +114,14 @@ class Manner(Struct, frozen=True):
 
 
 def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
-    """So many manners; each of the words is among them where there is room, and one of the first is loud."""
+    """So many manners; each of the words is among them where there is room, and one of the first is loud.
+
+    Only the first have samples that are all the same: there a plain call shows what mixes them, elsewhere none does.
+    """
     draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
     loud = draw.randrange(loud_among)
-    dealt = [_dealt(draw, words, count) for words in (GRADS, LAYOUTS, HISTORIES)]
+    layouts = _dealt(draw, LAYOUTS, loud_among) + _dealt(draw, ("transposed", ""), count - loud_among)
+    dealt = [_dealt(draw, GRADS, count), layouts, _dealt(draw, HISTORIES, count)]
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)
     return [
