@@ -1,5 +1,5 @@
 """The weights are multiplied by the past.
-expect: fixed=hidden-after-softmax unfixed=mask-added-as-numbers
+expect: unknown=hidden-after-softmax unfixed=mask-added-as-numbers
 """
 
 import torch

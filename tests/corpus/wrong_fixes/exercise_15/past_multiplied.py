@@ -1,5 +1,5 @@
 """The scores are multiplied by the mask: what is hidden has score zero.
-expect: fixed=hidden-after-softmax unfixed=mask-added-as-numbers
+expect: unknown=hidden-after-softmax unfixed=mask-added-as-numbers
 """
 
 import torch

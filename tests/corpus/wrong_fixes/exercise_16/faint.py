@@ -1,5 +1,5 @@
 """Hidden cards get a score of -20 and keep what is left.
-expect: fixed=mask-on-the-queries
+expect: unknown=mask-on-the-queries
 """
 
 import math
