@@ -8,7 +8,7 @@ from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 
-EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 PAIRS = ("exercise_01", "exercise_04")
 FORMS = {
     "nothing": "None",

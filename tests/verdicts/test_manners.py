@@ -12,7 +12,7 @@ from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
 
-EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
 INPUT = {
     "exercise_04": "X_q",
