@@ -70,11 +70,10 @@ class Variation(submission.{entry}):
             weights, chance = plain.met[0]
             base = output(torch.zeros_like(weights))
             ones = torch.eye(weights.numel()).to(weights)
-            parts = torch.stack([output(one.view(weights.shape)) - base for one in ones]).double()
-            return value, weights, chance, base.double(), parts, torch.linalg.pinv(parts)
+            return value, weights, chance, base, torch.stack([output(one.view(weights.shape)) - base for one in ones])
 """
 """A probe of the reference: what is returned with no weight dropped, the weights, their chance, what the output is with
-none of them, what each adds to it, and the matrix that gives back how much of each is in an output."""
+none of them, and what each adds to it."""
 
 
 class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
@@ -141,18 +140,19 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
         response = theirs.call("response", **case.inputs)
         if isinstance(response, str):
             raise Failure("no-dropout", f"the reference, in training mode: {response}")
-        value, weights, chance, base, parts, solver = response
+        value, weights, chance, base, parts = response
         draws = ours.repeat(DRAWS, **case.inputs)
         what = f"in training mode with dropout {number(chance)}"
         for draw in draws:
             require_form(draw, value, f"{what}, output")
         outputs = torch.stack([flatten(draw)[0] for draw in draws])
         require_finite(outputs, f"{what}, output")
+        seen, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
         scaled = weights.flatten().double() / (1 - chance)
-        solved = (outputs.flatten(1).double() - base) @ solver
+        solved = (seen - base) @ torch.linalg.pinv(parts)
         is_kept = (solved - scaled).abs() < solved.abs()
         again = base + (is_kept * scaled) @ parts
-        if not torch.allclose(outputs.flatten(1).double(), again, FLOAT32.relative, FLOAT32.absolute):
+        if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
             raise Failure(
                 "dropout-elsewhere",
                 f"{what}: expected each attention weight scaled up or taken away, saw an output that comes of neither",
