@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_DRAWS = 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
 
-DRAWS = 16
+DRAWS = 32
 CHANCE = 0.3
 """Not a half, at which keeping and dropping look the same."""
 
