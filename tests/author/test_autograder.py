@@ -277,23 +277,25 @@ def test_where_nothing_closes_the_reference_no_verdict_is_given(grader, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layers", [("namespaces",), ("namespaces", "landlock")], ids=", ".join)
-@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "classroom50"])
-def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, platform, layers):
-    user = RUNNER if platform == "classroom50" else 0
-    if user and "landlock" in layers:
-        layers = ("namespaces",)  # the other is refused: see above
-    machine = grader(platform, user=user, lacks=layers)
+@pytest.mark.parametrize(
+    ("platform", "user", "lacks"),
+    [
+        ("gradescope", 0, ("namespaces",)),
+        ("gradescope", 0, ("namespaces", "landlock")),
+        ("prairielearn", 0, ("namespaces",)),
+        ("classroom50", RUNNER, ("namespaces",)),
+    ],
+)
+def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, platform, user, lacks):
+    machine = grader(platform, user=user, lacks=lacks)
     description = machine.source / "solutions" / EXERCISE / "exercise.yaml"
     with description.open("a", encoding="utf-8") as file:
         file.write("# canary-0123456789abcdef\n")
     if not user:
         subprocess.run(["chmod", "-R", "go=", machine.source], check=True)
-    digest = {path: path.read_bytes() for path in machine.source.rglob("*.py")}
+    sources = {path: path.read_bytes() for path in machine.source.rglob("*.py")}
     wrong = {}
     for attack in attacks("secrets", "writing"):
-        if attack.expected.hangs:
-            continue
         if user:
             own(tmp_path / platform, user)
         done, results = machine.grade(machine.tell(attack))
@@ -302,7 +304,7 @@ def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, plat
         if not results or score > attack.expected.bound() or "canary-" in text:
             wrong[attack.key] = (done.returncode, done.stderr[-300:], score)
     assert wrong == {}
-    assert {path: path.read_bytes() for path in machine.source.rglob("*.py")} == digest
+    assert {path: path.read_bytes() for path in machine.source.rglob("*.py")} == sources
 
 
 @pytest.mark.slow

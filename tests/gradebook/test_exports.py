@@ -167,11 +167,31 @@ def test_scores_of_every_platform_agree_with_the_gradebook(gradebook, course, tm
             isinstance(test["score"], int) and 0 <= test["score"] <= test["max-score"] for test in classroom50["tests"]
         )
         assert read("prairielearn", student)["score"] == score / 10
+        tests = read("prairielearn", student)["tests"]
+        assert (sum(test["points"] for test in tests), sum(test["max_points"] for test in tests)) == (score, 10)
         summary = read("ctrf", student)["results"]["summary"]
         assert summary["tests"] == sum(summary[state] for state in ("passed", "failed", "skipped", "pending", "other"))
     refused = read("prairielearn", "ada", "exercise_05")
     assert refused["gradable"] is False
     assert "SyntaxError" in refused["format_errors"][0]
+
+
+VALIDATE = """
+import { readFileSync } from "fs";
+import { validate } from "ctrf";
+const found = process.argv.slice(1).map((file) => validate(JSON.parse(readFileSync(file))));
+console.log(JSON.stringify(found));
+"""
+
+
+@pytest.mark.slow
+def test_the_npm_package_of_ctrf_finds_every_report_valid(gradebook, course, tmp_path):
+    export(gradebook, "ctrf", tmp_path / "out", course)
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "ctrf@0.3.0"], cwd=tmp_path, check=True)
+    files = sorted(map(str, (tmp_path / "out").rglob("ctrf.json")))
+    command = ["node", "--input-type=module", "-e", VALIDATE, *files]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [{"valid": True, "errors": []}] * 4
 
 
 def test_points_that_are_no_whole_numbers_stay_exact_in_classroom_50(gradebook, course, tmp_path):
