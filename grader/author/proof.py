@@ -138,6 +138,7 @@ STEPS = {
     "alternatives": "right fixes",
     "rewrites": "rewrites",
     "equivalents": "declared",
+    "usual tests": "missed by",
 }
 """The steps, and their headings in the table."""
 

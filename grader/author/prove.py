@@ -1,5 +1,6 @@
 """Prove exercises: everything that must hold before a verdict can be trusted, in parallel, resumable."""
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,6 +8,7 @@ from concurrent.futures import Future, as_completed
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import structs
 
 from grader.author.derived_files import compare_sources, derive_files, read_module
@@ -16,6 +18,7 @@ from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for,
 from grader.author.proof_cache import ProofCache
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.author.task_pool import TaskPool
+from grader.author.usual_tests import run_usual_tests
 from grader.course.paths import Course
 from grader.course.reading import read_exercise
 from grader.examiner.key import has_key
@@ -49,7 +52,7 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance) -> list[Pro
     return [case.proof() for case in cases]
 
 
-STEPS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites)
+STEPS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests)
 """What finds steps of a proof; each is remembered by its name."""
 
 
@@ -67,9 +70,12 @@ class _UnfinishedProof:
         self._sources = structs.replace(sources, warnings=[*sources.warnings, *constant_sizes(exercise)])
         self._cache = ProofCache(course, exercise_id)
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
-        self._steps = {task.__name__: self._cache.steps(task.__name__) for task in STEPS}
+        missed_by = [defect.missed_by for defect in exercise.defects]  # no part of what other steps depend on
+        told = hashlib.sha256(msgspec.json.encode(missed_by)).hexdigest()[:16]
+        self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEPS}
+        self._steps = {task: self._cache.steps(name) for task, name in self._names.items()}
         if not has_key(course, exercise_id):
-            self._steps[judge_exactly.__name__] = None
+            self._steps[judge_exactly] = None
         known = {mutant.text: self._cache.status(mutant.text) for mutant in self._matching.others}
         self._statuses = {text: status for text, status in known.items() if status is not None}
         differences = {mutant.text: self._cache.difference(mutant.text) for mutant in self._matching.declared}
@@ -78,8 +84,8 @@ class _UnfinishedProof:
     def start(self, pool: TaskPool) -> Iterator[Job]:
         """Hand over what has not been found out yet."""
         for task in STEPS:
-            if self._steps[task.__name__] is None:
-                yield self._start(pool, task, partial(self._store_steps, task.__name__))
+            if self._steps[task] is None:
+                yield self._start(pool, task, partial(self._store_steps, task))
         uncompared = [mutant for mutant in self._matching.declared if mutant.text not in self._differences]
         for mutants in _batches(uncompared):
             texts = [mutant.text for mutant in mutants]
@@ -92,9 +98,9 @@ class _UnfinishedProof:
         found = pool.submit(task, self._course.root, self._exercise.id, *arguments)
         return found, lambda: store(found.result())
 
-    def _store_steps(self, task: str, steps: list[Step]) -> None:
+    def _store_steps(self, task: StepTask, steps: list[Step]) -> None:
         self._steps[task] = steps
-        self._cache.store_steps(task, steps)
+        self._cache.store_steps(self._names[task], steps)
 
     def _store_differences(self, texts: list[str], differences: list[str]) -> None:
         for text, difference in zip(texts, differences, strict=True):
@@ -112,7 +118,7 @@ class _UnfinishedProof:
         survivors = [mutant for mutant in others if self._statuses[mutant.text] is MutantStatus.SURVIVED]
         statuses = Counter(self._statuses[mutant.text] for mutant in others)
         statuses[MutantStatus.EQUIVALENT] += len(self._matching.declared)
-        steps = [step for task in STEPS for step in self._steps[task.__name__] or []]
+        steps = [step for task in STEPS for step in self._steps[task] or []]
         return Proof(
             self._exercise.id,
             [self._sources, points_step(self._exercise), *steps, self._equivalents_step()],

@@ -72,10 +72,19 @@ class Interface(Record, frozen=True, omit_defaults=True):
     """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""
 
 
+class UsualTest(Record, frozen=True):
+    """A test as a tutorial has it, which passes in spite of a defect."""
+
+    says: Text
+    """What it shows to be right, as the end of a sentence."""
+    test: Property
+    """The test: a property with its arguments."""
+
+
 class Defect(Record, frozen=True):
     """One real fault of the starter, with the fragments that tell starter from reference."""
 
-    ONLY_SHOWN = ("title", "points", "hints", "why")
+    ONLY_SHOWN = ("title", "points", "hints", "why", "missed_by")
 
     id: Id
     """Names the defect in verdicts."""
@@ -93,6 +102,14 @@ class Defect(Record, frozen=True):
     """Why it mattered and what hid it, the tutorial's own run for one; shown once it is fixed."""
     stretch: bool = False
     """Whether its points are extra."""
+    missed_by: list[UsualTest] = []
+    """Usual tests that pass on the starter all the same; the report page tells of them once it is fixed."""
+
+    def story(self) -> str:
+        """Why it mattered, and which of the usual tests passed all the same."""
+        told = " ".join(self.why.split())
+        passed = ", ".join(" ".join(each.says.split()) for each in self.missed_by)
+        return f"{told} The usual tests passed: {passed}." if passed else told
 
     def edits(self) -> list[tuple[str, str]]:
         """Pairs of (was, fix)."""

@@ -74,7 +74,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "line": f"{where.line} │ {printable_line(where.text)}" if where else "",
         "rows": [] if verdict.outcome is Result.NOT_GRADABLE else _rows(verdict, exercise),
         "whys": [
-            f"{called(each, exercise)}: {' '.join(each.why.split())}"
+            f"{called(each, exercise)}: {each.story()}"
             for each in ordered
             if statuses.get(each.id) is DefectStatus.FIXED and each.why
         ]

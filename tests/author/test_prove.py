@@ -10,6 +10,7 @@ from grader.author.mutants import OPERATORS, mutants_of
 from grader.author.proof import ADVICE, MutantStatus, Step, constant_sizes, points_step
 from grader.author.proof_cache import ProofCache
 from grader.author.prove import prove
+from grader.author.usual_tests import run_usual_tests
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.key import has_key
@@ -300,6 +301,30 @@ def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: 
             f"tests/hidden/{EXERCISE}/test_two.py:3: expected a name of its own, got test_heads, as "
             f"tests/hidden/{EXERCISE}/test_one.py:3 has it; rename one"
         ) in " ".join(refused.stderr.split())
+
+
+USUAL_TESTS = """\
+    missed_by:
+      - says: the right shapes
+        test: {property: returns_shapes}
+      - says: everything
+        test: {property: matches_reference}
+"""
+
+
+def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_named(
+    judge_text, own_course: Course
+) -> None:
+    path = own_course.description("exercise_03")
+    text = re.sub(r"\n    missed_by:\n(?:      .*\n)+", "\n", path.read_text(encoding="utf-8"))
+    text = re.sub(r"(\n    why: >\n(?:      .*\n)+)", rf"\1{USUAL_TESTS}", text, count=1)
+    path.write_text(text, encoding="utf-8")
+    [step] = run_usual_tests(judge_text.source, own_course.root, "exercise_03")
+    defect = load_exercise(path).defects[0]
+    assert step.figures == "2"
+    assert {each.partition(": ")[0] for each in step.problems} == {defect.id}
+    assert all("missed_by[1]" in each and "does not miss it" in each for each in step.problems)
+    assert defect.story().endswith(" The usual tests passed: the right shapes, everything.")
 
 
 @pytest.mark.slow
