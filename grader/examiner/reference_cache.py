@@ -49,7 +49,7 @@ class Answers:
     def __init__(self, name: str = "", script: "Script | None" = None) -> None:
         self.modules: list[LocalModule] = []
         self.built = 0
-        self.is_stale = self.is_broken = False
+        self.is_stale = self.is_broken = self.is_called = False
         self.seconds = 0.0
         self._name = name
         self._script = script
@@ -130,6 +130,11 @@ class ReferenceCache:
     def is_to_be_repeated(self) -> bool:
         """Whether the check has met what does not belong to it, so that nothing it found counts."""
         return any(answers.is_stale for answers in self._known.get(self._check, {}).values())
+
+    def was_called(self) -> bool:
+        """Whether the check has asked the reference for what its module returns: there is something to equal."""
+        known = self._known.get(self._check, {})
+        return any(known[name].is_called for name in self._met if name in known)
 
     def seconds(self) -> float:
         """What the reference takes in the check, as far as that has got, measured when first asked."""
@@ -219,6 +224,7 @@ class CachedProxy:
 
     def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
         number, training = self.number, self.training
+        self._answers.is_called |= method in ("call", "repeat", "differentiate")
 
         def act() -> Any:
             module = self._answers.modules[number]
