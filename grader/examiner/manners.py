@@ -85,12 +85,12 @@ class Variation(submission.{entry}):
         words = _manner.split()
         module = self._history(words, _method, inputs)
         axes = dict(pair.split("=") for pair in _axes.split())
-        inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
         if "double" in words:
             inputs = {{
                 name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
                 for name, value in inputs.items()
             }}
+        inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
         call = getattr(module, _method) if _method else module
         first = [inputs.pop(name) for name in _by_position.split()]
         if "inference_mode" in words:

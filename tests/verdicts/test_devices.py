@@ -77,7 +77,7 @@ session.allow_all()
 sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
 probe = ELSEWHERE.format(entry="CausalSelfAttention")
 module = Subject(session).build(sizes, probe=probe, entry="Variation", at_once=False)
-print(module.call("elsewhere", x=torch.randn(2, 3, 4)), module.attribute("late"))
+print(module.call("elsewhere", x=torch.randn(2, 3, 4))[1], module.attribute("late"))
 session.close()
 source.close()
 """

@@ -37,10 +37,16 @@ def batches(gaussian):
     return [gaussian(B, W) * (1.0 + index) + 2.0 * index for index in range(4)]
 
 
+def train_on(module, x):
+    module.training = True
+    seen = module(x=x)
+    if not isinstance(seen, torch.Tensor):  # what is learned by a module that computes nothing is nothing
+        raise Failure("type", f"forward: expected a tensor, saw {type(seen).__name__}")
+
+
 def steps(module, inputs):
     for x in inputs:
-        module.training = True
-        module(x=x)
+        train_on(module, x)
         module.call("shake")
         module.call("follow")
 
@@ -75,8 +81,7 @@ def test_a_batch_moves_the_averages_a_little(subject, reference, gaussian):
     both = pair(subject, reference)
     for x in batches(gaussian):
         for module in both:
-            module.training = True
-            module(x=x)
+            train_on(module, x)
         what = "after a batch in training mode: the running mean and variance of online,"
         compare(both[0].call("averages"), both[1].call("averages"), what)
 

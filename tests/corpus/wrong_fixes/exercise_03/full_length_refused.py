@@ -1,5 +1,5 @@
 """A sequence of exactly context_length tokens is refused as well.
-expect: unknown=mask-discarded fixed=long-sequence-unmasked broken
+expect: fixed=mask-discarded,long-sequence-unmasked broken
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The values of earlier words are replaced by zeros.
-expect: fixed=offset-counts-twice
+expect: unknown=offset-counts-twice
 """
 
 import torch

@@ -1,5 +1,5 @@
 """What is new is put in front of what is old.
-expect: fixed=offset-counts-twice
+expect: unknown=offset-counts-twice
 """
 
 import torch

@@ -1,5 +1,5 @@
 """Later calls see everything, what comes after them included.
-expect: fixed=offset-counts-twice
+expect: unknown=offset-counts-twice
 """
 
 import torch

@@ -1,5 +1,5 @@
 """A single word sees everything; several are still in their corner.
-expect: fixed=offset-counts-twice
+expect: unknown=offset-counts-twice
 """
 
 import torch
