@@ -282,15 +282,19 @@ def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict
     return others
 
 
-@pytest.mark.parametrize("exercise_id", ["exercise_03", "exercise_09"])
-def test_submissions_are_judged_at_home_as_in_the_course(course, editions, exercise_id):
+@pytest.mark.parametrize(
+    ("exercise_id", "unknown_at_home"),  # where the course tells by the text of a method what an edition cannot
+    [("exercise_03", []), ("exercise_09", ["image_transposed"])],
+)
+def test_submissions_are_judged_at_home_as_in_the_course(course, editions, exercise_id, unknown_at_home):
     texts = submissions(course, exercise_id, 4)
     assert len(texts) >= 8
-    assert require_equal(course, Course(editions["sealed"]), exercise_id, texts) == []
+    assert require_equal(course, Course(editions["sealed"]), exercise_id, texts) == unknown_at_home
 
 
 def test_a_hunt_whose_starter_is_right_is_handed_out_and_judged_at_home_too(course, tmp_path):
-    (decoy,) = [name for name in course.exercise_ids() if load_exercise(course.description(name)).decoy][:1]
+    exercises = [load_exercise(course.description(name)) for name in course.exercise_ids()]
+    decoy = next(each.id for each in exercises if each.decoy and not each.defects)
     release(course, tmp_path / "out", only=(decoy,))
     edition = Course(tmp_path / "out")
     texts = submissions(course, decoy, 2)
