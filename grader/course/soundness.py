@@ -38,6 +38,9 @@ def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
     yield from _interface_problems(exercise)
     for index, check in enumerate(exercise.checks):
         yield from _check_problems(exercise, check, ("checks", index))
+    for index, defect in enumerate(exercise.defects):
+        for number, usual in enumerate(defect.missed_by):
+            yield from _check_problems(exercise, usual.test, ("defects", index, "missed_by", number, "test"))
 
 
 LARGEST_SIZE = 100_000
