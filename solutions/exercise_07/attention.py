@@ -43,9 +43,9 @@ class MultiHeadAttention(nn.Module):
         self.d_k = d_model // heads
         self.heads = heads
 
-        self.query = PrepareForMultiHeadAttention(d_model, heads, self.d_k, bias=bias)
-        self.key = PrepareForMultiHeadAttention(d_model, heads, self.d_k, bias=bias)
-        self.value = PrepareForMultiHeadAttention(d_model, heads, self.d_k, bias=bias)
+        self.query = PrepareForMultiHeadAttention(d_model, self.heads, self.d_k, bias=bias)
+        self.key = PrepareForMultiHeadAttention(d_model, self.heads, self.d_k, bias=bias)
+        self.value = PrepareForMultiHeadAttention(d_model, self.heads, self.d_k, bias=bias)
 
         # Over the keys
         self.softmax = nn.Softmax(dim=1)

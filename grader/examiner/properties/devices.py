@@ -45,7 +45,8 @@ class Watch(torch.overrides.TorchFunctionMode):
         try:
             return function(*arguments, **keywords)
         except NotImplementedError as error:
-            if "Meta kernel" not in str(error) or not isinstance(value, (torch.Tensor, list, tuple)):
+            is_missing = any(words in str(error) for words in ("Meta kernel", "not implemented"))
+            if not is_missing or not isinstance(value, (torch.Tensor, list, tuple)):
                 raise
             return each_in(value, there)
 

@@ -6,7 +6,7 @@ import torch
 
 from grader.examiner.compare import compare
 
-B, T, D = 2, 6, 12
+B, T, D = 16, 6, 12
 LOUD = (30.0, 1000.0, 30000.0)
 
 
