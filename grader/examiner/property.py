@@ -35,11 +35,11 @@ class Property(Check, frozen=True):
         """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
         raise NotImplementedError(type(self).__name__)
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         """What is wrong with its own arguments; `sizes` are the names that its ladder gives."""
         yield from ()
 
-    def shapes_needed(self, exercise: "Exercise") -> list[Shape]:  # noqa: ARG002
+    def shapes_needed(self, exercise: "Exercise") -> list[Shape]:
         """Shapes of the interface, beside those of its inputs, whose sizes its ladder has to give."""
         return []
 

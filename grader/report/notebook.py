@@ -55,5 +55,5 @@ class NotebookVerdict:
     def __repr__(self) -> str:
         return render_terminal(self._verdict, self._exercise).rstrip("\n")
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
         return {"text/plain": repr(self), "text/html": render_section(self._verdict, self._exercise)}

@@ -12,11 +12,11 @@ SHAPE = "<name>_<number>_<number>_attention.py"
 FILE = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
 
 
-def count(root: Path, names: list[str]) -> int:  # noqa: ARG001 - the names tell
+def count(root: Path, names: list[str]) -> int:
     return sum(bool(FILE.fullmatch(name)) and "_assignsubmission_" not in name for name in names)
 
 
-def units(root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:  # noqa: ARG001
+def units(root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
     """One for each user, who may have handed in several files."""
     users: dict[str, list[re.Match[str]]] = {}
     for name in names:

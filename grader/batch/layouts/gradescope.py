@@ -18,7 +18,7 @@ METADATA = "submission_metadata.yml"
 MOST_METADATA = 64_000_000
 
 
-def count(root: Path, names: list[str]) -> int:  # noqa: ARG001 - the names tell
+def count(root: Path, names: list[str]) -> int:
     return sum(name.startswith("submission_") for name in names) if METADATA in names else 0
 
 

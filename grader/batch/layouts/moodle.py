@@ -12,7 +12,7 @@ SHAPE = "<Name>_<number>_assignsubmission_file_/attention.py"
 FOLDER = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)")
 
 
-def count(root: Path, names: list[str]) -> int:  # noqa: ARG001 - the names tell
+def count(root: Path, names: list[str]) -> int:
     return sum(bool(FOLDER.fullmatch(name)) for name in names)
 
 

@@ -34,7 +34,7 @@ class Pattern:
     def count(self, root: Path, names: list[str]) -> int:
         return sum(bool(self._regex.fullmatch(path)) for path in walk(root, "", SkippedFiles())) if names else 0
 
-    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:  # noqa: ARG002
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each student and exercise."""
         found: dict[tuple[str, str], list[str]] = {}
         for path in walk(root, "", skipped):

@@ -86,7 +86,7 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -124,7 +124,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
 
     def try_case(self, context: "Context", case: "Case") -> None:

@@ -43,7 +43,7 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from output_problems(exercise, self, self.output, path)
 
@@ -81,7 +81,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from _mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
         yield from output_problems(exercise, self, self.output, path)
@@ -120,7 +120,7 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
     axis: int = 1
     """The axis of the tokens."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -157,7 +157,7 @@ class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_refer
     axes: tuple[int, ...] = (1,)
     """The axis of the queries in each output."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
         outputs = exercise.interface.outputs
         if len(self.axes) != len(outputs):
@@ -189,7 +189,7 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from output_problems(exercise, self, self.output, path)
 

@@ -39,7 +39,7 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
     dtypes: tuple[MaskDtype, ...] = DTYPES
     """The dtypes that a mask may have."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         for index, shape in enumerate(self.shapes):
             yield from unknown_sizes(shape, sizes, (*path, "shapes", index))
             if not -len(shape) <= self.keys < len(shape):

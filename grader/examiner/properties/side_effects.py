@@ -42,7 +42,7 @@ class Raises(Property, frozen=True, tag="raises"):
     mentions: tuple[Name | int, ...] = ()
     """The sizes and numbers that the message should say."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
         yield from _exception_problems(self.errors, path)
 
@@ -131,7 +131,7 @@ class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
     any_number: bool = False
     """Whether a number of another type will do, where its value is the same."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         value = self.equals
         parts = value.split(QUOTIENT) if isinstance(value, str) else []
         if len(parts) > 1 or (value not in sizes and (value == self.name or nearest(str(value), sizes))):

@@ -87,7 +87,7 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
     then: Inputs = field(default_factory=dict)
     """Added to the inputs, or in place of them, from the second call on."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         for index, call in enumerate(self.calls):
             yield from unknown_sizes(call, sizes, (*path, "calls", index), is_item=False)
 

@@ -137,7 +137,7 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
     axis: int = -1
     """The axis of the keys."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         outputs = exercise.interface.outputs
         if self.attribute:
             return
@@ -227,7 +227,7 @@ class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):
     to: Sizes
     """The sizes that are others in the module that receives the weights."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:  # noqa: ARG002
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         for name in self.to:
             yield from unknown_sizes([name], sizes, (*path, "to", name), is_item=False)
 
