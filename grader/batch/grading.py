@@ -128,4 +128,5 @@ def _terminable() -> Iterator[None]:
 def _require_submissions(progress: Progress, skipped: SkippedFiles, path: Path) -> None:
     if not progress.done():
         found = "".join(f"\n  {line}" for line in skipped.lines())
-        raise UsageError(f"there is no submission in {path}; hand over {LAYOUTS}{found}")
+        wanted = f"hand over {LAYOUTS}; --pattern spells out any other"
+        raise UsageError(f"there is no submission in {path}; {wanted}{found}")

@@ -123,7 +123,7 @@ def _texts(submission: Submission) -> tuple[str, ...]:
 
 def _remark(chosen: SourceFile, other: SourceFile, why: Why) -> str:
     """What a student is told first; nothing where there was no choice."""
-    module, notebook = sorted((chosen.path.name, other.path.name), key=lambda name: name.endswith(".ipynb"))
+    module, notebook = sorted((chosen.path.name, other.path.name), key=lambda name: name.lower().endswith(".ipynb"))
     about = f"this is about {chosen.path.name}"
     match why:
         case Why.NEWER:

@@ -20,7 +20,7 @@ def read_submission(path: Path, name: str, *, inside: Path | None = None) -> Sub
     content = read_source_file(path, name, inside)
     if isinstance(content, Unreadable):
         return content
-    submission = from_notebook(content, name) if path.suffix == ".ipynb" else from_module(content, name)
+    submission = from_notebook(content, name) if path.suffix.lower() == ".ipynb" else from_module(content, name)
     if isinstance(submission, Submission):
         return _why_no_source(submission) or submission
     return submission

@@ -35,7 +35,7 @@ def read_source_file(path: Path, name: str, inside: Path | None = None) -> bytes
     """The file's content, or why there is none; below `inside`, where that is given, no part of the path is a link."""
     if inside is None and os.path.isdir(path):  # noqa: PTH112 - which names too long or not allowed do not make raise
         return _folder(name)
-    if path.suffix not in (".py", ".ipynb"):
+    if path.suffix.lower() not in (".py", ".ipynb"):
         return Unreadable(f"{name} is neither a .py nor a .ipynb file; hand in one of these")
     for reading in range(READINGS):
         time.sleep(PAUSE if reading else 0)

@@ -89,9 +89,9 @@ def test_everything_that_is_no_submission_is_told(tmp_path):
         "no submission: bob/exercise_01 holds neither attention.py nor attention.ipynb",
         "no submission: bob/exercise_01/mine.py",
         "no submission: grades.csv",
-        "no such exercise: ada/attention.py",
         "no such exercise: ada/exercise_99",
         "no such exercise: ada/exercise_99.py",
+        "of no exercise that its names tell; name it with --exercise: ada/attention.py",
     ]
 
 

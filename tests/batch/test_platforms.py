@@ -15,6 +15,7 @@ from grader.errors import UsageError
 from grader.gradebook import Student
 from grader.submission import Submission
 from tests.support.hostile import reference, starter
+from tests.support.notebooks import code, notebook
 
 EXERCISES = {"exercise_01", "exercise_03"}
 
@@ -340,3 +341,83 @@ def test_a_zip_without_end_is_refused(tmp_path):
     path.write_bytes(content.getvalue()[:-30])
     with pytest.raises(UsageError, match=r"class\.zip \(File is not a zip file\); hand over a zip that opens"):
         listed(path)
+
+
+def test_the_folder_that_github_classroom_clones_into_is_no_student(tmp_path):
+    names = ("jane/attention.py", "bo-li/exercises/exercise_03/attention.py", "bo-li/.github/workflows/x.yml")
+    both = [("bo-li", "exercise_03"), ("jane", "exercise_03")]
+    for number, slug in enumerate(("exercise-03", "attention-hunt")):
+        place = tmp_path / str(number)
+        put(place, *(f"{slug}-submissions/{slug}-{name}" for name in names))
+        inside = [f"{slug}-submissions/{slug}-{name}" for name in names]
+        path = zipped(tmp_path / f"{number}.zip", inside)
+        for given in (place, place / f"{slug}-submissions", path):
+            layout, found, told = listed(given, exercise="exercise_03")
+            assert (layout, [each[:2] for each in found]) == ("repositories", both)
+            assert all(line.startswith("left by systems") for line in told)
+
+
+def test_an_export_is_found_in_the_only_folder_that_there_is(tmp_path):
+    put(tmp_path / "home/assignment_5_export", *GRADESCOPE)
+    put(tmp_path / "home/assignment_5_export", "submission_metadata.yml", text=METADATA)
+    put(tmp_path / "home", ".DS_Store", "__MACOSX/x")
+    assert listed(tmp_path / "home", exercise="exercise_03")[0] == "gradescope"
+    put(tmp_path / "canvas/submissions", *CANVAS)
+    assert listed(tmp_path / "canvas", exercise="exercise_03")[0] == "canvas"
+    put(tmp_path / "one", MOODLE[0])
+    assert listed(zipped(tmp_path / "one.zip", [MOODLE[0]]), exercise="exercise_03")[1][0][0] == "123"
+    put(tmp_path / "ada", "edition/exercises/exercise_03/attention.py")
+    assert [each[0] for each in listed(zipped(tmp_path / "x.zip", [f"ada/{EDITION[0]}"]))[1]] == ["jane"]
+
+
+def test_a_students_folder_is_enough_where_the_exercise_is_told(tmp_path):
+    names = ("jane/attention.py", "Jürgen Müller/hw 1/attention.ipynb", "cy/exercise_03.py", "007/exercise_01.py")
+    root = put(tmp_path, *names, "notes.md", ".DS_Store")
+    (root / "eve").symlink_to(root / "jane")
+    layout, found, told = listed(root, exercise="exercise_03")
+    assert (layout, [each[:2] for each in found]) == (
+        "folders",
+        [
+            ("007", "exercise_01"),
+            ("Jürgen Müller", "exercise_03"),
+            ("cy", "exercise_03"),
+            ("jane", "exercise_03"),
+        ],
+    )
+    assert "no submission: notes.md" in told
+    assert "a link, not followed: eve" in told
+    assert "of no exercise that its names tell; name it with --exercise: jane/attention.py" in listed(root)[2]
+    other = put(tmp_path / "other", "exercise_03/jane/attention.py", "exercise_03/bo/attention.py")
+    assert listed(other, exercise="exercise_03") == ("folders", [], ["no submission: exercise_03"])
+    assert len(listed(other, pattern="{exercise}/{student}/attention.py")[1]) == 2
+
+
+def test_exercises_are_spelled_as_people_spell_them_in_the_kits_own_layout_too(tmp_path):
+    names = ("a/Exercise_03/attention.py", "b/exercise_3/attention.py", "c/exercise-01.py", "d/exercise_9.py")
+    _, found, told = listed(put(tmp_path, *names, "b/exercise_03/attention.py"))
+    assert [each[:2] for each in found] == [("a", "exercise_03"), ("b", "exercise_03"), ("c", "exercise_01")]
+    assert told == [
+        "handed in twice: b/exercise_3/attention.py; b/exercise_03/attention.py is taken",
+        "no such exercise: d/exercise_9.py",
+    ]
+
+
+def test_whoever_handed_in_something_is_taken_or_named(tmp_path, course):
+    files = ("ann_1_1_Attention.py", "bo_2_2_my_solution.py", "cy_3_3_attention.txt", "di_4_4_a.py", "di_4_5_b.py")
+    root = put(tmp_path, *files, "el_5_6_attention.IPYNB")
+    zipped(root / "fi_6_7_work.zip", ["__MACOSX/._attention.py", "notes.doc"])
+    zipped(root / "gi_7_8_work.ZIP", ["hw/attention.PY", "hw/.ipynb_checkpoints/attention-checkpoint.ipynb"])
+    _, found, told = listed(root, exercise="exercise_03")
+    assert [each[0] for each in found] == ["1", "2", "5", "7"]
+    assert sorted(line for line in told if not line.startswith("left")) == [
+        "called otherwise, taken all the same: bo_2_2_my_solution.py",
+        "no submission: di_4_4_a.py",
+        "no submission: di_4_5_b.py",
+        "nothing to judge from: cy_3_3_attention.txt",
+        "nothing to judge from: fi_6_7_work.zip",
+    ]
+    (root / "el_5_6_attention.IPYNB").write_text(notebook(code(starter())), encoding="utf-8")
+    with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, folder):
+        loaded = [SubmissionLoader(course, folder).load(each)[1] for each in layout]
+    assert [type(each) for each in loaded] == [Submission] * 4
+    assert "bo_2_2_my_solution.py" not in str(listed(root)[1])  # no exercise is told that it could be for

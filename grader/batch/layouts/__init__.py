@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from grader.batch.layouts import canvas, edition, gradescope, moodle, nbgrader, repositories
 from grader.batch.layouts.archive import Unpacker
-from grader.batch.layouts.folders import Folder
+from grader.batch.layouts.folders import Folder, StudentFolders
 from grader.batch.layouts.lines import Lines
 from grader.batch.layouts.pattern import Pattern
 from grader.batch.layouts.records import Layout, SkippedFiles, SubmissionFiles, is_by_the_way
@@ -59,7 +59,7 @@ def open_layout(
             yield Lines(path, exercises, skipped), path.parent
             return
         elif path.is_dir():
-            root = path
+            root = _export(path)
         else:
             what = "neither a folder nor a .jsonl file nor a zip" if path.exists() else "not there"
             raise UsageError(f"{path} is {what}; hand over {LAYOUTS}")
@@ -68,10 +68,10 @@ def open_layout(
         except OSError as error:
             raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
         family = _family(root, names, options)
-        if family is None:
+        if family is None and not options.exercise:
             yield Folder(root, exercises, skipped), root
         else:
-            yield Units(family, root, exercises, skipped, unpacker, options.exercise), root
+            yield Units(family or StudentFolders(), root, exercises, skipped, unpacker, options.exercise), root
 
 
 def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | None:
@@ -89,10 +89,26 @@ def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | No
 
 def _top(folder: Path, exercises: Collection[str]) -> Path:
     """Where an archive's files begin: in its only folder, if it has nothing else and that is not a student's."""
-    names = os.listdir(folder)
-    alone = folder / names[0] if len(names) == 1 else folder
-    if not alone.is_dir() or moodle.FOLDER.fullmatch(alone.name) or repositories.FOLDER.fullmatch(alone.name):
+    alone = _only_folder(folder)
+    if alone is None or _export(folder) != folder or moodle.FOLDER.fullmatch(alone.name):
+        return _export(folder)
+    if repositories.FOLDER.fullmatch(alone.name):
         return folder
     inside = [os.path.splitext(name)[0] for name in os.listdir(alone)]  # noqa: PTH122 - only their stems
     is_students = any(each in ("attention", edition.EXERCISES) or numbered(each, exercises) for each in inside)
     return folder if is_students or alone.name in (nbgrader.SUBMITTED, edition.EXERCISES) else alone
+
+
+def _export(folder: Path) -> Path:
+    """The folder, or the only one in it that holds what a platform handed out for a class."""
+    alone = _only_folder(folder)
+    if alone is None or gradescope.METADATA in (names := os.listdir(alone)):
+        return alone or folder
+    of_classes = (gradescope, moodle, canvas, repositories)
+    return alone if any(family.count(alone, names) > len(names) / 2 for family in of_classes) else folder
+
+
+def _only_folder(folder: Path) -> Path | None:
+    names = [name for name in os.listdir(folder) if not is_by_the_way(name)]
+    alone = folder / names[0] if len(names) == 1 else folder
+    return alone if alone != folder and alone.is_dir() and not alone.is_symlink() else None

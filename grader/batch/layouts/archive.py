@@ -59,7 +59,7 @@ class Unpacker:
         for member in members[:MOST_MEMBERS]:
             parts = _parts(member.filename)
             place = f"{name}/{storable(member.filename)}"
-            if member.is_dir() or (parts and (any(map(is_by_the_way, parts)) or Path(parts[-1]).suffix not in WANTED)):
+            if member.is_dir() or (parts and not _is_wanted(parts)):
                 skipped.add(LEFT_BEHIND, place)
             elif not parts:
                 skipped.add(CLIMBS, place)
@@ -67,6 +67,10 @@ class Unpacker:
                 skipped.add(LINK, place)
             else:
                 left -= _write(archive, member, target.joinpath(*parts), place, min(left, MAX_FILE_BYTES), skipped)
+
+
+def _is_wanted(parts: tuple[str, ...]) -> bool:
+    return not any(map(is_by_the_way, parts)) and Path(parts[-1]).suffix.lower() in WANTED
 
 
 def _parts(filename: str) -> tuple[str, ...]:

@@ -14,11 +14,13 @@ from grader.batch.layouts.records import (
     SUFFIXES,
     TWICE,
     UNKNOWN,
+    UNTOLD,
     SkippedFiles,
     SubmissionFiles,
     is_by_the_way,
     storable,
 )
+from grader.batch.layouts.units import NUMBERED, Unit, numbered
 from grader.errors import UsageError
 
 
@@ -54,14 +56,19 @@ class Folder:
         for item in listed:
             path = f"{name}{os.sep}{item}"
             stem, suffix = os.path.splitext(item)  # noqa: PTH122 - a class may have a hundred thousand
-            if item in self._exercises:
+            exercise = numbered(stem, self._exercises)
+            if exercise in self._exercises and suffix in SUFFIXES:
+                loose[exercise] = (*loose.get(exercise, ()), path)
+            elif exercise in self._exercises and not suffix:
                 files = self._in_exercise(path)
-                if files:
-                    found[item] = files
-            elif stem in self._exercises and suffix in SUFFIXES:
-                loose[stem] = (*loose.get(stem, ()), path)
+                if files and exercise in found:
+                    self._skipped.add(TWICE, f"{storable(files[0])}; {storable(found[exercise][0])} is taken")
+                elif files:
+                    found[exercise] = files
+            elif item in FILES:
+                self._skip(path, item, UNTOLD)
             else:
-                self._skip(path, item, UNKNOWN if item.startswith("exercise") or suffix in SUFFIXES else STRAY)
+                self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
         for exercise, files in loose.items():
             if exercise in found:
                 self._skipped.add(TWICE, f"{storable(files[0])}; {storable(found[exercise][0])} is taken")
@@ -106,3 +113,26 @@ class Folder:
 
 def _is_notebook(file: str) -> bool:
     return file.endswith(SUFFIXES[1])
+
+
+class StudentFolders:
+    """DIR/<student>/attention.(py|ipynb), for an exercise that is told: each folder is a student's."""
+
+    NAME = Folder.name
+    SHAPE = "DIR/<student>/attention.py"
+
+    def count(self, root: Path, names: list[str]) -> int:
+        """None: nothing in the names tells it from the other layout of folders."""
+        return 0
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        for name in names:
+            student = storable(name)
+            if is_by_the_way(name):
+                skipped.add(LEFT_BEHIND, student)
+            elif (root / name).is_symlink():
+                skipped.add(LINK, student)
+            elif (root / name).is_dir() and not NUMBERED.fullmatch(name):
+                yield Unit(student, folder=name, aliases=(student,))
+            else:
+                skipped.add(STRAY, student)

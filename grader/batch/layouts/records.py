@@ -23,6 +23,8 @@ LEFT_BEHIND = "left by systems, or handed out beside an exercise"
 UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
 TWICE, CLOSED = "handed in twice", "cannot be opened"
 UNTOLD = "of no exercise that its names tell; name it with --exercise"
+RENAMED = "called otherwise, taken all the same"
+NOTHING = "nothing to judge from"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED)
@@ -85,6 +87,10 @@ class SkippedFiles(Struct):
             if count > len(examples):
                 lines.append(f"{kind}: {count - len(examples):,} {'more' if examples else 'in all'}")
         return lines
+
+    def named(self) -> int:
+        """How many things there were that a line tells of."""
+        return sum(count for kind, count in self.counts.items() if kind != LEFT_BEHIND)
 
     def is_all_read(self) -> bool:
         """Whether nothing that could not be read may have been a submission."""

@@ -15,6 +15,8 @@ from grader.batch.layouts.records import (
     FILES,
     LEFT_BEHIND,
     LINK,
+    NOTHING,
+    RENAMED,
     STRAY,
     SUFFIXES,
     TWICE,
@@ -98,6 +100,13 @@ class Units:
 
     def _of_unit(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
         """The submissions among a student's files, by exercise; those in an archive of the student's come last."""
+        named = self._skipped.named()
+        found = list(self._found(unit, position))
+        if not found and self._skipped.named() == named:
+            self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0][0]))
+        yield from found
+
+    def _found(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
         about = SubmissionFiles(
             unit.student, "", "", position, name=unit.name, aliases=unit.aliases, submitted_at=unit.submitted_at
         )
@@ -115,10 +124,19 @@ class Units:
     def _grouped(
         self, about: SubmissionFiles, given: Iterable[tuple[str, str]], told: str
     ) -> Iterator[SubmissionFiles]:
-        """For each exercise the files that stand for it: of several of one kind, the one last handed in."""
+        """For each exercise the files that stand for it: of several of one kind, the one last handed in.
+
+        A file that is called otherwise stands for it where it is the only one.
+        """
         found: dict[str, dict[str, tuple[str, str]]] = {}
-        for path, called in given:
-            exercise = self._exercise_of(path, called, told)
+        meant = [(path, called, *self._meant(called, told)) for path, called in given]
+        odd = [path for path, _, _, kind in meant if kind == STRAY]
+        usual = told or self._exercise
+        is_taken = len(odd) == 1 and usual in self._exercises and not any(exercise for _, _, exercise, _ in meant)
+        for path, called, named, kind in meant:
+            exercise, why = (usual, RENAMED) if is_taken and kind == STRAY else (named, kind)
+            if why:
+                self._skipped.add(why, storable(path))
             if not exercise:
                 continue
             suffix = Path(called).suffix.lower()
@@ -133,23 +151,18 @@ class Units:
             files = tuple(found[exercise][suffix][0] for suffix in SUFFIXES if suffix in found[exercise])
             yield structs.replace(about, exercise=exercise, place=about.prefix + storable(files[0]), files=files)
 
-    def _exercise_of(self, path: str, called: str, told: str) -> str:
-        """The exercise that a file is a submission for; empty, and counted, where it is none."""
+    def _meant(self, called: str, told: str) -> tuple[str, str]:
+        """The exercise that a file is a submission for, or else of which kind it is that is none."""
         parts = Path(called).parts
         stem, suffix = COPY.sub("", Path(called).stem), Path(called).suffix
         is_named = numbered(stem, self._exercises)
-        if suffix.lower() not in SUFFIXES or not (stem == Path(FILES[0]).stem or is_named):
-            is_odd = suffix.lower() in SUFFIXES and len(parts) == 1
-            self._skipped.add(STRAY if is_odd else LEFT_BEHIND, storable(path))
-            return ""
+        if suffix.lower() not in SUFFIXES or not (stem.lower() == Path(FILES[0]).stem or is_named):
+            return "", STRAY if suffix.lower() in SUFFIXES and len(parts) == 1 else LEFT_BEHIND
         names = [numbered(part, self._exercises) for part in reversed(parts[:-1])]
         exercise = is_named or next(filter(None, names), "") or told or self._exercise
         if not exercise:
-            self._skipped.add(UNTOLD, storable(path))
-        elif exercise not in self._exercises:
-            self._skipped.add(UNKNOWN, storable(path))
-            return ""
-        return exercise
+            return "", UNTOLD
+        return (exercise, "") if exercise in self._exercises else ("", UNKNOWN)
 
     def _walk(self, folder: str) -> Iterator[str]:
         return walk(self._root, folder, self._skipped) if folder else iter(())
