@@ -1,6 +1,7 @@
 """A file with a fault in it -> the interface that its class shows, found by parsing and never by executing."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -10,6 +11,14 @@ from grader.errors import UsageError
 
 Constant = bool | int | float | str | None
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+LOSS = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
+STEP = re.compile(r"step|train|update|epoch")
+SCALARS = re.compile(
+    r"^(p|k|eps|dim|alpha|beta|gamma|tau|lam|lambda_?|temperature|smoothing|margin|threshold|reduction|ignore_index)$"
+    r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps)$"
+)
+"""Names of what is handed over as it stands."""
 
 
 class Parameter(Struct, frozen=True):
@@ -50,9 +59,7 @@ def find_interface(source: str, name: str) -> Interface:
         raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     modules = _modules(classes)
-    from grader.author.kinds import find_other_kind
-
-    other = find_other_kind(tree)
+    other = _other_kind(tree)
     entries = [each for each, methods in modules.items() if "forward" in methods]
     if other is not None and (not entries or other.kind is Kind.TRAINING_STEP):
         return other
@@ -144,3 +151,54 @@ def count_outputs(method: Function) -> int:
     returned = [node.value for node in _own_nodes(method) if isinstance(node, ast.Return) and node.value]
     returned.sort(key=lambda value: value.lineno)
     return len(returned[-1].elts) if returned and isinstance(returned[-1], ast.Tuple) else 1
+
+
+def _other_kind(tree: ast.Module) -> Interface | None:
+    """The interface of the last thing in a module that is of another kind; None where there is none."""
+    functions = [node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")]
+    steps = [each for each in functions if STEP.search(each.name) and _takes_model_and_optimizer(each)]
+    if steps:
+        return _of_function(Kind.TRAINING_STEP, steps[-1])
+    classes = {each: kind for each in tree.body if isinstance(each, ast.ClassDef) if (kind := _kind_of(each))}
+    if classes:
+        return _of_class(*list(classes.items())[-1])
+    if not functions:
+        return None
+    *_, function = functions
+    return _of_function(Kind.LOSS if LOSS.search(function.name.lower()) else Kind.FUNCTION, function)
+
+
+def _takes_model_and_optimizer(function: Function) -> bool:
+    names = [each.name.lower() for each in parameters_of(function)[:2]]
+    return names[:1] == ["model"] and names[1:2] != [] and names[1].startswith("opt")
+
+
+def _kind_of(node: ast.ClassDef) -> Kind | None:
+    bases = " ".join(ast.unparse(base) for base in node.bases)
+    methods = {each.name for each in node.body if isinstance(each, Function)}
+    if "Optimizer" in bases or {"step", "zero_grad"} <= methods:
+        return Kind.OPTIMIZER
+    is_dataset = "Dataset" in bases or "Sampler" in bases or bool({"__getitem__", "__iter__"} & methods)
+    return Kind.DATASET if is_dataset else None
+
+
+def _of_class(node: ast.ClassDef, kind: Kind) -> Interface:
+    made = next((each for each in node.body if isinstance(each, Function) and each.name == "__init__"), None)
+    parameters = parameters_of(made)[1:] if made else []
+    if kind is Kind.OPTIMIZER:
+        return Interface(node.name, parameters[1:], [], {}, 1, [], kind=kind)
+    given = [each for each in parameters if not each.is_required or _is_scalar(each)]
+    return Interface(node.name, given, [each for each in parameters if each not in given], {}, 1, [], kind=kind)
+
+
+def _of_function(kind: Kind, function: Function) -> Interface:
+    parameters = parameters_of(function)[2 if kind is Kind.TRAINING_STEP else 0 :]
+    given = [each for each in parameters if not each.is_required or _is_scalar(each)]
+    inputs = [each for each in parameters if each not in given]
+    return Interface(
+        function.name, given, inputs, dict(unpacked_shapes(function)), count_outputs(function), [], kind=kind
+    )
+
+
+def _is_scalar(parameter: Parameter) -> bool:
+    return parameter.annotation in ("int", "float", "bool", "str") or SCALARS.search(parameter.name) is not None

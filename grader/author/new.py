@@ -5,7 +5,6 @@ from pathlib import Path
 
 from grader.author.derived_files import remember_written
 from grader.author.interface import Interface, find_interface
-from grader.author.kinds import propose_other_kind
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
 from grader.course.kinds import Kind
@@ -23,8 +22,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
     _require_free(course, exercise_id)
     starter, notebook = _starters(source, exercise_id)
     interface = find_interface(starter, source.name)
-    is_module = interface.kind is Kind.MODULE
-    proposal = propose(interface) if is_module else propose_other_kind(interface)
+    proposal = propose(interface)
     readme = (
         f"# {exercise_id}\n\nThe story goes here: `python -m grader prove {exercise_id}` writes this page from the "
         "description, for as long as nobody has edited it by hand.\n"

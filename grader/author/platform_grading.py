@@ -19,7 +19,9 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.examiner.outcome import Finding
 from grader.gradebook.gradebook import TIME
-from grader.report.exports import classroom50, gradescope, prairielearn
+from grader.report.exports.classroom50 import HandedIn, render_classroom50
+from grader.report.exports.gradescope import render_gradescope
+from grader.report.exports.prairielearn import render_prairielearn
 from grader.report.foot import open_layers, points, result_words
 from grader.report.html import render_report
 from grader.report.terminal import render_terminal
@@ -41,6 +43,7 @@ class OneStudent:
 
     NAME = "one student"
     SHAPE = "attention.py"
+    LANDMARK = ""
 
     def __init__(self, exercise_id: str) -> None:
         self._exercise_id = exercise_id
@@ -119,9 +122,9 @@ def _clear(path: Path) -> None:
 
 
 def _for_classroom50(verdict: Verdict, exercise: Exercise, looks_at: LooksAt) -> dict[str, str]:
-    handed_in = classroom50.HandedIn.from_environment(os.environ, time.strftime(TIME, time.gmtime()))
+    handed_in = HandedIn.from_environment(os.environ, time.strftime(TIME, time.gmtime()))
     report = render_report(verdict, exercise, looks_at(exercise))
-    return {"": classroom50.render_result(verdict, exercise, handed_in), REPORT: report}
+    return {"": render_classroom50(verdict, exercise, handed_in), REPORT: report}
 
 
 def _for_nbgrader(verdict: Verdict, exercise: Exercise, _looks_at: LooksAt) -> dict[str, str]:
@@ -130,8 +133,8 @@ def _for_nbgrader(verdict: Verdict, exercise: Exercise, _looks_at: LooksAt) -> d
 
 
 RENDERERS: Mapping[str, Callable[[Verdict, Exercise, LooksAt], dict[str, str]]] = {
-    "gradescope": lambda verdict, exercise, _: {"": gradescope.render_verdict(verdict, exercise)},
-    "prairielearn": lambda verdict, exercise, _: {"": prairielearn.render_verdict(verdict, exercise)},
+    "gradescope": lambda verdict, exercise, _: {"": render_gradescope(verdict, exercise)},
+    "prairielearn": lambda verdict, exercise, _: {"": render_prairielearn(verdict, exercise)},
     "classroom50": _for_classroom50,
     "nbgrader": _for_nbgrader,
 }

@@ -6,6 +6,7 @@ from enum import Enum
 from msgspec import Struct
 
 from grader.author.interface import Constant, Interface, Parameter
+from grader.course.kinds import Kind
 
 Shape = list[str | int]
 Ladder = list[dict[str, int]]
@@ -55,6 +56,8 @@ class Proposal(Struct, frozen=True):
 
 def propose(interface: Interface) -> Proposal:
     """Sizes, shapes and a ladder for the interface."""
+    if interface.kind is not Kind.MODULE:
+        return _propose_other(interface)
     roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
     constructor, blanks = _constructor(interface.constructor, roles)
     sizes = {name: roles[name] for name, value in constructor.items() if value == name}
@@ -182,3 +185,74 @@ def _refused(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
         changed = {name: width for name, role in sizes.items() if role is Role.SIZE} | {_heads(sizes): heads}
         rungs.append({**smallest, **changed})
     return rungs
+
+
+IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|y|idx|index|indices|classes|actions?)$")
+LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
+
+SIZES = {
+    "batch": (1, 1, 3),
+    "steps": (2, 3, 4),
+    "tokens": (1, 5, 5),
+    "width": (4, 7, 11),
+    "rows": (1, 3, 5),
+    "columns": (2, 4, 7),
+    "items": (9, 23, 40),
+}
+"""What sizes are called, and how large they are on the first, second and last rung."""
+
+SIZES_OF_TRAINING = {**SIZES, "batch": (3, 5, 6)}
+"""Batch norm takes no batch of one."""
+
+STEPS_SEEN = 5
+"""An optimizer's parameters are seen before its four steps and after each."""
+
+
+def _propose_other(interface: Interface) -> Proposal:
+    """Shapes, sizes and a ladder for what is no module."""
+    names = [each.name for each in interface.forward]
+    if interface.kind is Kind.OPTIMIZER:
+        inputs: dict[str, Shape | dict[str, object]] = {"weights": ["rows", "columns"], "bias": ["columns"]}
+        shapes: list[Shape] = [[STEPS_SEEN, "rows", "columns"], [STEPS_SEEN, "columns"], [STEPS_SEEN, 2]]
+        return _other_proposal(interface, inputs, shapes * 2)
+    if interface.kind is Kind.DATASET:
+        return _other_proposal(interface, {name: {"integers": 50, "shape": ["items"]} for name in names}, [[1]])
+    front: Shape = ["steps"] if interface.kind is Kind.TRAINING_STEP else []
+    places: Shape = ["batch"] if front else ["batch", "tokens"]
+    inputs = {name: _other_input(name, [*front, *places], interface) for name in names}
+    first: Shape = next((shape for shape in inputs.values() if isinstance(shape, list)), ["batch"])
+    known: dict[Kind, list[Shape]] = {Kind.LOSS: [[]], Kind.TRAINING_STEP: [["steps", 8, "width"]]}
+    outputs = known.get(interface.kind, [first] * interface.outputs)
+    return _other_proposal(interface, inputs, outputs)
+
+
+def _other_input(name: str, places: Shape, interface: Interface) -> Shape | dict[str, object]:
+    """What a name stands for: token ids, lengths, a mask, or numbers with as many axes as the source unpacks."""
+    lower = name.lower()
+    if "mask" in lower:
+        return {"mask": "random", "shape": places if len(places) > 1 else [*places, "tokens"]}
+    if LENGTHS.search(lower):
+        return {"integers": "tokens", "start": 1, "shape": places[:1]}
+    if IDS.search(lower):
+        ignored = [each.default for each in interface.constructor if each.name == "ignore_index"]
+        return {"integers": "width", **({"ignored": ignored[0]} if ignored else {}), "shape": places}
+    rank = len(interface.axes.get(name, [*places, "width"]))
+    return [*places, "width"][:rank] if rank < len(places) else [*places, "width"]
+
+
+def _other_proposal(
+    interface: Interface, inputs: dict[str, Shape | dict[str, object]], outputs: list[Shape]
+) -> Proposal:
+    required = [each.name for each in interface.constructor if each.is_required]
+    optional = [each.name for each in interface.constructor if not each.is_required]
+    constructor: dict[str, bool | int | float | str | None] = dict.fromkeys(required)
+    if interface.kind is Kind.TRAINING_STEP:
+        constructor |= {"width": "width", "outputs": "width"}
+    return Proposal(constructor, required, inputs, optional, [], outputs, _other_ladder(inputs, interface.kind), [], "")
+
+
+def _other_ladder(inputs: dict[str, Shape | dict[str, object]], kind: Kind) -> Ladder:
+    sizes = SIZES_OF_TRAINING if kind is Kind.TRAINING_STEP else SIZES
+    told = str(list(inputs.values()))
+    used = [name for name in sizes if f"'{name}'" in told]
+    return [{name: sizes[name][rung] for name in used} for rung in range(3)]

@@ -1,4 +1,4 @@
-"""Kinds of subject that a description may name; what each is tried by stands in `examiner/subjects/`."""
+"""Kinds of subject that a description may name; what each is tried by stands in `examiner/subjects.py`."""
 
 from enum import StrEnum
 

@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from grader.course import problem
-from grader.course.document import MAX_BYTES, Node, RefusedError, read_document
-from grader.course.fragments import lost_in_starter, mismatches
 from grader.course.problem import BLANK, MOST_PROBLEMS, Problem
 from grader.course.records import Exercise
-from grader.course.signatures import misnamed_parts
-from grader.course.soundness import unsound_parts
 from grader.errors import SpecError
+
+if TYPE_CHECKING:
+    from grader.course.document import Node
 
 LOOK_CLOSER = re.compile(rf"{BLANK}|\d[eE][-+]?\d".encode())
 """What fits a record and may still be wrong: a blank, or a number that YAML takes for text."""
@@ -27,6 +27,9 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
 
     Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
     """
+    from grader.course.document import MAX_BYTES, RefusedError, read_document
+    from grader.course.soundness import unsound_parts
+
     shown = _shown(path)
     try:
         with path.open("rb") as file:
@@ -53,6 +56,9 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
 
 
 def _against_sources(exercise: Exercise, reference: str | None, starter: str | None) -> Iterator[Problem]:
+    from grader.course.fragments import lost_in_starter, mismatches
+    from grader.course.signatures import misnamed_parts
+
     if starter is not None:
         yield from lost_in_starter(exercise, starter)
         yield from misnamed_parts(exercise, starter)
@@ -73,7 +79,7 @@ def _follows_from(path: problem.Path, against: list[Problem]) -> bool:
     return any(each.path[:-1] in (("interface", declared), (*path[:2], declared)) for each in against)
 
 
-def _convert(root: Node, exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:
+def _convert(root: "Node", exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:
     """The exercise, or what can be made of it, why that is not all, and the paths that are not what they say."""
     data = root.data()
     complaint = ""
@@ -115,7 +121,7 @@ def _rests_on(path: problem.Path, broken: Iterable[problem.Path]) -> bool:
     return False
 
 
-def _sentences(problems: list[Problem], root: Node, shown: str) -> list[str]:
+def _sentences(problems: list[Problem], root: "Node", shown: str) -> list[str]:
     """The problems in the order of the file; what an alias repeats is told once."""
     placed: dict[tuple[object, ...], Problem] = {}
     for each in problems:

@@ -1,8 +1,11 @@
 """What YAML's parser complains of, in words that say what to do."""
 
-import yaml
+from typing import TYPE_CHECKING
 
 from grader.course.problem import Problem, quoted
+
+if TYPE_CHECKING:
+    import yaml
 
 COMPLAINTS = (
     (
@@ -46,7 +49,7 @@ COMPLAINTS = (
 )
 
 
-def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
+def explain_syntax_error(error: "yaml.MarkedYAMLError", text: str) -> Problem:
     """The parser's complaint as a problem with its place."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)

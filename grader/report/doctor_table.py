@@ -1,14 +1,17 @@
 """What the doctor found -> lines for the terminal."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from grader.report.page import render_page
-from grader.service.doctor import Examined
+
+if TYPE_CHECKING:
+    from grader.service.doctor import Examined
 
 
-def render_state(found: Sequence[Examined], *, width: int = 100, color: bool = False) -> str:
+def render_state(found: "Sequence[Examined]", *, width: int = 100, color: bool = False) -> str:
     """One line for each thing looked at, and what to do about what is amiss."""
     lines = []
     for each in found:

@@ -1,15 +1,19 @@
 """A hint -> lines for the terminal: earlier steps above, the newest last."""
 
+from typing import TYPE_CHECKING
+
 from rich.text import Text
 
 from grader.report.page import Line, beside, printable, render_page
-from grader.student.hints import Hint
+
+if TYPE_CHECKING:
+    from grader.student.hints import Hint
 
 MARGIN = 5
 MOST_STEP_TEXT = 2000
 
 
-def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
+def render_hint(hint: "Hint", *, width: int = 100, color: bool = False) -> str:
     """What it is about, the steps given so far, and what comes next."""
     lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold"), Text()] if hint.steps else []
     for number, step in enumerate(hint.steps, 1):

@@ -1,4 +1,4 @@
-"""How a class hands in: each layout, iterated over, gives submissions. Adding a platform adds a module and its name."""
+"""How a class hands in: each layout, iterated over, gives submissions. Adding a platform adds a class and its name."""
 
 import contextlib
 import os
@@ -7,18 +7,33 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.batch.layouts import canvas, edition, gradescope, moodle, nbgrader, repositories
 from grader.batch.layouts.archive import Unpacker
 from grader.batch.layouts.folders import Folder, StudentFolders
 from grader.batch.layouts.lines import Lines
 from grader.batch.layouts.pattern import Pattern
+from grader.batch.layouts.platforms import (
+    EXERCISES,
+    GRADESCOPE_METADATA,
+    MOODLE_FOLDER,
+    REPOSITORY,
+    SUBMITTED,
+    Canvas,
+    Edition,
+    Gradescope,
+    Moodle,
+    Nbgrader,
+    Repositories,
+)
 from grader.batch.layouts.records import Layout, SkippedFiles, SubmissionFiles, is_by_the_way
 from grader.batch.layouts.units import Family, Units, numbered
 from grader.errors import UsageError
 
 __all__ = ["LAYOUTS", "NAMES", "Layout", "LayoutOptions", "SkippedFiles", "SubmissionFiles", "open_layout"]
 
-FAMILIES: tuple[Family, ...] = (gradescope, moodle, canvas, repositories, nbgrader, edition)
+OF_A_CLASS: tuple[Family, ...] = (Gradescope(), Moodle(), Canvas(), Repositories())
+"""What platforms hand out for a whole class."""
+
+FAMILIES = (*OF_A_CLASS, Nbgrader(), Edition())
 """Platforms' layouts; of those that fit equally, the first."""
 
 NAMES = ("folders", "lines", *(family.NAME for family in FAMILIES))
@@ -82,7 +97,7 @@ def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | No
         return next((family for family in FAMILIES if options.name == family.NAME), None)
     counts = [(family.count(root, names), -number, family) for number, family in enumerate(FAMILIES)]
     count, _, best = max(counts, key=lambda each: each[:2])
-    is_told = {gradescope.METADATA, nbgrader.SUBMITTED, edition.EXERCISES} & set(names)  # whatever else lies there
+    is_told = any(family.LANDMARK in names for family in FAMILIES)
     most = sum(not is_by_the_way(name) for name in names) / 2
     return best if count > most or (count and is_told) else None
 
@@ -90,22 +105,21 @@ def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | No
 def _top(folder: Path, exercises: Collection[str]) -> Path:
     """Where an archive's files begin: in its only folder, if it has nothing else and that is not a student's."""
     alone = _only_folder(folder)
-    if alone is None or _export(folder) != folder or moodle.FOLDER.fullmatch(alone.name):
+    if alone is None or _export(folder) != folder or MOODLE_FOLDER.fullmatch(alone.name):
         return _export(folder)
-    if repositories.FOLDER.fullmatch(alone.name):
+    if REPOSITORY.fullmatch(alone.name):
         return folder
     inside = [os.path.splitext(name)[0] for name in os.listdir(alone)]  # noqa: PTH122 - only their stems
-    is_students = any(each in ("attention", edition.EXERCISES) or numbered(each, exercises) for each in inside)
-    return folder if is_students or alone.name in (nbgrader.SUBMITTED, edition.EXERCISES) else alone
+    is_students = any(each in ("attention", EXERCISES) or numbered(each, exercises) for each in inside)
+    return folder if is_students or alone.name in (SUBMITTED, EXERCISES) else alone
 
 
 def _export(folder: Path) -> Path:
     """The folder, or the only one in it that holds what a platform handed out for a class."""
     alone = _only_folder(folder)
-    if alone is None or gradescope.METADATA in (names := os.listdir(alone)):
+    if alone is None or GRADESCOPE_METADATA in (names := os.listdir(alone)):
         return alone or folder
-    of_classes = (gradescope, moodle, canvas, repositories)
-    return alone if any(family.count(alone, names) > len(names) / 2 for family in of_classes) else folder
+    return alone if any(family.count(alone, names) > len(names) / 2 for family in OF_A_CLASS) else folder
 
 
 def _only_folder(folder: Path) -> Path | None:

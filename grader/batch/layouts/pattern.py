@@ -18,6 +18,7 @@ class Pattern:
     """Matches paths below the root; `*` is anything within one name, `**` across folders, `?` one character."""
 
     NAME = "pattern"
+    LANDMARK = ""
 
     def __init__(self, text: str) -> None:
         """`UsageError` where the pattern does not say whose a file is."""

@@ -53,10 +53,11 @@ class Unit(Struct, frozen=True):
 
 
 class Family(Protocol):
-    """A module that knows one platform's names."""
+    """Knows one platform's names; `LANDMARK` tells its layout whatever else lies there, empty where nothing does."""
 
     NAME: str
     SHAPE: str
+    LANDMARK: str
 
     def count(self, root: Path, names: list[str]) -> int:
         """How many of the names in the root are of this layout."""

@@ -1,4 +1,4 @@
-"""A gradebook in other programs' formats: a module a format, found by lying here and naming its `EXPORT`."""
+"""A gradebook in other programs' formats: each is a `ClassExport` or a `VerdictExport` in a module here, found there."""
 
 import importlib
 import pkgutil
@@ -77,9 +77,8 @@ def _write_verdicts(records: ClassRecords, exercises: Exercises, folder: Path, c
 
 @cache
 def _exports() -> dict[str, ClassExport | VerdictExport]:
-    found = {}
+    found: dict[str, ClassExport | VerdictExport] = {}
     for module in pkgutil.iter_modules(__path__):
-        made = getattr(importlib.import_module(f"{__name__}.{module.name}"), "EXPORT", None)
-        if made is not None:
-            found[made.name] = made
+        made = vars(importlib.import_module(f"{__name__}.{module.name}")).values()
+        found |= {each.name: each for each in made if isinstance(each, ClassExport | VerdictExport)}
     return found

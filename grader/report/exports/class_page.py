@@ -35,7 +35,7 @@ class Summary(Struct):
     judged: int = 0
 
 
-def write(records: ClassRecords, exercises: "Exercises", path: Path, anonymous: bool) -> None:
+def _write_page(records: ClassRecords, exercises: "Exercises", path: Path, anonymous: bool) -> None:
     """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either."""
     names = records.exercises()
     opened = {name: exercises.get(name) for name in names}
@@ -140,4 +140,4 @@ def _template() -> Any:
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("class.html.j2")
 
 
-EXPORT = ClassExport("html", "index.html", write, can_be_anonymous=True)
+CLASS_PAGE = ClassExport("html", "index.html", _write_page, can_be_anonymous=True)

@@ -53,21 +53,21 @@ class HandedIn(Struct, frozen=True):
             ) from None
 
 
-def render(graded: Graded) -> str:
+def _classroom50_file(graded: Graded) -> str:
     """A gradebook knows no addresses: tag, commit, release and review name the file that was handed in."""
     grade = graded.grade
     submitted = grade.submitted_at or grade.judged_at or UNKNOWN_TIME
     owner, tag = grade.student or "unknown", f"submit/{submitted}"
     places = (grade.file, grade.file, grade.file)
     handed_in = HandedIn(graded.classroom, grade.exercise, owner, tag, *places, submitted, grade.judged_at)
-    return render_result(graded.verdict, graded.exercise, handed_in)
+    return render_classroom50(graded.verdict, graded.exercise, handed_in)
 
 
-def render_result(verdict: Verdict, exercise: Exercise, handed_in: HandedIn) -> str:
+def render_classroom50(verdict: Verdict, exercise: Exercise, handed_in: HandedIn) -> str:
     """Extras are in no score: a test of theirs counts 0 of 0."""
     tests = student_tests(verdict, exercise)
     points = [value for test in tests for value in (test.points, test.max_points)]
-    parts = _parts([verdict.score, verdict.max_score, *points])
+    parts = _parts_of_points([verdict.score, verdict.max_score, *points])
     data = {
         "schema": "classroom50/result/v1",
         "classroom": handed_in.classroom,
@@ -82,17 +82,17 @@ def render_result(verdict: Verdict, exercise: Exercise, handed_in: HandedIn) -> 
         "graded_at": handed_in.graded_at,
         "score": round(verdict.score * parts),
         "max-score": round(verdict.max_score * parts),
-        "tests": [_test(test, parts) for test in tests],
+        "tests": [_classroom50_test(test, parts) for test in tests],
     }
     return msgspec.json.format(msgspec.json.encode(data)).decode()
 
 
-def _parts(values: list[float]) -> int:
+def _parts_of_points(values: list[float]) -> int:
     shared = (parts for parts in PARTS if all(float(value * parts).is_integer() for value in values))
     return next(shared, PARTS[-1])
 
 
-def _test(test: StudentTest, parts: int) -> dict[str, object]:
+def _classroom50_test(test: StudentTest, parts: int) -> dict[str, object]:
     return {
         "test-name": test.name,
         "passed": test.passed,
@@ -102,4 +102,4 @@ def _test(test: StudentTest, parts: int) -> dict[str, object]:
     }
 
 
-EXPORT = VerdictExport("classroom50", "result.json", render)
+CLASSROOM50 = VerdictExport("classroom50", "result.json", _classroom50_file)

@@ -9,11 +9,11 @@ from grader.report.exports.formats import Graded, StudentTest, VerdictExport, st
 MILLISECONDS = 1000
 
 
-def render(graded: Graded) -> str:
+def _ctrf_file(graded: Graded) -> str:
     """Extras that are not mended are skipped; times are in milliseconds."""
     verdict = graded.verdict
     tests = student_tests(verdict, graded.exercise)
-    states = [_status(test) for test in tests]
+    states = [_ctrf_status(test) for test in tests]
     stop = round(datetime.fromisoformat(graded.grade.judged_at).timestamp() * MILLISECONDS)
     counts = {state: states.count(state) for state in ("passed", "failed", "skipped", "pending", "other")}
     data = {
@@ -27,20 +27,20 @@ def render(graded: Graded) -> str:
                 "start": stop - round(verdict.seconds * MILLISECONDS),
                 "stop": stop,
             },
-            "tests": [_test(test, verdict.exercise) for test in tests],
+            "tests": [_ctrf_test(test, verdict.exercise) for test in tests],
         },
     }
     return msgspec.json.format(msgspec.json.encode(data)).decode()
 
 
-def _status(test: StudentTest) -> str:
+def _ctrf_status(test: StudentTest) -> str:
     return "passed" if test.passed else "skipped" if test.is_extra else "failed"
 
 
-def _test(test: StudentTest, exercise: str) -> dict[str, object]:
+def _ctrf_test(test: StudentTest, exercise: str) -> dict[str, object]:
     return {
         "name": test.name,
-        "status": _status(test),
+        "status": _ctrf_status(test),
         "duration": 0,
         "suite": [exercise],
         "message": test.output,
@@ -48,4 +48,4 @@ def _test(test: StudentTest, exercise: str) -> dict[str, object]:
     }
 
 
-EXPORT = VerdictExport("ctrf", "ctrf.json", render)
+CTRF = VerdictExport("ctrf", "ctrf.json", _ctrf_file)

@@ -7,11 +7,11 @@ from grader.report.exports.formats import Graded, StudentTest, VerdictExport, st
 from grader.verdict.verdict import Verdict
 
 
-def render(graded: Graded) -> str:
-    return render_verdict(graded.verdict, graded.exercise)
+def _gradescope_file(graded: Graded) -> str:
+    return render_gradescope(graded.verdict, graded.exercise)
 
 
-def render_verdict(verdict: Verdict, exercise: Exercise) -> str:
+def render_gradescope(verdict: Verdict, exercise: Exercise) -> str:
     """The top-level score is the verdict's, which leaves extras out."""
     data = {
         "score": verdict.score,
@@ -23,12 +23,12 @@ def render_verdict(verdict: Verdict, exercise: Exercise) -> str:
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {"exercise": verdict.exercise, "seed": verdict.seed, "isolation": verdict.isolation},
-        "tests": [_test(test, place) for place, test in enumerate(student_tests(verdict, exercise), 1)],
+        "tests": [_gradescope_test(test, place) for place, test in enumerate(student_tests(verdict, exercise), 1)],
     }
     return msgspec.json.format(msgspec.json.encode(data)).decode()
 
 
-def _test(test: StudentTest, place: int) -> dict[str, object]:
+def _gradescope_test(test: StudentTest, place: int) -> dict[str, object]:
     return {
         "name": test.name,
         "number": str(place),
@@ -40,4 +40,4 @@ def _test(test: StudentTest, place: int) -> dict[str, object]:
     }
 
 
-EXPORT = VerdictExport("gradescope", "results.json", render)
+GRADESCOPE = VerdictExport("gradescope", "results.json", _gradescope_file)

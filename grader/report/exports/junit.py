@@ -10,7 +10,7 @@ ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not hold, however they are written."""
 
 
-def render(graded: Graded) -> str:
+def _junit_file(graded: Graded) -> str:
     """A suite for the exercise; what cannot be graded is an error, an extra that is not mended is skipped."""
     verdict = graded.verdict
     tests = student_tests(verdict, graded.exercise)
@@ -30,14 +30,14 @@ def render(graded: Graded) -> str:
         },
     )
     for test in tests:
-        suite.append(_case(test, verdict.exercise, is_error=is_error))
+        suite.append(_junit_case(test, verdict.exercise, is_error=is_error))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(test: StudentTest, exercise: str, *, is_error: bool) -> ET.Element:
+def _junit_case(test: StudentTest, exercise: str, *, is_error: bool) -> ET.Element:
     case = ET.Element("testcase", {"classname": exercise, "name": test.name, "time": "0.000"})
     first, _, rest = _legal(test.output).partition("\n")
     if test.passed:
@@ -53,4 +53,4 @@ def _legal(text: str) -> str:
     return ILLEGAL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
-EXPORT = VerdictExport("junit", "junit.xml", render)
+JUNIT = VerdictExport("junit", "junit.xml", _junit_file)

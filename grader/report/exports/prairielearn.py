@@ -10,11 +10,11 @@ MOST_OUTPUT = 20_000
 """Characters of each test: the whole file may hold 1 MB."""
 
 
-def render(graded: Graded) -> str:
-    return render_verdict(graded.verdict, graded.exercise)
+def _prairielearn_file(graded: Graded) -> str:
+    return render_prairielearn(graded.verdict, graded.exercise)
 
 
-def render_verdict(verdict: Verdict, exercise: Exercise) -> str:
+def render_prairielearn(verdict: Verdict, exercise: Exercise) -> str:
     """Every test has points, for one without turns the display of points off for all; extras are out of 0."""
     if verdict.outcome is Result.NOT_GRADABLE:
         data: dict[str, object] = {
@@ -30,12 +30,12 @@ def render_verdict(verdict: Verdict, exercise: Exercise) -> str:
             "score": round(verdict.score / verdict.max_score, 6) if verdict.max_score else 0.0,
             "message": verdict.outcome.replace("_", " "),
             "output": "",
-            "tests": [_test(test) for test in student_tests(verdict, exercise)],
+            "tests": [_prairielearn_test(test) for test in student_tests(verdict, exercise)],
         }
     return msgspec.json.format(msgspec.json.encode(data)).decode()
 
 
-def _test(test: StudentTest) -> dict[str, object]:
+def _prairielearn_test(test: StudentTest) -> dict[str, object]:
     return {
         "name": test.name,
         "points": 0.0 if test.is_extra else test.points,  # the page adds them up
@@ -44,4 +44,4 @@ def _test(test: StudentTest) -> dict[str, object]:
     }
 
 
-EXPORT = VerdictExport("prairielearn", "results.json", render)
+PRAIRIELEARN = VerdictExport("prairielearn", "results.json", _prairielearn_file)

@@ -1,0 +1,206 @@
+"""Kinds of subject: what a submission offers, and the adapter by which every check can call it.
+
+A check knows modules alone: it builds one and calls it. What is no module gets an adapter, an `nn.Module` whose
+forward is the experiment: it runs beside the submission in its worker, and beside the reference in the examiner. It
+holds no secret, and what it answers is believed no more than what the submission does.
+"""
+
+from msgspec import Struct
+
+from grader.course.kinds import Kind
+from grader.course.records import Interface
+
+ADAPTER = "Adapter"
+"""The class that an adapter's source defines, below ENTRY and INPUTS: the names of what is tried and of its inputs."""
+
+
+class SubjectKind(Struct, frozen=True):
+    """How the things of one kind are tried.
+
+    `adapter` is a source that defines the class `Adapter`, empty where the submission's class is called itself;
+    `may_be_module` tells that a class of this kind is called itself, too. `told` says to students what it is.
+    """
+
+    told: str
+    adapter: str = ""
+    may_be_module: bool = False
+
+
+OF_FUNCTION = """
+class Adapter(torch.nn.Module):
+    def __init__(self, **arguments):
+        super().__init__()
+        self.arguments = arguments
+
+    def forward(self, *positional, **inputs):
+        return getattr(submission, ENTRY)(*positional, **inputs, **self.arguments)
+"""
+"""A function of tensors, or a loss that is one: called with inputs, and the constructor's arguments by keyword."""
+
+OF_OPTIMIZER = """
+TINY, TINY_EVERY = 1e-8, 3  # so small that what is added to avoid a division by zero counts
+
+class Adapter(torch.nn.Module):
+    def __init__(self, steps=4, **arguments):
+        super().__init__()
+        self.steps, self.arguments = steps, arguments
+
+    def forward(self, *positional, **inputs):
+        starts = {**dict(zip(INPUTS, positional)), **inputs}.values()
+        straight = self._walk(starts, reloads=False)
+        return (*straight, *self._walk(starts, reloads=True))
+
+    def _walk(self, starts, *, reloads):
+        with torch.inference_mode(False), torch.enable_grad():
+            parameters = [torch.nn.Parameter(each.detach().clone()) for each in starts]
+            unused = torch.nn.Parameter(torch.ones(2, dtype=parameters[0].dtype))
+            optimizer = getattr(submission, ENTRY)([*parameters, unused], **self.arguments)
+            seen = [[each.detach().clone() for each in (*parameters, unused)]]
+            for step in range(self.steps):
+                if reloads and step == self.steps // 2:
+                    other = getattr(submission, ENTRY)([*parameters, unused], **self.arguments)
+                    other.load_state_dict(optimizer.state_dict())
+                    optimizer = other
+                for index, each in enumerate(parameters):
+                    each.grad = torch.sin(each.detach() * (1 + step)) * 10.0 ** (index % 3 - 1) + 0.1 * step
+                    each.grad.view(-1)[::TINY_EVERY] *= TINY
+                optimizer.step()
+                seen.append([each.detach().clone() for each in (*parameters, unused)])
+        return tuple(torch.stack(values) for values in zip(*seen))
+"""
+"""An optimizer: parameters after each of some steps from the same start, once also through its state dict.
+
+The inputs are the parameters' first values; the whole number `steps` says how many there are. The gradients follow from
+the parameters, small ones and large ones; one parameter gets none.
+"""
+
+OF_TRAINING_STEP = """
+class _Model(torch.nn.Module):
+    def __init__(self, width, outputs):
+        super().__init__()
+        self.first = torch.nn.Linear(width, 8)
+        self.norm = torch.nn.BatchNorm1d(8)
+        self.drop = torch.nn.Dropout(0.5)
+        self.last = torch.nn.Linear(8, outputs)
+
+    def forward(self, x):
+        return self.last(self.drop(torch.tanh(self.norm(self.first(x)))))
+
+
+class Adapter(torch.nn.Module):
+    def __init__(self, width=6, outputs=3, learning_rate=0.1, momentum=0.9, **arguments):
+        super().__init__()
+        self.model = _Model(width, outputs)
+        self.learning_rate, self.momentum, self.arguments = learning_rate, momentum, arguments
+
+    def forward(self, *positional, **inputs):
+        import copy
+
+        inputs = {**dict(zip(INPUTS, positional)), **inputs}
+        steps = min(len(each) for each in inputs.values() if isinstance(each, torch.Tensor))
+        with torch.inference_mode(False), torch.enable_grad():
+            model = copy.deepcopy(self.model).train(self.training)
+            optimizer = torch.optim.SGD(model.parameters(), lr=self.learning_rate, momentum=self.momentum)
+            drawn = torch.get_rng_state()
+            torch.default_generator.manual_seed(5)
+            seen = []
+            for step in range(steps):
+                batch = {
+                    name: each[step].detach().clone() if isinstance(each, torch.Tensor) else each
+                    for name, each in inputs.items()
+                }
+                returned = getattr(submission, ENTRY)(model, optimizer, **batch, **self.arguments)
+                seen.append(self._state(model, returned))
+            torch.set_rng_state(drawn)
+        return tuple(torch.stack(values) for values in zip(*seen))
+
+    def _state(self, model, returned):
+        modes = torch.tensor([float(each.training) for each in model.modules()])
+        values = [torch.as_tensor(each).detach().clone() for each in model.state_dict().values()]
+        if isinstance(returned, (int, float, torch.Tensor)):
+            values.append(torch.as_tensor(returned, dtype=torch.float64).detach().clone())  # a number or a tensor
+        return [*values, modes, torch.rand(2)]
+"""
+"""A training step: the student's function is called with a model, an optimizer and batches that are the kit's.
+
+Each input has an axis of steps first; each step is handed its part. What is compared are the parameters, buffers and
+modes after every step, what the step returned, and what is drawn at random afterwards.
+"""
+
+OF_DATASET = """
+class _Worker:
+    def __init__(self, number, count):
+        self.id, self.num_workers, self.seed, self.dataset = number, count, number, None
+
+
+class Adapter(torch.nn.Module):
+    MOST = 200
+
+    def __init__(self, **arguments):
+        super().__init__()
+        self.arguments = arguments
+
+    def forward(self, *positional, **inputs):
+        import torch.utils.data as data
+
+        inputs = {**dict(zip(INPUTS, positional)), **inputs}
+        drawn = torch.get_rng_state()
+        torch.default_generator.manual_seed(5)
+        made = getattr(submission, ENTRY)(**inputs, **self.arguments)
+        seen = []
+        for epoch in range(2):
+            if hasattr(made, "set_epoch"):
+                made.set_epoch(epoch)
+            if hasattr(made, "__len__"):
+                seen.append(torch.tensor(float(len(made))))
+            seen += self._items(made)
+        if hasattr(made, "__iter__"):
+            before = data.get_worker_info
+            try:
+                for number in range(2):
+                    info = _Worker(number, 2)
+                    data.get_worker_info = data._utils.worker.get_worker_info = lambda: info
+                    seen += [torch.tensor(float(number)), *self._items(made)]
+            finally:
+                data.get_worker_info = data._utils.worker.get_worker_info = before
+        torch.set_rng_state(drawn)
+        return tuple(seen)
+
+    def _items(self, made):
+        import itertools
+
+        items = itertools.islice(made, self.MOST) if hasattr(made, "__iter__") else (
+            made[index] for index in range(min(len(made), self.MOST))
+        )
+        return [self._plain(item) for item in items]
+
+    def _plain(self, item):
+        if isinstance(item, dict):
+            return tuple(self._plain(item[name]) for name in sorted(item))
+        if isinstance(item, (tuple, list)):
+            return tuple(self._plain(each) for each in item)
+        return torch.as_tensor(item)
+"""
+"""A dataset or sampler: the items and their order, over two epochs, and shared among two workers where it iterates.
+
+It is built from the inputs and the constructor's arguments, by keyword.
+"""
+
+KINDS: dict[Kind, SubjectKind] = {
+    Kind.MODULE: SubjectKind("an `nn.Module`"),
+    Kind.FUNCTION: SubjectKind("a function", OF_FUNCTION),
+    Kind.LOSS: SubjectKind("a loss", OF_FUNCTION, may_be_module=True),
+    Kind.OPTIMIZER: SubjectKind("an optimizer", OF_OPTIMIZER),
+    Kind.TRAINING_STEP: SubjectKind("one step of a training loop, `step(model, optimizer, ...)`", OF_TRAINING_STEP),
+    Kind.DATASET: SubjectKind("a dataset or sampler", OF_DATASET),
+}
+"""What each kind of subject is."""
+
+
+def adapter_of(interface: Interface) -> tuple[str, str]:
+    """The source that is run beside a submission, and the name of what is built: its own class if that is a module."""
+    kind = KINDS[interface.kind]
+    if not kind.adapter or (kind.may_be_module and interface.class_name):
+        return "", interface.entry()
+    names = f"ENTRY = {interface.entry()!r}\nINPUTS = {list(interface.inputs)!r}\n"
+    return names + kind.adapter, ADAPTER
