@@ -1,4 +1,4 @@
-"""A gradebook in other programs' formats: each is a `ClassExport` or a `VerdictExport` in a module here, found there."""
+"""A gradebook in other programs' formats: a module here holds each, a `ClassExport` or a `VerdictExport`."""
 
 import importlib
 import pkgutil
