@@ -5,7 +5,19 @@ from itertools import combinations
 
 import libcst as cst
 
-from grader.author.parsed_source import Edit, ParsedSource, find, replace, tail
+from grader.author.parsed_source import (
+    Edit,
+    ParsedSource,
+    called_attribute,
+    find,
+    is_masking,
+    is_method,
+    is_root,
+    receiver,
+    replace,
+    rooted,
+    tail,
+)
 
 AXES = ("-1", "-2", "0", "1")
 FINITE_FILLS = ("0.0", "-1.0", "-10.0")
@@ -147,45 +159,6 @@ def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[
             letters[one], letters[other] = letters[other], letters[one]
             yield replace(node.args[0].value, pattern[0] + "".join(letters) + pattern[-1])
         start += len(term) + 1
-
-
-def called_attribute(node: cst.CSTNode, parsed: ParsedSource) -> str:
-    """`name` of `self.name(...)`, or nothing."""
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and parsed.code(node.func.value) == "self":
-        return node.func.attr.value
-    return ""
-
-
-def is_method(node: cst.CSTNode, *names: str) -> bool:
-    """Whether the node calls a method of one of these names."""
-    return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in names
-
-
-def receiver(node: cst.CSTNode) -> cst.BaseExpression:
-    """What a method is called on."""
-    assert isinstance(node, cst.Call)
-    assert isinstance(node.func, cst.Attribute)
-    return node.func.value
-
-
-def is_masking(node: cst.CSTNode) -> bool:
-    """Whether the node is `scores.masked_fill(mask, value)`."""
-    return is_method(node, "masked_fill", "masked_fill_") and isinstance(node, cst.Call) and len(node.args) > 1
-
-
-def is_root(node: cst.CSTNode) -> bool:
-    return rooted(node) is not None
-
-
-def rooted(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """`d` of `sqrt(d)` or `d ** 0.5`."""
-    if isinstance(node, cst.Call) and tail(node.func) == "sqrt" and node.args:
-        inner = node.args[0].value
-        is_wrapped = isinstance(inner, cst.Call) and tail(inner.func) == "tensor" and inner.args
-        return inner.args[0].value if is_wrapped and isinstance(inner, cst.Call) else inner
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Power):
-        return node.left if isinstance(node.right, cst.Float) else None
-    return None
 
 
 ATTENTION_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]] = {

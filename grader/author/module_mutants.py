@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 
 import libcst as cst
 
-from grader.author.attention_mutants import called_attribute, is_method, receiver
-from grader.author.parsed_source import Edit, ParsedSource, replace, tail
+from grader.author.parsed_source import Edit, ParsedSource, called_attribute, is_method, receiver, replace, tail
 
 IN_PLACE = {cst.Multiply: "mul_", cst.Divide: "div_", cst.Add: "add_", cst.Subtract: "sub_"}
 

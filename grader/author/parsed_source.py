@@ -155,3 +155,42 @@ def find(root: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
         yield root
     for child in root.children:
         yield from find(child, kind)
+
+
+def called_attribute(node: cst.CSTNode, parsed: ParsedSource) -> str:
+    """`name` of `self.name(...)`, or nothing."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and parsed.code(node.func.value) == "self":
+        return node.func.attr.value
+    return ""
+
+
+def is_method(node: cst.CSTNode, *names: str) -> bool:
+    """Whether the node calls a method of one of these names."""
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in names
+
+
+def receiver(node: cst.CSTNode) -> cst.BaseExpression:
+    """What a method is called on."""
+    assert isinstance(node, cst.Call)
+    assert isinstance(node.func, cst.Attribute)
+    return node.func.value
+
+
+def is_masking(node: cst.CSTNode) -> bool:
+    """Whether the node is `scores.masked_fill(mask, value)`."""
+    return is_method(node, "masked_fill", "masked_fill_") and isinstance(node, cst.Call) and len(node.args) > 1
+
+
+def is_root(node: cst.CSTNode) -> bool:
+    return rooted(node) is not None
+
+
+def rooted(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """`d` of `sqrt(d)` or `d ** 0.5`."""
+    if isinstance(node, cst.Call) and tail(node.func) == "sqrt" and node.args:
+        inner = node.args[0].value
+        is_wrapped = isinstance(inner, cst.Call) and tail(inner.func) == "tensor" and inner.args
+        return inner.args[0].value if is_wrapped and isinstance(inner, cst.Call) else inner
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Power):
+        return node.left if isinstance(node.right, cst.Float) else None
+    return None

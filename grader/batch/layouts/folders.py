@@ -120,6 +120,7 @@ class StudentFolders:
 
     NAME = Folder.name
     SHAPE = "DIR/<student>/attention.py"
+    LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
         """None: nothing in the names tells it from the other layout of folders."""
