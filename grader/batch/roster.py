@@ -13,6 +13,9 @@ from grader.gradebook import Gradebook, Student
 from grader.report.page import printable
 
 COLUMNS = ("id", "name", "group")
+EXCELS = re.compile("sep=(.)", re.IGNORECASE)
+"""What Excel may write above the columns."""
+
 MOST_BYTES = 64_000_000
 
 
@@ -71,12 +74,15 @@ def read_roster(path: Path) -> Roster:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    rows = csv.reader(text.splitlines(), delimiter=delimiter)
+    lines = text.splitlines()
+    told = EXCELS.fullmatch(lines[0]) if lines else None
+    rows = csv.reader(lines, delimiter=told[1] if told else max(",;\t", key="".join(lines[:1]).count))
+    if told:
+        next(rows)
     names = [name.strip().lower() for name in next(rows, [])]
     if "id" not in names:
-        raise UsageError(f"{path}:1: there is no column id; the first line names the columns: {', '.join(COLUMNS)}")
+        line = f"{path}:{max(rows.line_num, 1)}"
+        raise UsageError(f"{line}: there is no column id; the first line names the columns: {', '.join(COLUMNS)}")
     problems: list[str] = []
     students: dict[str, Student] = {}
     for row in filter(any, rows):

@@ -309,6 +309,22 @@ def test_a_roster_says_who_a_platforms_names_mean(tmp_path):
     assert make_roster(roster.students.values()) == roster
 
 
+def test_a_roster_is_taken_as_spreadsheets_write_it(tmp_path):
+    path = tmp_path / "roster.csv"
+    path.write_bytes('\ufeffsep=|\r\nID|Name\r\n007|Müller| \r\n=1+1|"Smith; Jane"\r\n||\r\n'.encode())
+    assert {student.id: student.name for student in read_roster(path).students.values()} == {
+        "007": "Müller",
+        "=1+1": "Smith; Jane",
+    }
+    for first in ("sep=;\n", ""):
+        path.write_text(f"{first}ID;Name\n7;x\n;y\n", encoding="utf-8")
+        with pytest.raises(UsageError, match=rf"roster\.csv:{3 + bool(first)}: there is no id"):
+            read_roster(path)
+        path.write_text(f"{first}Name;Group\n", encoding="utf-8")
+        with pytest.raises(UsageError, match=rf"roster\.csv:{1 + bool(first)}: there is no column id"):
+            read_roster(path)
+
+
 def test_a_roster_with_faults_is_refused_with_all_of_them(tmp_path):
     path = tmp_path / "roster.csv"
     for text, message in (

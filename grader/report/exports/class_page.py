@@ -1,7 +1,10 @@
 """The class at a glance: one page that sorts and filters by itself, without a server or a request to anywhere."""
 
 import hmac
+import itertools
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,33 +39,45 @@ class Summary(Struct):
 
 
 def _write_page(records: ClassRecords, exercises: "Exercises", path: Path, anonymous: bool) -> None:
-    """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either."""
+    """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either.
+
+    Rows wait in a file until everything above them is counted, so that memory stays flat however many there are.
+    """
     names = records.exercises()
     opened = {name: exercises.get(name) for name in names}
     summaries = {name: Summary() for name in names}
-    students: dict[str, list[Any]] = {}
-    key = records.pseudonym_key()
-    for grade in records.grades():
-        row = students.setdefault(grade.student, [*_called(grade, key, anonymous=anonymous), {}])
-        row[2][grade.exercise] = [grade.outcome, grade.score, _count(records, grade, opened, summaries)]
-    data = {
-        "exercises": [[name, _numbers(opened[name]), opened[name].max_score()] for name in names],
-        "students": [[*row[:2], [row[2].get(name) for name in names]] for row in students.values()],
-    }
-    about = [_panel(records, opened[name], summaries[name], anonymous=anonymous) for name in names]
-    days = records.verdicts_by_day()
-    most = max((count for _, count in days), default=1)
-    path.write_text(
-        _template().render(
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="backslashreplace") as spool:
+        students = 0
+        for row in _rows(records, opened, summaries, anonymous=anonymous):
+            students += 1
+            spool.write(f"{_embedded(row)}\n")
+        spool.seek(0)
+        days = records.verdicts_by_day()
+        most = max((count for _, count in days), default=1)
+        page = _template().stream(
             title="Class" if anonymous else records.path.stem,
-            panels=about,
+            panels=[_panel(records, opened[name], summaries[name], anonymous=anonymous) for name in names],
             days=[(day, count, round(100 * count / most)) for day, count in days],
-            students=len(students),
-            data=_embedded(data),
-        ),
-        encoding="utf-8",
-        errors="backslashreplace",
-    )
+            students=students,
+            exercises=_embedded([[name, _numbers(opened[name]), opened[name].max_score()] for name in names]),
+            rows=map(Markup, spool),
+        )
+        with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            page.dump(file)
+
+
+def _rows(
+    records: ClassRecords, exercises: dict[str, Exercise], summaries: dict[str, Summary], *, anonymous: bool
+) -> Iterator[list[Any]]:
+    """What the table shows of each student, one after the other; each grade is counted."""
+    key = records.pseudonym_key()
+    for _, grades in itertools.groupby(records.grades(), key=lambda grade: grade.student):
+        called: tuple[str, str] = ("", "")
+        shown = {}
+        for grade in grades:
+            called = _called(grade, key, anonymous=anonymous)
+            shown[grade.exercise] = [grade.outcome, grade.score, _count(records, grade, exercises, summaries)]
+        yield [*called, [shown.get(name) for name in exercises]]
 
 
 def pseudonym(student: str, key: str) -> str:

@@ -18,7 +18,7 @@ from grader.verdict.verdict import DefectVerdict, Result, Verdict
 if TYPE_CHECKING:
     from grader.report.exports import Exercises
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a cell may begin with that a spreadsheet would take for a formula."""
 
 MOST_FINDINGS = 3
