@@ -80,7 +80,7 @@ def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) 
     nearest = difflib.get_close_matches(DIGIT_LIKE.sub("0", name), [*ids, *commands], 1)
     what = "exercise or command" if commands else "exercise"
     meant = f"did you mean {nearest[0]}? " if nearest else ""
-    raise UsageError(f"there is no {what} {name!r} here; {meant}the exercises are {', '.join(ids)}")
+    raise UsageError(f"there is no {what} {name!r} here; {meant}{course.listed()}")
 
 
 def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:

@@ -70,7 +70,7 @@ def grade(
             raise UsageError("--all grades every exercise's own file and shows the list; leave the rest out")
         ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawn or not CAN_FORK))
     if exercise_id is None:
-        raise UsageError(f"name an exercise, or grade --all of them: {', '.join(course.exercise_ids())}")
+        raise UsageError(f"name an exercise, or grade --all of them; {course.listed()}")
     if path is not None:
         require_file(path)
     choice = choice_of(path) if path else choose_file(course, exercise_id)

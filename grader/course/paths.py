@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.errors import UsageError
 
+MOST_NAMED = 9
 EXERCISE_ID = re.compile(r"exercise_\d{2,}")
 
 
@@ -25,8 +26,14 @@ class Course:
     def require(self, exercise_id: str) -> None:
         """Raise `UsageError` unless the exercise exists."""
         if exercise_id not in self.exercise_ids():
-            known = ", ".join(self.exercise_ids())
-            raise UsageError(f"there is no {exercise_id} here; the exercises are {known}")
+            raise UsageError(f"there is no {exercise_id} here; {self.listed()}")
+
+    def listed(self) -> str:
+        """The exercises in a sentence: by their names where there are few."""
+        ids = self.exercise_ids()
+        if len(ids) <= MOST_NAMED:
+            return f"the exercises are {', '.join(ids)}"
+        return f"the exercises are {ids[0]} to {ids[-1]}, and python -m grader lists them"
 
     def exercise_folder(self, exercise_id: str) -> Path:
         return self.root / "exercises" / exercise_id

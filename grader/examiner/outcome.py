@@ -1,5 +1,6 @@
 """What a check saw: the record that passes from the examiner to the verdict."""
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -146,3 +147,8 @@ class Key(Struct, frozen=True):
     digest: str
     failure_kinds: dict[str, dict[str, str]]
     methods: dict[str, dict[str, str]]
+
+
+def in_words(check: str) -> str:
+    """What a check looks at: its id, read as words."""
+    return re.sub(r"^test_", "", check).replace("_", " ")

@@ -102,7 +102,7 @@ class Reference:
         names: dict[str, Any] = vars(self._module)
         probe = probe or self._adapter
         if probe:
-            names = vars(_run_probe(probe, self._module))
+            names = vars(run_probe(probe, self._module))
         with contextlib.redirect_stdout(io.StringIO()):
             module = names[entry or self._entry](**arguments)
         if dtype:
@@ -136,7 +136,8 @@ class _ProbeLoader(importlib.abc.InspectLoader):
         return self._source
 
 
-def _run_probe(source: str, submission: ModuleType) -> ModuleType:
+def run_probe(source: str, submission: ModuleType) -> ModuleType:
+    """A probe's text run as a module, beside the one that it calls `submission`."""
     loader = _ProbeLoader(source)
     spec = importlib.util.spec_from_loader("probe", loader)
     assert spec is not None

@@ -18,11 +18,13 @@ class SubjectKind(Struct, frozen=True):
     """How the things of one kind are tried.
 
     `adapter` is a source that defines the class `Adapter`, empty where the submission's class is called itself;
-    `may_be_module` tells that a class of this kind is called itself, too. `told` says to students what it is.
+    `may_be_module` tells that a class of this kind is called itself, too. `told` says to students what it is, `trial`
+    what an adapter does with it: `{entry}` of `{inputs}` with `{arguments}`.
     """
 
     told: str
     adapter: str = ""
+    trial: str = "{entry}({inputs}, {arguments})"
     may_be_module: bool = False
 
 
@@ -190,9 +192,15 @@ KINDS: dict[Kind, SubjectKind] = {
     Kind.MODULE: SubjectKind("an `nn.Module`"),
     Kind.FUNCTION: SubjectKind("a function", OF_FUNCTION),
     Kind.LOSS: SubjectKind("a loss", OF_FUNCTION, may_be_module=True),
-    Kind.OPTIMIZER: SubjectKind("an optimizer", OF_OPTIMIZER),
-    Kind.TRAINING_STEP: SubjectKind("one step of a training loop, `step(model, optimizer, ...)`", OF_TRAINING_STEP),
-    Kind.DATASET: SubjectKind("a dataset or sampler", OF_DATASET),
+    Kind.OPTIMIZER: SubjectKind("an optimizer", OF_OPTIMIZER, "{entry}([{inputs}], {arguments}), and some steps of it"),
+    Kind.TRAINING_STEP: SubjectKind(
+        "one step of a training loop, `step(model, optimizer, ...)`",
+        OF_TRAINING_STEP,
+        "{entry}(model, optimizer, ...) for each step of {inputs}, with {arguments}",
+    ),
+    Kind.DATASET: SubjectKind(
+        "a dataset or sampler", OF_DATASET, "{entry}({inputs}, {arguments}), and its items over two epochs"
+    ),
 }
 """What each kind of subject is."""
 

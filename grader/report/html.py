@@ -13,7 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import Outcome, Status
+from grader.examiner.outcome import Outcome, Status, in_words
 from grader.report.foot import open_layers, points, result_words
 from grader.report.json import full_text
 from grader.report.page import printable, printable_line, printable_lines
@@ -21,13 +21,15 @@ from grader.report.picture import draw
 from grader.report.terminal import MARKS, WORDS, called, rest
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
+from grader.verdict.causes import Cause, defects_behind, hiding_crash, listed, told_causes
 from grader.verdict.verdict import Result, Verdict
 
 MOST_TEXT = 600
 OF_ITS_OWN = "A check that was written for this exercise alone."
 MOST_PICTURES = 3
 """Pictures in one page: what follows rarely says more."""
+
+BEHIND = "nothing can be seen yet: something else crashes before it"
 
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
 
@@ -45,7 +47,8 @@ def render_report(
     view = _view(verdict, exercise)
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
-    checks = [_check(outcome, looks_at) for outcome in ordered]
+    told = {check for cause in told_causes(verdict) for check in cause.checks}
+    checks = [_check(outcome, looks_at, is_told=outcome.check in told) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
@@ -54,9 +57,8 @@ def render_report(
 def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
     """What the templates show, as plain texts."""
     where = verdict.where.location if verdict.where else None
-    causes = group_causes(verdict)
-    crash = hiding_crash(causes)
-    shown = [crash] if crash else causes
+    shown = told_causes(verdict)
+    crash = hiding_crash(shown)
     printing = next((cause for cause in shown if cause.finding.printed), None)
     behind = defects_behind(verdict, crash) if crash else 0
     numbers = exercise.numbers()
@@ -94,7 +96,7 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     numbers = exercise.numbers()
     rows = []
     for defect in sorted(verdict.defects, key=lambda each: numbers[each.id]):
-        note = titles[defect.id] if defect.status is DefectStatus.FIXED else printable(defect.reason)
+        note = titles[defect.id] if defect.status is DefectStatus.FIXED else printable(defect.reason.partition(": ")[0])
         extra = ", extra" if defect.stretch else ""
         rows.append(
             {
@@ -133,12 +135,13 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     }
 
 
-def _check(outcome: Outcome, looks_at: Mapping[str, str]) -> dict[str, str]:
+def _check(outcome: Outcome, looks_at: Mapping[str, str], *, is_told: bool) -> dict[str, str]:
+    """What a check looks at and saw, which is kept back where a crash hides it."""
     return {
         "name": in_words(outcome.check),
         "status": str(outcome.status).replace("_", " "),
         "looks_at": looks_at.get(outcome.check, OF_ITS_OWN),
-        "saw": full_text(outcome.finding) if outcome.finding else "",
+        "saw": (full_text(outcome.finding) if is_told else BEHIND) if outcome.finding else "",
     }
 
 

@@ -7,6 +7,7 @@ from grader.report.html import render_section
 from grader.report.json import full_text
 from grader.report.terminal import render_terminal
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import told_causes
 from grader.verdict.verdict import Verdict
 
 
@@ -49,8 +50,9 @@ class NotebookVerdict:
 
     @property
     def findings(self) -> list[str]:
-        """What the checks that did not pass saw, one line each."""
-        return [full_text(outcome.finding) for outcome in self._verdict.checks if outcome.finding is not None]
+        """What the checks that did not pass saw, one line each; of a crash that hides the rest, that alone."""
+        told = {check for cause in told_causes(self._verdict) for check in cause.checks}
+        return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in told]
 
     def __repr__(self) -> str:
         return render_terminal(self._verdict, self._exercise).rstrip("\n")

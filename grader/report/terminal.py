@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping
 from rich.text import Text
 
 from grader.course.records import Defect, Exercise
-from grader.examiner.outcome import Status
+from grader.examiner.outcome import Status, in_words
 from grader.report.foot import MOST_FINDING_TEXT, advice_lines, foot_lines, open_layers_lines, points
 from grader.report.page import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, in_words, listed
+from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, listed
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 MARKS = {
@@ -73,7 +73,8 @@ def render_terminal(
         printed = ""
     chosen = _fitting(blocks, room - _lines(printed))
     left = len(blocks) - len(chosen)
-    more = rendered([Text(f"{' ' * INDENT}and {left} more; --json lists them all", "dim")]) if left else ""
+    others = f"and {left} more; python -m grader report {verdict.exercise} shows them all"
+    more = rendered([Text(f"{' ' * INDENT}{others}", "dim")]) if left else ""
     room -= _lines(*chosen, printed, more)
     pictures = (rendered(_picture(verdict, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if _lines(each) <= room and not printed), "")

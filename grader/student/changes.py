@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from grader.course.paths import Course
-from grader.errors import KitError
+from grader.errors import UsageError
 from grader.student.progress import forget_progress
 from grader.submission import Unreadable, read_submission
 from grader.submission.choice import choose_file, is_edited
@@ -52,7 +52,7 @@ def _free_name(folder: Path, path: Path) -> Path:
 def _source_lines(path: Path) -> list[str]:
     submission = read_submission(path, path.name)
     if isinstance(submission, Unreadable):
-        raise KitError(submission.reason)
+        raise UsageError(f"there is nothing to compare: {submission.reason}")
     lines = []
     for chunk in submission.chunks:
         lines += [line + "\n" for line in chunk.text.rstrip("\n").split("\n")]

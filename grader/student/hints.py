@@ -19,6 +19,7 @@ WAYS_OUT = {
     "crash:IndentationError": "Compare the spaces before that line with those before its neighbours.",
     "crash:TabError": "Some lines begin with tabs, others with spaces: let your editor turn all of them into spaces.",
     "class": "The interface in the exercise's README says what the class is called and what it is derived from.",
+    "unreadable": "Save it again, or take the starter: python -m grader reset {exercise} keeps what you have.",
     "load": "Take out what runs by itself, loops and training above all: only imports and definitions are needed.",
 }
 """What to do where a file does not run, by the kind of what was seen."""
@@ -85,7 +86,7 @@ def _is_fixed(verdict: Verdict, defect: Defect) -> bool:
 
 def _way_out(verdict: Verdict) -> Hint:
     kind = verdict.where.kind if verdict.where else ""
-    step = f"{verdict.reason}. {WAYS_OUT.get(kind, ELSE_WAY_OUT)}"
+    step = f"{verdict.reason}. {WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise)}"
     return Hint(f"{verdict.exercise} cannot be graded as it stands", [step], 1)
 
 

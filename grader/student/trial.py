@@ -1,6 +1,7 @@
 """A trial: the student's file run once as their own code is, with the inputs that a check failed with, and no check."""
 
 import importlib.util
+import re
 import traceback
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -9,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from grader.course.paths import Course
-from grader.course.records import Exercise
-from grader.errors import KitError
+from grader.course.records import Exercise, Interface
+from grader.errors import UsageError
+from grader.examiner.subjects import KINDS, adapter_of
 from grader.submission.choice import Choice
 from grader.submission.records import Unreadable
 from grader.verdict.causes import group_causes
@@ -46,7 +48,7 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
     if choice.path.suffix == ".py":
         return choice.path
     if isinstance(choice.read, Unreadable):
-        raise KitError(choice.read.reason)
+        raise UsageError(f"there is nothing to run: {choice.read.reason}")
     cells = [f"# {chunk.label}\n{chunk.text}" for chunk in choice.read.chunks]
     path = course.state_folder() / "try" / exercise.id / "attention.py"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,19 +59,24 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
 class Prepared(Struct, frozen=True):
     """A trial made ready: what is built with what, and what is called with what."""
 
-    class_name: str
+    interface: Interface
     arguments: dict[str, Any]
     inputs: dict[str, Any]
     method: str
     training: bool
 
     def in_words(self) -> list[str]:
-        """Two lines that a student could type, tensors told by their shapes."""
+        """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
         built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         handed = ", ".join(f"{name}={_briefly(value)}" for name, value in self.inputs.items())
+        adapter, entry = adapter_of(self.interface)
+        if adapter:
+            told = KINDS[self.interface.kind].trial
+            told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
+            return [told.format(entry=self.interface.entry(), inputs=handed, arguments=built)]
         mode = "train" if self.training else "eval"
         call = f"module.{mode}(){f'.{self.method}' if self.method else ''}({handed})"
-        return [f"module = {self.class_name}({built})", call]
+        return [f"module = {entry}({built})", call]
 
 
 def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
@@ -83,13 +90,16 @@ def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
     assert isinstance(check, Property)
     seed_draws(f"{trial.seed}/{check.id}/{trial.rung}")
     case = make_case(exercise, check, (check.ladder or exercise.ladder)[trial.rung])
-    return Prepared(exercise.interface.class_name, case.arguments, case.inputs, check.method, check.training)
+    return Prepared(exercise.interface, case.arguments, case.inputs, check.method, check.training)
 
 
 def run_trial(prepared: Prepared, path: Path) -> Any:
     """What the call returns; the submission's own exceptions pass through."""
+    from grader.examiner.reference import run_probe
+
+    adapter, entry = adapter_of(prepared.interface)
     module = _load(path)
-    built = getattr(module, prepared.class_name)(**prepared.arguments)
+    built = getattr(run_probe(adapter, module) if adapter else module, entry)(**prepared.arguments)
     built.train(prepared.training)
     return (getattr(built, prepared.method) if prepared.method else built)(**prepared.inputs)
 

@@ -3,6 +3,7 @@
 Everything that judges, shows or compares a student's work chooses here.
 """
 
+import re
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from grader.submission.reading import read_submission
 from grader.submission.records import Submission, Unreadable
 
 STARTERS_REMEMBERED = 256
+COPY = re.compile(r"(?:copy[ _]of[ _])?attention(?:[ _-]?\(\d+\)|[ _-]?copy\d*)?\.(?:py|ipynb)", re.IGNORECASE)
+"""What browsers, Jupyter and Colab call a copy."""
 
 
 class Choice(Struct, frozen=True):
@@ -54,7 +57,7 @@ def choose_file(course: Course, exercise_id: str) -> Choice:
     """What a student has of an exercise; a file that goes while it is looked at is unreadable."""
     module, notebook = (read_source(path, path.name) for path in course.editable_files(exercise_id))
     chosen, other, why = choose_between(course, exercise_id, module, notebook)
-    return Choice(chosen.path, chosen.read, _remark(chosen, other, why))
+    return Choice(chosen.path, chosen.read, _remark(chosen, other, why) or _newer_copy(chosen))
 
 
 def choice_of(path: Path) -> Choice:
@@ -119,6 +122,18 @@ def _read_starter(pristine: Path, _size: int, _modified: int) -> tuple[str, ...]
 
 def _texts(submission: Submission) -> tuple[str, ...]:
     return tuple(chunk.text for chunk in submission.chunks)
+
+
+def _newer_copy(chosen: SourceFile) -> str:
+    """What is said of a copy that is newer, as browsers name downloads and Jupyter its copies: it does not count."""
+    folder, stem = chosen.path.parent, chosen.path.stem
+    copies = [each for each in sorted(folder.glob("*")) if COPY.fullmatch(each.name) and each.stem != stem]
+    times = {each: read_source(each, each.name).modified for each in copies}
+    newer = max((each for each in copies if times[each] > chosen.modified), key=times.__getitem__, default=None)
+    if newer is None:
+        return ""
+    rename = f"name it attention{newer.suffix} if it is your work"
+    return f"{newer.name} is newer, and is not looked at; {rename}. This is about {chosen.path.name}."
 
 
 def _remark(chosen: SourceFile, other: SourceFile, why: Why) -> str:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import Examination, Key, Status
+from grader.examiner.outcome import Examination, Key, Status, in_words
 from grader.verdict.likeness import OTHERWISE
 
 MOST_OF_A_FINDING = 160
@@ -102,22 +102,22 @@ class _Matches:
         would show it by values.
         """
         if not self.is_living:
-            return DefectStatus.UNKNOWN, f"nothing it computes is right: {self._what_fails(self._unexplained_first())}"
+            return DefectStatus.UNKNOWN, f"nothing it computes is right, {self._what_fails(self._unexplained_first())}"
         holders = [name for name in self.alike if _has(name, defect)]
         own = self._in_question(defect)
         otherwise = [check for check in self.unexplained if check in own]
         if len(holders) == len(self.alike):
             if otherwise and self.is_halfway:
-                return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
+                return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
             return DefectStatus.PRESENT, ""
         if not any(_has(name, defect) for name in self.possible):
             if own and 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise):
                 return DefectStatus.FIXED, ""
-            return DefectStatus.UNKNOWN, self._for_another_reason(otherwise or self._unexplained_first())
+            return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self._unexplained_first())
         if otherwise:
-            return DefectStatus.UNKNOWN, self._for_another_reason(otherwise)
+            return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
         if self.unexplained:
-            return DefectStatus.UNKNOWN, f"something else hides it: {self._what_fails(self.unexplained)}"
+            return DefectStatus.UNKNOWN, f"something else hides it, {self._what_fails(self.unexplained)}"
         if not holders:
             return DefectStatus.FIXED, ""
         return self._second_look(defect)
@@ -163,15 +163,14 @@ class _Matches:
     def _unexplained_first(self) -> list[str]:
         return self.unexplained or [*self.failed]
 
-    def _for_another_reason(self, checks: list[str]) -> str:
-        name, _, saw = self._what_fails(checks).partition(": ")
-        return f"its check {name} fails for another reason: {saw}"
+    def _in_another_way(self, checks: list[str]) -> str:
+        return f"it fails in another way, {self._what_fails(checks)}"
 
     def _what_fails(self, checks: list[str]) -> str:
         """The first of these checks, and what it saw."""
         text = " ".join(self.findings.get(checks[0], "").split())
         cut = f"{text[:MOST_OF_A_FINDING]}..." if len(text) > MOST_OF_A_FINDING else text
-        return f"{checks[0]}: {cut}"
+        return f"seen in {in_words(checks[0])}: {cut}"
 
     def _explained(self, failure_kinds: dict[str, str]) -> set[str]:
         return {check for check, failure_kind in self.failed.items() if failure_kinds.get(check) == failure_kind}

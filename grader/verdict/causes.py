@@ -1,10 +1,8 @@
 """What failing checks saw -> causes, each told once by its most telling finding."""
 
-import re
-
 from msgspec import Struct
 
-from grader.examiner.outcome import Finding, Outcome, Picture, Status
+from grader.examiner.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.verdict.verdict import Verdict
 
 GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
@@ -45,6 +43,13 @@ def group_causes(verdict: Verdict) -> list[Cause]:
     return sorted(causes, key=lambda cause: _rank(cause.status, cause.finding))
 
 
+def told_causes(verdict: Verdict) -> list[Cause]:
+    """The causes that students are told: all of them, or the one crash behind which nothing else can be seen."""
+    causes = group_causes(verdict)
+    crash = hiding_crash(causes)
+    return causes if crash is None else [crash]
+
+
 def hiding_crash(causes: list[Cause]) -> Cause | None:
     """The crash behind which nothing else can be seen: almost every check that fails ends in it."""
     crash = next((cause for cause in causes if cause.status is Status.CRASHED), None)
@@ -56,11 +61,6 @@ def defects_behind(verdict: Verdict, crash: Cause) -> int:
     """How many defects are not fixed besides the one that this crash comes from."""
     left = sum(defect.status != "fixed" for defect in verdict.defects)
     return left - min(left, len(crash.defects))
-
-
-def in_words(check: str) -> str:
-    """What a check looks at: its id, read as words."""
-    return re.sub(r"^test_", "", check).replace("_", " ")
 
 
 def listed(checks: list[str]) -> str:

@@ -79,3 +79,31 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
     run_cli(EXERCISE, cwd=own_course.root)
     shown = run_cli("solution", EXERCISE, cwd=own_course.root).stdout
     assert shown.count("+        attn_scores = attn_scores.masked_fill") == 2
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "told"),
+    [
+        (
+            "exercise_29",
+            "language_loss(logits=<tensor (1, 2, 3) of float32>, tokens=<tensor (1, 2) of int64>)",
+        ),
+        ("exercise_32", "PocketAdamW([matrix="),
+        ("exercise_33", "training_step(model, optimizer, ...) for each step of x=<tensor "),
+        ("exercise_34", "likely_words(logits="),
+    ],
+)
+def test_what_is_no_module_is_tried_as_the_checks_try_it(own_course, run_cli, exercise_id, told):
+    done = run_cli("try", exercise_id, cwd=own_course.root)
+    first, *shown = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert first.startswith(f">>> {told}")
+    assert "<tensor" in shown[-1]
+
+
+def test_a_notebook_that_cannot_be_read_is_refused_as_a_mistake_and_not_as_the_kits_fault(own_course, run_cli):
+    _, notebook = own_course.editable_files(EXERCISE)
+    notebook.write_text(notebook.read_text(encoding="utf-8")[:-30], encoding="utf-8")
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is nothing to run: attention.ipynb is not JSON" in done.stderr

@@ -12,7 +12,7 @@ from grader.course.records import Exercise
 from grader.gradebook.class_records import ClassRecords, GradeRow
 from grader.report.json import full_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import group_causes
+from grader.verdict.causes import told_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
         return [StudentTest("Can be graded", False, 0.0, verdict.max_score, verdict.reason or "")]
     numbers = exercise.numbers()
     found: dict[str, list[str]] = {defect.id: [] for defect in exercise.defects}
-    for cause in group_causes(verdict):
+    for cause in told_causes(verdict):
         for defect_id in cause.defects:
             found.get(defect_id, []).append(full_text(cause.finding))
     known = sorted((each for each in verdict.defects if each.id in numbers), key=lambda each: numbers[each.id])
@@ -85,7 +85,7 @@ def _of_defect(defect: DefectVerdict, exercise: Exercise, number: int, findings:
     if is_fixed:
         output = f"Fixed: {described.title.strip().rstrip('.')}. {described.why.strip()}"
     elif defect.status is DefectStatus.UNKNOWN:
-        output = f"Not known: {defect.reason}"
+        output = f"Not known: {defect.reason.partition(': ')[0]}"
     else:
         output = "\n".join(("Still there.", *findings[:MOST_FINDINGS]))
     name = f"Defect {number}{' (extra)' if defect.stretch else ''}"

@@ -1,15 +1,24 @@
 """No word of the answer before it is found: every page that students see, for every subset of every hunt's defects."""
 
+import html
+
 import msgspec
 import pytest
 
+from grader.commands.report import looks_at
 from grader.course.loading import load_exercise
+from grader.gradebook.class_records import GradeRow
+from grader.report.exports import classroom50, ctrf, gradescope, junit, prairielearn
+from grader.report.exports.formats import Graded
 from grader.report.hint_page import render_hint
+from grader.report.html import render_report
+from grader.report.notebook import NotebookVerdict
 from grader.report.overview import Entry, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.hints import next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import group_causes, hiding_crash
 from grader.watch.events import Judged, compare
 from grader.watch.screen import Screen, render_event
 from tests.support.paths import ROOT
@@ -18,8 +27,17 @@ EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*")
 STEPS = 3
 
 
+PLATFORMS = {
+    "gradescope": gradescope,
+    "prairielearn": prairielearn,
+    "classroom50": classroom50,
+    "ctrf": ctrf,
+    "junit": junit,
+}
+
+
 def pages(course, exercise, verdict, before) -> dict[str, str]:
-    """All that is shown of a verdict: terminal, watch, list, every step of every hint."""
+    """All that is shown of a verdict: terminal, watch, list, every step of every hint, report, notebook, platforms."""
     found = {
         "terminal": render_terminal(verdict, exercise, width=1000),
         "narrow": render_terminal(verdict, exercise, width=80, height=24),
@@ -33,7 +51,19 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
         for step in range(1, STEPS + 1):
             found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
     save_progress(course, exercise.id, Progress())
-    return found
+    drawn = render_report(verdict, exercise, looks_at(exercise), load_progress(course, exercise.id).attempts)
+    found["report"] = html.unescape(drawn)
+    shown = NotebookVerdict(verdict, exercise)
+    found["notebook"] = html.unescape("\n".join(shown._repr_mimebundle_().values()))
+    found["asked in a notebook"] = "\n".join([*shown.findings, *map(str, shown.defects)])
+    graded = Graded(handed_in(verdict), verdict, exercise, "class")
+    return found | {name: html.unescape(each.render(graded)) for name, each in PLATFORMS.items()}
+
+
+def handed_in(verdict) -> GradeRow:
+    """A row of a gradebook about it."""
+    row = ("ann", "", "", {}, verdict.exercise, str(verdict.outcome), verdict.score, verdict.max_score, 0.0, 0.0, 1)
+    return GradeRow(*row, "2026-01-05T10:00:00Z", "2026-01-05T10:00:00Z", "", "", "attention.py", "folders", 1, 1)
 
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)
@@ -47,12 +77,15 @@ def test_no_page_names_a_defect_that_is_still_there(judge_text, own_course, exer
         present = {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED}
         assert present == subset
         told = pages(own_course, exercise, verdict, before)
+        if exercise.decoy and present:
+            first = exercise.decoy.split(". ")[0]
+            assert not [name for name, page in told.items() if " ".join(first.split()) in " ".join(page.split())]
         for defect in exercise.defects:
             is_told = {name for name, page in told.items() for text in secrets(defect) if text in page}
             if defect.id in present:
                 assert not is_told, (sorted(subset), defect.id)
             else:
-                assert "terminal" in is_told
+                assert {"terminal", "report", "notebook", *PLATFORMS} <= is_told
         before = verdict
 
 
@@ -94,6 +127,18 @@ STARTS = {
     *("Let", "Make", "One", "Print", "Put", "Redo", "Run", "Take", "With"),
 }
 """How a step begins that is to be taken; a first step that begins otherwise has code in it at least."""
+
+
+def test_what_was_seen_behind_a_crash_is_told_on_no_page(own_course, judge_text):
+    exercise = load_exercise(own_course.description("exercise_02"))
+    every = frozenset(each.id for each in exercise.defects)
+    verdict = judge_text("exercise_02", judge_text.variant("exercise_02", every))
+    crash = hiding_crash(group_causes(verdict))
+    assert crash is not None
+    behind = [each.finding.text for each in verdict.checks if each.finding and each.check not in crash.checks]
+    assert len(behind) >= 2
+    told = pages(own_course, exercise, verdict, None)
+    assert not {name for name, page in told.items() for text in behind if text in page}
 
 
 def test_names_are_shown_to_those_who_ask_for_them(judge_text, course):

@@ -121,3 +121,24 @@ def test_the_command_line_says_first_which_twin_it_is_about(own_course, editable
     verdict = json.loads(machine.stdout)
     assert verdict["file"] == f"exercises/{EXERCISE}/attention.py"
     assert {each["id"]: each["status"] for each in verdict["defects"]}["mask-discarded"] == "present"
+
+
+@pytest.mark.parametrize(
+    "name", ["attention(1).ipynb", "attention (2).py", "attention-Copy1.ipynb", "Copy of attention.ipynb"]
+)
+def test_a_newer_copy_is_named_and_does_not_count(own_course, editable_files, name):
+    module, _ = editable_files
+    copy = module.with_name(name)
+    copy.write_bytes(own_course.pristine(module.with_suffix(copy.suffix)).read_bytes())
+    make_newer(copy, module)
+    told = f"{name} is newer, and is not looked at; name it attention{copy.suffix} if it is your work. This is about "
+    assert choose_file(own_course, EXERCISE) == choice(module, f"{told}attention.py.")
+    make_newer(module, copy)
+    assert choose_file(own_course, EXERCISE) == choice(module)
+
+
+def test_the_starter_beside_an_edited_file_is_no_newer_copy(own_course, editable_files):
+    module, notebook = editable_files
+    mend_module(module)
+    make_newer(notebook, module)
+    assert choose_file(own_course, EXERCISE) == choice(module)

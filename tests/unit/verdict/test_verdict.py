@@ -125,7 +125,7 @@ def test_a_failure_that_no_defect_explains_is_a_regression():
 def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not_present():
     verdict = read({"values": "crashed:crash:TypeError", "causal": "crashed:crash:TypeError"})
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, FIXED]
-    assert verdict.defects[0].reason == "its check values fails for another reason: values is off"
+    assert verdict.defects[0].reason == "it fails in another way, seen in values: values is off"
     assert verdict.regressions == ["values", "causal"]
     assert verdict.score == 0
 
@@ -149,7 +149,11 @@ def test_a_failure_that_is_not_a_defects_own_is_not_said_to_be_its_checks():
     alike = {"": {}, "mask": {"causal": "failed:leak"}, "scale": {"values": "failed:values"}}
     key = Key("digest", alike | {"mask+scale": alike["mask"] | alike["scale"], "extra": {}}, METHODS)
     verdict = read({"causal": "failed:leak", "values": "failed:values", "shapes": "failed:shape"}, key=key)
-    assert [each.reason for each in verdict.defects] == ["", "", "something else hides it: shapes: shapes is off"]
+    assert [each.reason for each in verdict.defects] == [
+        "",
+        "",
+        "something else hides it, seen in shapes: shapes is off",
+    ]
 
 
 def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
@@ -157,7 +161,7 @@ def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
     dead = {"values": "failed:type", "dtype": "failed:type"}
     verdict = read(dead, comparing=comparing)
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
-    assert {each.reason for each in verdict.defects} == {"nothing it computes is right: values: values is off"}
+    assert {each.reason for each in verdict.defects} == {"nothing it computes is right, seen in values: values is off"}
     assert verdict.score == 0
     assert statuses(read({"values": "failed:type"}, comparing=comparing)) != statuses(verdict)
 
@@ -182,7 +186,7 @@ def test_a_defect_is_present_only_where_the_numbers_are_its_own():
     assert statuses(read(SIGNS["mask"], key=key))[0] is PRESENT
     verdict = read({"values": "failed:otherwise-values", "causal": "failed:changed"}, key=key)
     assert verdict.defects[0].status is UNKNOWN
-    assert verdict.defects[0].reason == "its check values fails for another reason: values is off"
+    assert verdict.defects[0].reason == "it fails in another way, seen in values: values is off"
 
 
 def test_a_check_that_saw_right_values_and_then_wrong_gradients_takes_no_defect_of_values_away():
