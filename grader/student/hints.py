@@ -18,7 +18,7 @@ WAYS_OUT = {
     "crash:SyntaxError": "Read that line and the one above it: a bracket or a quote that is not closed is found late.",
     "crash:IndentationError": "Compare the spaces before that line with those before its neighbours.",
     "crash:TabError": "Some lines begin with tabs, others with spaces: let your editor turn all of them into spaces.",
-    "class": "The interface in the exercise's README says what the class is called and what it is derived from.",
+    "class": "The interface in the exercise's README says what it has to be called and what it is.",
     "unreadable": "Save it again, or take the starter: python -m grader reset {exercise} keeps what you have.",
     "load": "Take out what runs by itself, loops and training above all: only imports and definitions are needed.",
 }

@@ -27,6 +27,7 @@ def test_a_story_says_what_was_noticed_what_is_learned_and_what_helps(page):
     story = text.partition(HEADINGS[0])[2].partition(HEADINGS[1])[0]
     for words in ("What people noticed:\n\n- ", "To learn here: ", "It helps to "):
         assert " ".join(words.split()) in " ".join(story.split()), words
+    assert re.search(r"Read more in [^.]*\]\(https://", " ".join(story.split()))
 
 
 def test_a_page_shows_the_commands_of_its_own_exercise(page):
