@@ -9,10 +9,12 @@ import pytest
 
 from grader.course.records import Limits, Seconds
 from grader.examiner.outcome import Status
+from grader.submission import Submission, read_submission
 from grader.verdict.verdict import DefectStatus, Result, Verdict
 from tests.support.commands import run_program
 from tests.support.hostile import Household, at_import, in_forward, running_with, starter
 from tests.support.judging import Judge
+from tests.support.notebooks import code, notebook
 from tests.support.paths import ROOT
 
 SMALL = Limits(memory_mb=256)
@@ -128,6 +130,44 @@ def test_a_hang_in_forward_costs_no_more_than_the_whole_budget(judge_text: Judge
     assert ends[0] is Status.TIMED_OUT
     assert ends[-1] is Status.NOT_RUN
     assert set(ends) == {Status.TIMED_OUT, Status.NOT_RUN}
+
+
+FORWARD_SECONDS = 4.0
+LOADING_SECONDS = 8.0
+"""Loading may take 6 s by itself; nothing is tried after it."""
+
+STUCK = {
+    "in forward": (in_forward(LOOP), FORWARD_SECONDS, "it was still running after 1.", "attention.py, line 30"),
+    "in __init__": (
+        starter().replace("super().__init__()\n", f"super().__init__()\n        {LOOP}\n"),
+        FORWARD_SECONDS,
+        "it was still running after 1.",
+        "attention.py, line 15",
+    ),
+    "at import": (at_import(LOOP), LOADING_SECONDS, "it was still running after 6.0 s", "attention.py, line 3"),
+    "in a notebook cell": (
+        notebook(code(starter()), code(f"x = 1\n{LOOP}")),
+        LOADING_SECONDS,
+        "it was still running after 6.0 s",
+        "code cell 2, line 2",
+    ),
+}
+"""Where an endless loop stands: the seconds that judging it may take, the sentence's beginning, and the line it names."""
+
+
+@pytest.mark.parametrize("place", STUCK)
+def test_an_endless_loop_costs_seconds_and_the_sentence_says_where_it_is(judge_text: Judge, tmp_path, place) -> None:
+    text, most, words, line = STUCK[place]
+    path = tmp_path / ("attention.ipynb" if text.startswith("{") else "attention.py")
+    path.write_text(text, encoding="utf-8")
+    submission = read_submission(path, path.name)
+    assert isinstance(submission, Submission)
+    verdict = judge_text("exercise_03", submission)
+    found = verdict.where or next(each.finding for each in verdict.checks if each.finding)
+    assert (found.text.startswith(words), str(found.location)) == (True, line), found
+    assert verdict.outcome is (Result.NOT_GRADABLE if most == LOADING_SECONDS else Result.NOT_FIXED)
+    assert verdict.seconds <= most
+    assert verdict.score == 0
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import field, structs
 
 from grader.course.arguments import unknown_sizes
-from grader.course.checks import Inputs, Sizes
+from grader.course.checks import Inputs, Name, Sizes
 from grader.course.problem import Path, Problem
 from grader.examiner.case import make_case
 from grader.examiner.compare import Failure, compare, describe, excerpt, require_tensor
@@ -86,6 +86,10 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
     """The sizes that are others in each call, in order."""
     then: Inputs = field(default_factory=dict)
     """Added to the inputs, or in place of them, from the second call on."""
+    after_each: Name = ""
+    """A method that is called after each call, with nothing."""
+    evaluates_last: bool = False
+    """Whether the last call is made in eval mode, to show what those before it left."""
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         for index, call in enumerate(self.calls):
@@ -95,9 +99,13 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
         ours, theirs = context.pair(self, case)
         later = structs.replace(self, inputs={**self.inputs, **self.then})
         for index, sizes in enumerate(self.calls):
+            if self.evaluates_last and index == len(self.calls) - 1:
+                ours.training = theirs.training = False
             inputs = make_case(context.exercise, later if index else self, {**case.sizes, **sizes}).inputs
             seen, expected = ours.call(self.method, **inputs), theirs.call(self.method, **inputs)
             turns = " then ".join(
                 ", ".join(f"{name}={size}" for name, size in call.items()) for call in self.calls[: index + 1]
             )
             compare(seen, expected, f"one module, called with {turns}: the last call's output")
+            for module in (ours, theirs) if self.after_each else ():
+                module.call(self.after_each)
