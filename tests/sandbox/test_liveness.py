@@ -152,7 +152,7 @@ STUCK = {
         "code cell 2, line 2",
     ),
 }
-"""Where an endless loop stands: the seconds that judging it may take, the sentence's beginning, and the line it names."""
+"""Where an endless loop stands: the seconds that judging it may take, how the sentence begins, the line it names."""
 
 
 @pytest.mark.parametrize("place", STUCK)
