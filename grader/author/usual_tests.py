@@ -9,7 +9,7 @@ from grader.course.paths import Course
 from grader.course.records import Defect, Exercise
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
-from grader.examiner.ladder import walk
+from grader.examiner.ladder import rungs_of, walk
 from grader.examiner.property import Property
 from grader.examiner.proxies import Subject
 from grader.examiner.reference import Reference
@@ -46,7 +46,7 @@ def what_fails(source: WorkerSource, course: Course, exercise: Exercise, defects
     reference = ReferenceCache(Reference(path, exercise.interface))
     session.renew()
     try:
-        walk(test, Context(Subject(session), reference, exercise), SEED)
+        walk(test, Context(Subject(session), reference, exercise), rungs_of(test, exercise, SEED))
     except (Failure, SubjectError) as error:
         return str(error)
     finally:

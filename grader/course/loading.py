@@ -1,5 +1,6 @@
 """Cache of descriptions that were found sound: read once a run, and most runs need neither YAML nor its reader."""
 
+import functools
 import hashlib
 from pathlib import Path
 
@@ -61,9 +62,15 @@ def _memory(path: Path) -> Path | None:
         digest = hashlib.sha256(path.read_bytes())
     except OSError:
         return None
-    here = Path(__file__).parent
-    for reader in sorted([*here.glob("*.py"), *(here.parent / "examiner" / "properties").glob("*.py")]):
-        status = reader.stat()
-        digest.update(f"{reader.name}/{status.st_size}/{status.st_mtime_ns};".encode())
+    digest.update(_reader_stamp())
     course = path.absolute().parent.parent.parent
     return course / ".grader" / "exercises" / f"{path.parent.name}-{digest.hexdigest()[:16]}.msgpack"
+
+
+@functools.cache
+def _reader_stamp() -> bytes:
+    """The version of the reader that this process runs."""
+    here = Path(__file__).parent
+    sources = sorted([*here.glob("*.py"), *(here.parent / "examiner" / "properties").glob("*.py")])
+    status = {source.name: source.stat() for source in sources}
+    return "".join(f"{name}/{each.st_size}/{each.st_mtime_ns};" for name, each in status.items()).encode()

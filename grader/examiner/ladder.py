@@ -39,13 +39,17 @@ class Rung(Struct, frozen=True):
     is_plain: bool = True
 
 
-def walk(check: Property, context: Context, seed: int) -> None:
-    """Try the check's rungs; what the first that fails raises has a note that compares it with the last that passed.
+Rungs = tuple[list[Rung], list[Rung]]
+"""The rungs of a ladder, and those above it whose sizes are drawn."""
+
+
+def walk(check: Property, context: Context, rungs: Rungs) -> None:
+    """Try a check's rungs, as `rungs_of` gives them; an error has a note that compares it with the last that passed.
 
     Where only the ends of the ladder are tried and the upper one fails, the rungs in between tell from where on. Rungs
     whose sizes are drawn come last.
     """
-    ladder, drawn = rungs_of(check, context, seed)
+    ladder, drawn = rungs
     if context.reference.is_asked_all or not is_tried_at_the_ends(check) or len(ladder) == 1:
         _try(check, context, [*ladder, *drawn])
         return
@@ -60,16 +64,16 @@ def walk(check: Property, context: Context, seed: int) -> None:
     raise result
 
 
-def rungs_of(check: Property, context: Context, seed: int) -> tuple[list[Rung], list[Rung]]:
+def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
     """The rungs of the ladder, and those above it whose sizes are drawn."""
     name = f"{seed}/{check.id}"
-    ladder = [Rung(f"{name}/{index}", sizes) for index, sizes in enumerate(check.ladder or context.exercise.ladder)]
-    if not (check.draws_sizes and context.exercise.drawn):
+    ladder = [Rung(f"{name}/{index}", sizes) for index, sizes in enumerate(check.ladder or exercise.ladder)]
+    if not (check.draws_sizes and exercise.drawn):
         return ladder, []
     walks_all = not check.ladder and not is_tried_at_the_ends(check)
-    specs = [] if check.ladder else context.exercise.drawn if walks_all else _some_of(context.exercise, check)
+    specs = [] if check.ladder else exercise.drawn if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
-    has_manners = context.exercise.interface.kind is Kind.MODULE  # there are no manners of calling anything else
+    has_manners = exercise.interface.kind is Kind.MODULE  # there are no manners of calling anything else
     drawn = [
         Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0])
         for each, spec in zip(names, specs, strict=True)

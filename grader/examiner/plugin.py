@@ -17,6 +17,7 @@ from grader.examiner.property import Property
 
 if TYPE_CHECKING:
     from grader.examiner.context import Context
+    from grader.examiner.ladder import Rungs
 
 
 class Contexts:
@@ -53,12 +54,16 @@ class PropertyItem(pytest.Item):
         super().__init__(**arguments)
         self.check = check
         self.exercise = exercise
+        self._rungs: tuple[int, Rungs] | None = None
 
     def runtest(self) -> None:
-        from grader.examiner.ladder import walk
+        from grader.examiner.ladder import rungs_of, walk
 
         contexts = contexts_of(self.config)
-        walk(self.check, contexts.context(self.exercise.id), contexts.seed_of(self.exercise.id))
+        seed = contexts.seed_of(self.exercise.id)
+        if self._rungs is None or self._rungs[0] != seed:
+            self._rungs = seed, rungs_of(self.check, self.exercise, seed)
+        walk(self.check, contexts.context(self.exercise.id), self._rungs[1])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding; the property's own traceback helps nobody."""

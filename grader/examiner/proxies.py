@@ -106,7 +106,7 @@ class RemoteProxy:
         self._is_whole = is_whole
         self._build: Build | None = build
         self._shapes: dict[str, list[int]] = {}
-        self._after: Tensors = {}
+        self._after: Tensors | None = {}
 
     def __call__(self, **inputs: Any) -> Any:
         return self.call("", **inputs)
@@ -133,6 +133,8 @@ class RemoteProxy:
         )
 
     def inputs_after(self) -> Tensors:
+        if self._after is None:
+            self._after = _all_tensors(_returned(self._session.request(protocol.ReadInputs())).inputs)
         return self._after
 
     def weights(self) -> Tensors:
@@ -176,7 +178,7 @@ class RemoteProxy:
         if call.build is not None and isinstance(reply, Built):
             self._note(reply)
         returned = _returned(reply)
-        self._after = {name: _tensor(value) for name, value in returned.inputs.items()}
+        self._after = None if cotangents is None else _all_tensors(returned.inputs)
         return returned
 
 
@@ -245,6 +247,10 @@ def _decoded(value: protocol.Value) -> Any:
 
 def _tensors(values: dict[str, TensorValue | None]) -> dict[str, torch.Tensor | None]:
     return {name: None if value is None else _tensor(value) for name, value in values.items()}
+
+
+def _all_tensors(values: dict[str, TensorValue]) -> Tensors:
+    return {name: _tensor(value) for name, value in values.items()}
 
 
 def _tensor(value: TensorValue) -> torch.Tensor:

@@ -72,10 +72,13 @@ class Examiners(plugin.Contexts):
     def _collect(self, exercise_id: str) -> list[pytest.Item]:
         """The exercise's checks: those its YAML names, then those of its hidden test files."""
         assert self._session is not None, "pytest has not started"
-        hidden = sorted(self._course.hidden_tests(exercise_id).glob("test_*.py"))
-        paths = [self._course.description(exercise_id), *hidden]
+        session, hidden = self._session, sorted(self._course.hidden_tests(exercise_id).glob("test_*.py"))
+        files: list[pytest.Collector] = [  # by themselves: from the course's folder on, every other exercise is met
+            plugin.ExerciseFile.from_parent(session, path=self._course.description(exercise_id)),
+            *(pytest.Module.from_parent(session, path=path) for path in hidden),
+        ]
         self._broken.clear()
-        items = [*self._session.perform_collect([str(path) for path in paths])]
+        items = [item for file in files for item in session.genitems(file)]
         if self._broken:
             raise KitError(f"the checks of {exercise_id} cannot be collected: {'; '.join(self._broken)}")
         self._require_own_names(items)

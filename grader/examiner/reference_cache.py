@@ -30,13 +30,12 @@ class Answer(Struct, frozen=True):
 
     asked: tuple[Any, ...]
     result: Any
-    tensors: list[torch.Tensor]
-    versions: list[int]
+    versions: list[tuple[torch.Tensor, int]]
     generator: torch.Tensor | None
 
     def is_as_it_was(self) -> bool:
         """Whether no check has written to the result."""
-        return [version_of(tensor) for tensor in self.tensors] == self.versions
+        return all(version_of(tensor) == version for tensor, version in self.versions)
 
 
 class Answers:
@@ -54,11 +53,16 @@ class Answers:
         self._name = name
         self._script = script
         self._answers: list[Answer] = []
-        self._position = 0
+        self._position = self._looked_up = 0
 
     def rewind(self) -> None:
         """Go back to the check's beginning."""
-        self._position = self.built = 0
+        self._position = self.built = self._looked_up = 0
+
+    def is_spoilt(self) -> bool:
+        """Whether the check has met what does not belong to it, or has written to what it looked up."""
+        self.is_stale = self.is_stale or not all(each.is_as_it_was() for each in self._answers[: self._looked_up])
+        return self.is_stale
 
     def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
         """What `act` returns, or returned here before; `StaleCacheError` where another question was answered here."""
@@ -82,18 +86,16 @@ class Answers:
             raise
         finally:
             self.seconds += time.process_time() - started
-        tensors = list(_tensors_in(result))
-        versions = [version_of(tensor) for tensor in tensors]
+        versions = [(tensor, version_of(tensor)) for tensor in _tensors_in(result)]
         generator = torch.default_generator.get_state() if asked[0] == "draw" else None
-        self._answers.append(Answer(asked, result, tensors, versions, generator))
+        self._answers.append(Answer(asked, result, versions, generator))
         return result
 
     def _look_up(self, asked: tuple[Any, ...]) -> Any:
         answer = self._answers[self._position]
-        so_far = self._answers[: self._position + 1]
-        if not (_is_same(answer.asked, asked) and all(each.is_as_it_was() for each in so_far)):
+        self._looked_up = self._position + 1
+        if self.is_stale or not (_is_same(answer.asked, asked) and answer.is_as_it_was()):
             self.is_stale = True
-        if self.is_stale:
             raise StaleCacheError("a check asks the reference something else than before")
         if answer.generator is not None:
             torch.default_generator.set_state(answer.generator)
@@ -129,7 +131,8 @@ class ReferenceCache:
 
     def is_to_be_repeated(self) -> bool:
         """Whether the check has met what does not belong to it, so that nothing it found counts."""
-        return any(answers.is_stale for answers in self._known.get(self._check, {}).values())
+        known = self._known.get(self._check, {})
+        return any(known[name].is_spoilt() for name in self._met if name in known)
 
     def was_called(self) -> bool:
         """Whether the check has asked the reference for what its module returns: there is something to equal."""

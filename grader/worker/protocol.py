@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 HEADER = struct.Struct(">I")
 MAX_FRAME_BYTES = 64 * 1024 * 1024
+PART_BYTES = 1 << 16
 MAX_TENSOR_BYTES = 32 * 1024 * 1024
 MAX_TEXT = 2000
 """Characters of a message or name that travel; the rest is cut and counted."""
@@ -121,7 +122,8 @@ class Build(Message, frozen=True):
 class Call(Message, frozen=True):
     """Call a module or a method of it; answered by `Returned` or `Raised`.
 
-    With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products come back too.
+    With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products come back too,
+    and the inputs.
     With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer. Called more
     `times` than once, with the same arguments, the value is a list of what each call returned.
     """
@@ -142,6 +144,10 @@ class Read(Message, frozen=True):
     name: str
 
 
+class ReadInputs(Message, frozen=True):
+    """Read the tensors that the last call was handed, as it left them; answered by `Returned` or `Raised`."""
+
+
 class Transfer(Message, frozen=True):
     """Load the state dict of one module into another; answered by `Returned` or `Raised`."""
 
@@ -149,7 +155,7 @@ class Transfer(Message, frozen=True):
     target: int
 
 
-Request = Load | Parse | Build | Call | Read | Transfer
+Request = Load | Parse | Build | Call | Read | ReadInputs | Transfer
 
 
 class Location(Message, frozen=True):
@@ -202,10 +208,10 @@ Gradients = Annotated[dict[Words, TensorValue | None], Meta(max_length=MAX_ITEMS
 
 
 class Returned(Message, frozen=True):
-    """What a call returned; the inputs after it; gradients by name where they were asked for and exist."""
+    """What a call returned; gradients by name, and the inputs after it, where they were asked for and exist."""
 
     value: Value
-    inputs: Annotated[dict[Words, TensorValue], Meta(max_length=MAX_ITEMS)]
+    inputs: Annotated[dict[Words, TensorValue], Meta(max_length=MAX_ITEMS)] = {}
     has_gradients: bool = False
     parameter_gradients: Gradients = {}
     input_gradients: Gradients = {}
@@ -267,27 +273,33 @@ def receive_reply(connection: socket.socket, deadline: float) -> Reply:
 
 
 def _receive(connection: socket.socket, deadline: float | None) -> bytes:
-    (size,) = HEADER.unpack(_receive_exactly(connection, HEADER.size, deadline))
-    if size > MAX_FRAME_BYTES:
-        raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
-    return _receive_exactly(connection, size, deadline)
-
-
-def _receive_exactly(connection: socket.socket, size: int, deadline: float | None) -> bytes:
+    """The body of one frame; whoever sends another before it was answered breaks the protocol."""
     received = bytearray()
-    while len(received) < size:
-        if deadline is not None:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                raise TimeoutError
-            connection.settimeout(remaining)
-        try:
-            part = connection.recv(min(size - len(received), 1 << 20))
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise ClosedError(str(error)) from error
-        if not part:
-            raise ClosedError("the connection ended")
-        received += part
-    return bytes(received)
+    whole = HEADER.size
+    while len(received) < whole:
+        received += _receive_part(connection, PART_BYTES, deadline)
+        if whole == HEADER.size and len(received) >= whole:
+            (size,) = HEADER.unpack_from(received)
+            if size > MAX_FRAME_BYTES:
+                raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
+            whole += size
+    if len(received) > whole:
+        raise MalformedError("more than one frame")
+    return bytes(memoryview(received)[HEADER.size :])
+
+
+def _receive_part(connection: socket.socket, most: int, deadline: float | None) -> bytes:
+    if deadline is not None:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError
+        connection.settimeout(remaining)
+    try:
+        part = connection.recv(most)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise ClosedError(str(error)) from error
+    if not part:
+        raise ClosedError("the connection ended")
+    return part

@@ -27,6 +27,7 @@ from grader.worker.protocol import (
     Parsed,
     Raised,
     Read,
+    ReadInputs,
     Request,
     Returned,
     TensorValue,
@@ -39,7 +40,8 @@ from grader.worker.torch_import import left_incomplete, stub_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
     from_python,
-    from_tensor,
+    from_tensors,
+    gradient_of,
     sendable,
     tensors_in,
     to_python,
@@ -71,6 +73,7 @@ class Server:
         self._modes: dict[int, bool] = {}
         self._leaving_torch: set[int] = set()
         self._is_building = False
+        self._handed_in: dict[str, torch.Tensor] = {}
 
     def answer(self, request: Request) -> Message:
         """The reply to one request; anything raised on the way is the submission's doing."""
@@ -97,7 +100,9 @@ class Server:
         if isinstance(request, Call):
             return self._call(request)
         if isinstance(request, Read):
-            return Returned(from_python(getattr(self.modules[request.module], request.name)), {})
+            return Returned(from_python(getattr(self.modules[request.module], request.name)))
+        if isinstance(request, ReadInputs):
+            return Returned(from_python(None), from_tensors(self._handed_in))
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
@@ -162,30 +167,34 @@ class Server:
         if request.cotangents is not None:
             module.zero_grad(set_to_none=True)
         if request.times > 1:
-            return Returned(from_python([self._run(request)[0] for _ in range(request.times)]), {})
-        value, tensors = self._run(request)
+            return Returned(from_python([self._run(request) for _ in range(request.times)]))
+        value = self._run(request)
         answer = from_python(value)
-        after = {name: from_tensor(tensor) for name, tensor in tensors.items()}
-        if request.cotangents is None or not _backward(value, request.cotangents):
+        if request.cotangents is None:
+            return Returned(answer)
+        tensors = self._handed_in
+        after = from_tensors(tensors)
+        if not _backward(value, request.cotangents):
             return Returned(answer, after)
-        parameter_gradients = {name: _gradient(parameter) for name, parameter in module.named_parameters()}
-        input_gradients = {name: _gradient(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
+        parameter_gradients = {name: gradient_of(parameter) for name, parameter in module.named_parameters()}
+        input_gradients = {name: gradient_of(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
         return Returned(answer, after, True, parameter_gradients, input_gradients)
 
-    def _run(self, request: Call) -> tuple[Any, dict[str, torch.Tensor]]:
-        """What one call returns, and the tensors that it was given."""
+    def _run(self, request: Call) -> Any:
+        """What one call returns."""
         module = self.modules[request.module]
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
-        tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
-        for tensor in tensors.values():
-            tensor.requires_grad_(request.cotangents is not None and tensor.is_floating_point())
+        self._handed_in = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+        if request.cotangents is not None:
+            for tensor in self._handed_in.values():
+                tensor.requires_grad_(tensor.is_floating_point())
         with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
-            return (getattr(module, request.method) if request.method else module)(**arguments), tensors
+            return (getattr(module, request.method) if request.method else module)(**arguments)
 
     def _transfer(self, request: Transfer) -> Returned:
         state = self.modules[request.source].state_dict()
         self.modules[request.target].load_state_dict(state)
-        return Returned(from_python(None), {})
+        return Returned(from_python(None))
 
     def _raised(self, error: BaseException) -> Raised:
         kind = type(error)
@@ -292,7 +301,3 @@ def _backward(value: Any, cotangents: list[TensorValue]) -> bool:
         total = total + term
     total.backward()  # type: ignore[no-untyped-call]
     return True
-
-
-def _gradient(tensor: torch.Tensor) -> TensorValue | None:
-    return None if tensor.grad is None else from_tensor(tensor.grad)

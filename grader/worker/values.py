@@ -56,6 +56,16 @@ def from_tensor(tensor: torch.Tensor) -> TensorValue:
     return _copied(tensor)
 
 
+def from_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, TensorValue]:
+    """The same of each."""
+    return {name: from_tensor(tensor) for name, tensor in tensors.items()}
+
+
+def gradient_of(tensor: torch.Tensor) -> TensorValue | None:
+    """What has come back to a tensor, or nothing."""
+    return None if tensor.grad is None else from_tensor(tensor.grad)
+
+
 def _copied(tensor: torch.Tensor) -> TensorValue:
     dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
     data = ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
@@ -78,6 +88,8 @@ def to_python(value: Value) -> Any:
 
 def from_python(value: Any) -> Value:
     """What may travel of a value that a submission made; the rest is described. What is too much is not written out."""
+    if _is_tensor(value):
+        return _from_any_tensor(value)
     obstacle = _why_too_much(value)
     return Other(obstacle) if obstacle else _pack(value)
 

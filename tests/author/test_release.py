@@ -389,7 +389,7 @@ def by_heart(course: Course, edition: Course) -> str:
     context = Context(None, ReferenceCache(AbsentReference(), recording), exercise)
     context.reference.begin(check.id, seed, "float32")
     known = {}
-    for rung in [rung for rungs in rungs_of(check, context, seed) for rung in rungs]:
+    for rung in [rung for rungs in rungs_of(check, exercise, seed) for rung in rungs]:
         seed_draws(rung.name)
         case = make_case(exercise, check, rung.sizes, rung.manner, is_plain=rung.is_plain)
         context.reference.draw(rung.name, lambda case=case: case)

@@ -18,13 +18,14 @@ import torch
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.course.records import Exercise
+from grader.course.records import Exercise, Interface
 from grader.examiner.case import seed_draws
 from grader.examiner.context import Context
-from grader.examiner.ladder import walk
+from grader.examiner.ladder import rungs_of, walk
 from grader.examiner.proxies import MisfitError, Pass, flatten
 from grader.examiner.reference import LocalModule, Reference, _detached, _run_probe
 from grader.examiner.session import SubjectRaisedError
+from grader.examiner.subjects import adapter_of
 from grader.worker.protocol import Raised
 from grader.worker.server import MODULE_NAME, WORKER_SEED
 from grader.worker.torch_import import stub_compiler
@@ -70,10 +71,10 @@ class OwnModule(LocalModule):
 class OwnSubject:
     """Builds a submission's class in this process, as `grader.examiner.proxies.Subject` does in a worker."""
 
-    def __init__(self, source: str, class_name: str) -> None:
+    def __init__(self, source: str, interface: Interface) -> None:
         self._output = io.StringIO()
         self._namespace = types.ModuleType(MODULE_NAME)
-        self._class_name = class_name
+        self._adapter, self._entry = adapter_of(interface)
         sys.modules[MODULE_NAME] = self._namespace
         torch.default_generator.manual_seed(WORKER_SEED)
         with contextlib.redirect_stdout(self._output):
@@ -93,8 +94,9 @@ class OwnSubject:
         at_once: bool = True,
     ) -> OwnModule:
         with _as_raised(), contextlib.redirect_stdout(self._output):
+            probe = probe or self._adapter
             names = vars(_run_probe(probe, self._namespace)) if probe else vars(self._namespace)
-            module = names[entry or self._class_name](**arguments)
+            module = names[entry or self._entry](**arguments)
             if dtype:
                 module = module.to(getattr(torch, dtype))
         if like is not None:
@@ -104,6 +106,8 @@ class OwnSubject:
 
 class PlainReference:
     """The reference as checks ask for it; every answer is computed when it is asked for."""
+
+    is_asked_all = False
 
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
@@ -126,18 +130,18 @@ class Hunt:
     def __init__(self, course: Course, exercise_id: str, seed: int) -> None:
         stub_compiler()  # as in a worker; importing it takes a second
         self.exercise: Exercise = load_exercise(course.description(exercise_id))
-        self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise.interface.class_name))
+        self.reference = PlainReference(Reference(course.reference(exercise_id), self.exercise.interface))
         self.checks: dict[str, Check] = {check.id: _property(check, seed) for check in self.exercise.checks}
         for path in sorted(course.hidden_tests(exercise_id).glob("test_*.py")):
             self.checks |= {name: _hidden(function, name, seed) for name, function in _functions(path)}
 
     def context(self, source: str) -> Context:
         """Submission and reference side by side; whatever the submission raises while it loads is raised."""
-        return Context(OwnSubject(source, self.exercise.interface.class_name), self.reference, self.exercise)
+        return Context(OwnSubject(source, self.exercise.interface), self.reference, self.exercise)
 
 
 def _property(check: Any, seed: int) -> Check:
-    return lambda context: walk(check, context, seed)
+    return lambda context: walk(check, context, rungs_of(check, context.exercise, seed))
 
 
 def _hidden(function: Callable[..., None], name: str, seed: int) -> Check:

@@ -16,7 +16,8 @@ MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__g
 
 def each_in(value, change):
     if isinstance(value, (list, tuple)):
-        return [each_in(part, change) for part in value]
+        parts = [each_in(part, change) for part in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, dict):
         return {{name: each_in(part, change) for name, part in value.items()}}
     return change(value)

@@ -115,6 +115,23 @@ def test_what_a_check_wrote_to_is_not_handed_out_again(cache: ReferenceCache) ->
     assert torch.equal(run(cache, writes_to_weights), first)
 
 
+def test_what_a_check_writes_to_after_looking_it_up_spoils_the_run_that_wrote_and_no_other(
+    cache: ReferenceCache,
+) -> None:
+    def reads_weights(cache: ReferenceCache, *, writes: bool = False) -> torch.Tensor:
+        module = cache(size=3)
+        weights = module.weights()["weight"]
+        before = weights.clone()
+        if writes:
+            weights.zero_()
+        return torch.stack([before, module(x=torch.ones(3))])
+
+    first = run(cache, reads_weights)
+    assert torch.equal(first[0], first[1])
+    assert not run(cache, lambda cache: reads_weights(cache, writes=True))[1].any()
+    assert torch.equal(run(cache, reads_weights), first)
+
+
 def test_another_seed_and_another_dtype_are_other_answers(cache: ReferenceCache) -> None:
     run(cache, two_modules)
     cache.begin("check", 8, "float32")
