@@ -254,6 +254,21 @@ def test_feedback_is_the_students_own_page_and_text(gradebook, course, tmp_path)
     assert page.startswith("<!doctype html>")
 
 
+def test_defects_that_an_exercise_no_longer_has_are_left_out(gradebook, course, tmp_path):
+    connection = sqlite3.connect(gradebook)
+    for table, column in (("defects", "defect"), ("checks", "explained_by")):
+        connection.execute(f"UPDATE {table} SET {column} = replace({column}, 'mask-discarded', 'since-renamed')")
+    connection.commit()
+    connection.close()
+    assert write_feedback(gradebook, tmp_path / "feedback", Exercises(course), lambda _: {}) == 4
+    text = (tmp_path / "feedback/bob/exercise_03/feedback.txt").read_text(encoding="utf-8")
+    assert ("defect 2" in text, "defect 1" in text, "since-renamed" in text) == (True, False, False)
+    for to in export_names():
+        export(gradebook, to, tmp_path / to, course)
+    tests = json.loads((tmp_path / "gradescope/bob/exercise_03/results.json").read_text(encoding="utf-8"))["tests"]
+    assert [test["name"] for test in tests] == ["Defect 2 (extra)", "Nothing else broke"]
+
+
 def test_names_of_folders_are_safe_and_no_two_are_the_same():
     names = ["ada", "a/b", "a_b", "../x", "", ".", "..", "CON\n", "x" * 300, "x" * 301, "José", HOSTILE]
     folders = [folder_name(name) for name in names]

@@ -13,7 +13,7 @@ from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook.class_records import ABSENT, ClassRecords
 from grader.gradebook.gradebook import NOT_JUDGED
-from grader.report.exports.formats import ClassExport, Graded, VerdictExport, folder_name
+from grader.report.exports.formats import ClassExport, VerdictExport, folder_name, graded
 
 
 class Exported(Struct, frozen=True):
@@ -67,10 +67,9 @@ def _write_verdicts(records: ClassRecords, exercises: Exercises, folder: Path, c
     for grade in records.grades():
         if grade.outcome in (ABSENT, NOT_JUDGED):
             continue
-        graded = Graded(grade, records.verdict(grade), exercises.get(grade.exercise), records.path.stem)
         target = folder / folder_name(grade.student) / grade.exercise / chosen.file
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(chosen.render(graded), encoding="utf-8")
+        target.write_text(chosen.render(graded(records, grade, exercises.get(grade.exercise))), encoding="utf-8")
         count += 1
     return count
 

@@ -9,7 +9,7 @@ from grader.course.records import Exercise
 from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.gradebook.gradebook import NOT_JUDGED
 from grader.report.exports import Exercises, make_folder
-from grader.report.exports.formats import folder_name
+from grader.report.exports.formats import folder_name, graded
 from grader.report.html import render_report
 from grader.report.terminal import render_terminal
 
@@ -28,7 +28,8 @@ def write_feedback(
         for grade in records.grades():
             if grade.outcome in (ABSENT, NOT_JUDGED):
                 continue
-            verdict, exercise = records.verdict(grade), exercises.get(grade.exercise)
+            exercise = exercises.get(grade.exercise)
+            verdict = graded(records, grade, exercise).verdict
             base = folder / feedback_path(grade)
             base.parent.mkdir(parents=True, exist_ok=True)
             page = render_report(verdict, exercise, looks_at(exercise))

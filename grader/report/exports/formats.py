@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.course.records import Exercise
 from grader.gradebook.class_records import ClassRecords, GradeRow
@@ -61,6 +61,16 @@ class StudentTest(Struct, frozen=True):
     is_extra: bool = False
 
 
+def graded(records: ClassRecords, grade: GradeRow, exercise: Exercise) -> Graded:
+    """The verdict behind a grade, without defects that the exercise no longer has: it was edited since."""
+    verdict = records.verdict(grade)
+    known = set(exercise.numbers())
+    defects = [each for each in verdict.defects if each.id in known]
+    causes = {check: [each for each in behind if each in known] for check, behind in verdict.causes.items()}
+    fitting = structs.replace(verdict, defects=defects, causes={check: each for check, each in causes.items() if each})
+    return Graded(grade, fitting, exercise, records.path.stem)
+
+
 def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
     """The verdict as tests, in the order of the defects' numbers; nothing in them names a defect that is not fixed."""
     if verdict.outcome is Result.NOT_GRADABLE:
@@ -69,9 +79,9 @@ def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
     found: dict[str, list[str]] = {defect.id: [] for defect in exercise.defects}
     for cause in told_causes(verdict):
         for defect_id in cause.defects:
-            found.get(defect_id, []).append(full_text(cause.finding))
-    known = sorted((each for each in verdict.defects if each.id in numbers), key=lambda each: numbers[each.id])
-    tests = [_of_defect(each, exercise, numbers[each.id], found[each.id]) for each in known]
+            found[defect_id].append(full_text(cause.finding))
+    ordered = sorted(verdict.defects, key=lambda each: numbers[each.id])
+    tests = [_of_defect(each, exercise, numbers[each.id], found[each.id]) for each in ordered]
     is_whole = verdict.outcome is Result.FIXED
     points = exercise.nothing_else_broke
     broken = [full_text(each.finding) for each in verdict.checks if each.check in verdict.regressions and each.finding]
