@@ -1,4 +1,4 @@
-"""The command line: every command, under whatever name it is called, and what becomes of errors."""
+"""The command line: every command, what is asked about this machine, and what becomes of errors."""
 
 from pathlib import Path
 
@@ -12,14 +12,42 @@ from grader.commands.arguments import (
     looks_like_an_exercise,
     require_exercise,
 )
-from grader.commands.classes import batch, export, history, regrade
-from grader.commands.instructor import autograder, new, prove, release, schema
-from grader.commands.machine import COMPLETE_VARIABLE, completion, doctor
-from grader.commands.report import report
-from grader.commands.student import diff, grade, hint, list_exercises, reset, solution, try_, watch
+from grader.commands.instructor import autograder, batch, export, history, new, prove, regrade, release, schema
+from grader.commands.student import diff, grade, hint, list_exercises, report, reset, solution, try_, watch
 from grader.errors import KitError, UsageError
-from grader.report.console import keep_traceback
-from grader.report.page import printable_lines
+from grader.report.console import has_color, keep_traceback, print_report, printable_lines, width
+
+SHORT_NAME = "grader"
+"""What installing the kit puts on the path, and what shells complete."""
+
+COMPLETE_VARIABLE = "_GRADER_COMPLETE"
+"""How a shell that asks for completions says so."""
+
+
+@click.command()
+@course_option
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Show which protections hold on this machine, each proven by an attempt, and what to do about the rest."""
+    from grader.report.tables import render_state
+    from grader.service.doctor import examine_machine
+
+    found = examine_machine(current_course())
+    print_report(render_state(found, width=width(), color=has_color()))
+    ctx.exit(0 if all(each.is_well for each in found) else 1)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print what makes a shell complete `grader`, short for `python -m grader`: source it from the shell's settings."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows all three"
+    click.echo(kind(ctx.find_root().command, {}, SHORT_NAME, COMPLETE_VARIABLE).source())
+
 
 UNEXPECTED = 3
 INTERRUPTED = 130

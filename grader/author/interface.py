@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 from grader.errors import UsageError
 
 Constant = bool | int | float | str | None

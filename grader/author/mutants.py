@@ -9,8 +9,7 @@ from math import isinf
 import libcst as cst
 from msgspec import Struct
 
-from grader.author.attention_mutants import ATTENTION_OPERATORS
-from grader.author.module_mutants import IN_PLACE, MODULE_OPERATORS
+from grader.author.operators import ATTENTION_OPERATORS, IN_PLACE, MODULE_OPERATORS
 from grader.author.parsed_source import Edit, ParsedSource, is_output_only, replace
 
 Operator = Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]

@@ -7,7 +7,7 @@ from grader.author.derived_files import remember_written
 from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 from grader.course.paths import EXERCISE_ID, Course
 from grader.course.problem import BLANK
 from grader.errors import UsageError

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.batch.layouts.archive import Unpacker
-from grader.batch.layouts.records import SkippedFiles, SubmissionFiles
+from grader.batch.layouts.files import SkippedFiles, SubmissionFiles, Unpacker
 from grader.batch.layouts.units import Unit, Units
 from grader.batch.tasks import SubmissionLoader
 from grader.course.loading import load_exercise
@@ -19,9 +18,7 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.examiner.outcome import Finding
 from grader.gradebook.gradebook import TIME
-from grader.report.exports.classroom50 import HandedIn, render_classroom50
-from grader.report.exports.gradescope import render_gradescope
-from grader.report.exports.prairielearn import render_prairielearn
+from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
 from grader.report.foot import open_layers, points, result_words
 from grader.report.html import render_report
 from grader.report.terminal import render_terminal

@@ -11,7 +11,7 @@ from rich.text import Text
 from grader.author.mutants import Mutant
 from grader.course.records import Exercise
 from grader.examiner.case import draw_sizes
-from grader.report.page import Line, indented, render_page
+from grader.report.console import Line, indented, render_page
 
 
 class MutantStatus(StrEnum):

@@ -6,7 +6,7 @@ from enum import Enum
 from msgspec import Struct
 
 from grader.author.interface import Constant, Interface, Parameter
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 
 Shape = list[str | int]
 Ladder = list[dict[str, int]]

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from grader.author.edition import description_of, handouts, kit_files, overview, pages, public_checks, readme
-from grader.author.spoilers import find_spoilers
-from grader.author.task_pool import TaskPool
+from grader.author.edition import (
+    description_of,
+    find_spoilers,
+    handouts,
+    kit_files,
+    overview,
+    pages,
+    public_checks,
+    readme,
+)
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -18,6 +25,7 @@ from grader.errors import KitError, SpecError, UsageError
 from grader.examiner.key import KEY_SEED
 from grader.examiner.outcome import Status
 from grader.examiner.workers import WorkerSource
+from grader.service.pool import TaskPool
 from grader.submission import Submission, Unreadable, read_submission
 
 if TYPE_CHECKING:

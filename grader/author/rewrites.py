@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.author.statement_rewrites import STATEMENT_RULES
-from grader.author.syntax_patterns import call, chain, method_of, name_of
+from grader.author.statement_rewrites import STATEMENT_RULES, call, chain, method_of, name_of
 
 Rule = Callable[[ast.AST], Any]
 """What takes a node's place: a node, or statements; None where the rule is not for the node."""

@@ -9,7 +9,7 @@ import yaml
 
 from grader.author.interface import Interface
 from grader.author.proposal import Proposal
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 from grader.course.problem import blank
 from grader.course.records import Exercise
 from grader.submission import DEMONSTRATION, Submission

@@ -1,17 +1,31 @@
-"""Which engine a batch runs on."""
+"""Engines of a batch: a pool of threads beside examiner processes, or a Dask cluster, to which no code travels."""
 
 import contextlib
+import itertools
+import logging
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
+from grader.batch import tasks as work
 from grader.batch.run import Engine
-from grader.batch.work import Place, cancel_examiners, close_examiners
-from grader.course.paths import Course
-from grader.errors import UsageError
+from grader.batch.tasks import Place, Task, TaskResult, cancel_examiners, close_examiners, versions
+from grader.course.paths import Course, find_course
+from grader.errors import KitError, UsageError
+from grader.gradebook import Versions
 from grader.service.examiner_process import usable_cores
+from grader.submission import Submission
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @contextlib.contextmanager
@@ -63,6 +77,161 @@ def choose_engine(
         raise UsageError("--engine dask needs --scheduler tcp://HOST:PORT, the address that dask scheduler shows")
     if jobs is not None:
         raise UsageError("--jobs is for this machine; on a cluster an examiner works on each thread of its workers")
-    from grader.batch.dask_engine import cluster_engine
 
     return cluster_engine(course, scheduler, is_strict=is_strict)
+
+
+CONNECT_SECONDS = 5.0
+"""How long a scheduler may take to answer, and its first worker to be there."""
+
+RETRIES = 2
+"""How often Dask tries a task again that raised. One whose worker died it tries again by itself, as often as the
+scheduler's `allowed-failures` says: three times, if nobody has set it. Where `worker-saturation` is 1.0, a worker holds
+nothing but what it judges, and its death is counted against nothing else."""
+
+CONNECTED = "running"
+"""What Dask calls a client that has its scheduler."""
+
+
+class Kind(NamedTuple):
+    """A function that runs beside an examiner, what it is given, and what it gives."""
+
+    function: Callable[[Place, Any], Any]
+    takes: Any
+    gives: Any
+
+
+KINDS = {
+    "judge": Kind(work.judge, Task, TaskResult),
+    "fingerprint": Kind(work.fingerprint, Submission, str),
+    "trial": Kind(work.trial, str, TaskResult),
+}
+
+
+class Order(Struct, frozen=True):
+    """One call of a function, and the versions that its answer must rest on; fingerprints need no exercise."""
+
+    kind: str
+    payload: bytes
+    exercise: str
+    versions: Versions
+    is_strict: bool
+
+
+@contextlib.contextmanager
+def cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterator[Engine]:
+    """An engine of as many examiners as the cluster's workers have threads; they stand until their workers end.
+
+    `UsageError` where no scheduler answers or no worker is there.
+    """
+    with contextlib.closing(_connect(address)) as client:
+        executor = _ClusterExecutor(client, course, address)
+        try:
+            yield Engine(executor, sum(client.nthreads().values()), Place("", is_strict))
+        finally:
+            executor.shutdown(wait=False)
+
+
+def answer(message: bytes) -> bytes:
+    """On a worker: what becomes of an order, judged by the course that lies there. Called by Dask."""
+    order = msgspec.msgpack.decode(message, type=Order)
+    kind = KINDS[order.kind]
+    try:
+        course = find_course(Path.cwd())
+        refusal = _why_refused(order, course)
+    except (KitError, OSError) as error:
+        refusal = TaskResult(None, f"the worker on {socket.gethostname()} has no course to judge by: {error}")
+    if refusal is not None:
+        return msgspec.msgpack.encode(refusal if kind.gives is TaskResult else "")
+    place = Place(str(course.root), order.is_strict)
+    return msgspec.msgpack.encode(kind.function(place, msgspec.msgpack.decode(order.payload, type=kind.takes)))
+
+
+def _why_refused(order: Order, course: Course) -> TaskResult | None:
+    """On a worker: why its verdict would not be the batch's own."""
+    here, wanted = versions(course, order.exercise or course.exercise_ids()[0]), order.versions
+    where = f"the worker on {socket.gethostname()}"
+    if (here.kit, here.torch) != (wanted.kit, wanted.torch):
+        has = f"has kit {here.kit} with torch {here.torch}, the batch {wanted.kit} with {wanted.torch}"
+        return TaskResult(None, f"{where} {has}; install the same on both")
+    if order.exercise and here.exercise != wanted.exercise:
+        text = f"{where} has another version of {order.exercise} in {course.root}; bring both to the same"
+        return TaskResult(None, text, is_exercise_broken=True)
+    return None
+
+
+class _ClusterExecutor(Executor):
+    """Sends calls of the functions in `KINDS` through Dask's executor; its futures never raise."""
+
+    def __init__(self, client: "Client", course: Course, address: str) -> None:
+        self._client = client
+        self._inner: Any = client.get_executor(pure=False, retries=RETRIES)
+        self._course = course
+        self._address = address
+        self._versions: dict[str, Versions] = {}
+        self._group = f"grader-{secrets.token_hex(8)}"  # Dask keeps a group's tasks on the scheduler until one is free
+        self._numbers = itertools.count()
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+        """What `function(place, payload)` gives on some worker; `KitError` where the cluster has gone."""
+        place, payload = arguments
+        name = function.__name__
+        message = msgspec.msgpack.encode(self._order(name, payload, is_strict=place.is_strict))
+        inner = self._inner.submit(answer, message, key=(self._group, next(self._numbers)))
+        if self._client.status != CONNECTED:  # only now: what was sent before the connection broke has been cancelled
+            raise KitError(f"the scheduler at {self._address} is gone; the same command goes on from here")
+        outer: Future[Any] = Future()
+        inner.add_done_callback(lambda done: outer.set_result(self._received(KINDS[name], done)))
+        return outer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as in Executor
+        """Give up what is still out; workers end it by themselves."""
+        if self._client.status == CONNECTED:
+            self._inner.shutdown(wait=False)
+
+    def _order(self, name: str, payload: Any, *, is_strict: bool) -> Order:
+        exercise = payload.record.exercise if isinstance(payload, Task) else payload if isinstance(payload, str) else ""
+        known = exercise or self._course.exercise_ids()[0]
+        if known not in self._versions:
+            self._versions[known] = versions(self._course, known)
+        return Order(name, msgspec.msgpack.encode(payload), exercise, self._versions[known], is_strict)
+
+    def _received(self, kind: Kind, done: Future[bytes]) -> Any:
+        """The answer; where there is none, in the same form, why."""
+        try:
+            return msgspec.msgpack.decode(done.result(), type=kind.gives)
+        except BaseException as error:  # noqa: BLE001 - what ends a task elsewhere must not end the batch
+            return TaskResult(None, _explained(error)) if kind.gives is TaskResult else ""
+
+
+def _explained(error: BaseException) -> str:
+    """Why a task came back without an answer."""
+    name = type(error).__name__
+    if name == "KilledWorker":
+        return "every worker of the cluster that it was given to has died"
+    if "Cancelled" in name:
+        return "the cluster has dropped it: its scheduler is gone"
+    first_line = next(iter(str(error).splitlines()), "")
+    return f"a worker of the cluster raised {name}: {first_line}"
+
+
+def _connect(address: str) -> "Client":
+    """A client of the scheduler, with one worker at least."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError("a cluster needs Dask; install it with pip install -e '.[cluster]'") from error
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what it would say is said here, in one sentence
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        text = f"no scheduler answers at {address} within {CONNECT_SECONDS:.0f} s"
+        raise UsageError(f"{text}; start one with dask scheduler, and name the address it shows") from error
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError as error:
+        client.close()
+        text = f"the scheduler at {address} has no worker"
+        raise UsageError(f"{text}; start one with dask worker {address}, in the course's folder") from error
+    return client

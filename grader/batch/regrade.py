@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.batch.layouts import LayoutOptions
+from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook import Gradebook
+from grader.gradebook.rows import as_json, seal
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result, Verdict, score_of
 
 
 class RegradeRequest(Struct, frozen=True):
@@ -45,3 +49,55 @@ def request_regrade(
             if not path.exists():
                 raise UsageError(f"the submissions are not in {path} any more; name their place with --submissions")
         return RegradeRequest(book.request_regrade(exercise, student, reason), list(places.items()))
+
+
+AFFECTED = (
+    "SELECT verdicts.id FROM verdicts JOIN submissions ON submissions.id = submission"
+    " WHERE exercise = ? AND exercise_version = ?"
+)
+
+
+def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
+    """The verdict with the points of this description: where it was made, they may have been others."""
+    worth = {defect.id: defect.points for defect in exercise.defects}
+    defects = [
+        structs.replace(
+            defect,
+            points=worth[defect.id] if defect.status is DefectStatus.FIXED else 0.0,
+            max_points=worth[defect.id],
+        )
+        for defect in verdict.defects
+    ]
+    statuses = {defect.id: defect.status for defect in defects}
+    score = score_of(exercise, statuses, is_whole=verdict.outcome is Result.FIXED)
+    return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
+
+
+def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
+    """Bring the verdicts of this version of an exercise to its points, and its defects to their numbers; how many."""
+    key = f"points of {exercise.id}, version {version}"
+    defects = [(defect.id, defect.points) for defect in exercise.defects]
+    numbers = exercise.numbers()
+    points = as_json([defects, numbers, exercise.nothing_else_broke])
+    if gradebook.row("SELECT value FROM settings WHERE key = ?", key) == (points,):
+        return 0
+    about = (exercise.id, version)
+    with gradebook.transaction() as connection:
+        connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, points))
+        verdicts = [verdict for (verdict,) in connection.execute(AFFECTED, about)]
+        connection.execute(f"UPDATE defects SET number = -number WHERE verdict IN ({AFFECTED})", about)  # noqa: S608
+        for defect, worth in defects:
+            connection.execute(
+                "UPDATE defects SET number = ?, max_points = ?, points = CASE status WHEN ? THEN ? ELSE 0 END"  # noqa: S608
+                f" WHERE defect = ? AND verdict IN ({AFFECTED})",
+                (numbers[defect], worth, DefectStatus.FIXED, worth, defect, *about),
+            )
+        connection.execute(
+            "UPDATE verdicts SET max_score = ?, score = CASE outcome WHEN ? THEN ? ELSE 0 END + (SELECT"  # noqa: S608
+            " coalesce(sum(points), 0) FROM defects WHERE verdict = coalesce(shared_with, verdicts.id) AND NOT stretch)"
+            f" WHERE score IS NOT NULL AND id IN ({AFFECTED})",
+            (exercise.max_score(), Result.FIXED, exercise.nothing_else_broke, *about),
+        )
+        for verdict in set(verdicts) - gradebook.damaged:
+            seal(connection, verdict)
+    return len(verdicts)

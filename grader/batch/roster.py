@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from grader.batch.layouts.records import SHOWN, SubmissionFiles
+from grader.batch.layouts.files import SHOWN, SubmissionFiles
 from grader.errors import UsageError
 from grader.gradebook import Gradebook, Student
-from grader.report.page import printable
+from grader.report.console import printable
 
 COLUMNS = ("id", "name", "group")
 EXCELS = re.compile("sep=(.)", re.IGNORECASE)

@@ -7,18 +7,25 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
-from grader.batch import work
-from grader.batch.dedupe import Deduplicator
+from grader.batch import tasks as work
 from grader.batch.layouts import SubmissionFiles
-from grader.batch.seeds import is_sampled, seed_of_attempt
-from grader.batch.tasks import GONE, SubmissionLoader, Task, TaskResult
-from grader.batch.work import Place, versions
+from grader.batch.regrade import rescore, with_points
+from grader.batch.tasks import (
+    GONE,
+    Deduplicator,
+    Place,
+    SubmissionLoader,
+    Task,
+    TaskResult,
+    is_sampled,
+    seed_of_attempt,
+    versions,
+)
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError
 from grader.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
-from grader.gradebook.rescore import rescore, with_points
 from grader.submission import Submission, Unreadable
 from grader.verdict.verdict import Verdict, refuse
 
@@ -39,7 +46,7 @@ CHANGED = "it was changed while the batch ran; run the same command again"
 
 
 class Engine(Struct, frozen=True):
-    """Where submissions are judged: what runs functions of `grader.batch.work`, how many at once, and their place.
+    """Where submissions are judged: what runs functions of `grader.batch.tasks`, how many at once, and their place.
 
     `memory_bytes` is what this machine has for them; 0 where it is not this machine that judges.
     """

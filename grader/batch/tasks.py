@@ -1,19 +1,25 @@
-"""Submissions on their way to a verdict: read from their layout, as tasks, with their results."""
+"""Tasks of a batch: submissions with their seeds, deduplicated, and the functions that an engine runs on them."""
 
 import hashlib
 import os
+import threading
 import time
+from importlib import metadata
 from pathlib import Path
 
 from msgspec import Struct
 
-from grader.batch.layouts.records import SubmissionFiles, storable
+from grader.batch.layouts.files import SubmissionFiles, storable
 from grader.course.paths import Course
-from grader.gradebook import SubmissionRecord, Versions
-from grader.gradebook.gradebook import TIME
-from grader.submission import Submission, Unreadable, submission_from_text
+from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
+from grader.examiner.key import exercise_digest, kit_version
+from grader.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
+from grader.gradebook.gradebook import TIME, Likeness
+from grader.service.pool import ExaminerPool, PoolClient
+from grader.submission import Submission, Unreadable, read_submission, submission_from_text
 from grader.submission.choice import SourceFile, choose_between, read_source
-from grader.submission.module import unix_lines
+from grader.submission.submission import unix_lines
+from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Verdict
 
 GONE = Unreadable(
@@ -97,3 +103,175 @@ def _from_line(source: str) -> Submission | Unreadable:
     if not source.strip():
         return Unreadable("the source is empty; send the whole file's text")
     return submission_from_text(unix_lines(source))
+
+
+SAMPLED = 100
+"""Of so many shared verdicts one is judged again."""
+
+
+def seed_of_attempt(seed: int, attempt: int) -> int:
+    """The gradebook's seed for first submissions; another for each resubmission, the same for the whole class."""
+    if not attempt:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}/{attempt}".encode()).digest()[:8]) % MAX_SEED
+
+
+def is_sampled(task: Task) -> bool:
+    """Whether a shared verdict is judged by itself too: for one in a hundred, whom nobody without the seed knows."""
+    drawn = f"{task.seed}/{task.record.student}/{task.record.exercise}/{task.record.digest}"
+    return not int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8]) % SAMPLED
+
+
+Key = tuple[Likeness, str, Versions, int]
+
+
+class Deduplicator:
+    """Remembers what is being judged; the gradebook remembers what was.
+
+    Submissions are alike when their sources are equal, or their syntax trees where the verdict names no line. What is
+    judged and what is shared depends on the order of submissions alone, not on who is done first.
+    """
+
+    def __init__(self, gradebook: Gradebook, *, open_counts: bool) -> None:
+        self._gradebook = gradebook
+        self._open_counts = open_counts
+        self._leaders: dict[Key, Task] = {}
+        self._followers: dict[Task, list[Task]] = {}
+        self._distrusted: set[str] = set()
+        self.waiting = 0
+
+    def distrust(self, task: Task) -> None:
+        """Share nothing any more among those that are like the task."""
+        self._distrusted |= {task.record.digest, task.record.fingerprint} - {""}
+
+    def is_copy(self, task: Task) -> bool:
+        """Whether a submission with the very same source was judged or is being judged."""
+        return _keys(task)[0] in self._leaders or bool(self._judged("digest", task))
+
+    def shared(self, task: Task) -> SharedVerdict | None:
+        """The verdict of one that is alike; None while there is none."""
+        if self._is_distrusted(task):
+            return None
+        same = self._judged("digest", task)
+        if same is not None or not task.record.fingerprint:
+            return same
+        like = self._judged("fingerprint", task)
+        return None if like is None or like.is_bound else like
+
+    def follows(self, task: Task) -> bool:
+        """Whether one that is alike is being judged; the task then waits for it, and else is the one to wait for.
+
+        Those that waited for a task come back from `settle`.
+        """
+        if self._is_distrusted(task):
+            return False
+        is_bound = bool(task.record.fingerprint and self._judged("fingerprint", task))
+        keys = _keys(task)
+        leader = next((self._leaders[key] for key in (keys[:1] if is_bound else keys) if key in self._leaders), None)
+        if leader is not None:
+            self._followers[leader].append(task)
+            self.waiting += 1
+            return True
+        self._followers[task] = []
+        for key in keys:
+            self._leaders.setdefault(key, task)
+        return False
+
+    def settle(self, task: Task) -> list[Task]:
+        """Those that waited for a task, now that it was judged or could not be."""
+        for key in _keys(task):
+            if self._leaders.get(key) is task:
+                del self._leaders[key]
+        followers = self._followers.pop(task, [])
+        self.waiting -= len(followers)
+        return followers
+
+    def _is_distrusted(self, task: Task) -> bool:
+        return bool(self._distrusted & {task.record.digest, task.record.fingerprint})
+
+    def _judged(self, likeness: Likeness, task: Task) -> SharedVerdict | None:
+        return self._gradebook.judged_alike(
+            likeness, task.record, task.versions, task.seed, open_counts=self._open_counts
+        )
+
+
+def _keys(task: Task) -> list[Key]:
+    """By what others may be like the task: its exact source, and its syntax tree where it has one."""
+    record = task.record
+    keys: list[Key] = [("digest", record.digest, task.versions, task.seed)]
+    if record.fingerprint:
+        keys.append(("fingerprint", record.fingerprint, task.versions, task.seed))
+    return keys
+
+
+DIGEST_LENGTH = 12
+
+
+def versions(course: Course, exercise_id: str) -> Versions:
+    """The versions in force for an exercise."""
+    return Versions(kit_version(), metadata.version("torch"), exercise_digest(course, exercise_id)[:DIGEST_LENGTH])
+
+
+SEED_OF_TRIAL = 1
+
+
+class Place(Struct, frozen=True):
+    """Where the course lies on the machine that judges, and whether open files or an open network forbid judging."""
+
+    root: str
+    is_strict: bool
+
+
+_pool = ExaminerPool()
+_clients: dict[Place, PoolClient] = {}
+_lock = threading.Lock()
+
+
+def judge(place: Place, task: Task) -> TaskResult:
+    """The verdict of an examiner here, which stays for the next submission."""
+    try:
+        return TaskResult(_client(place).judge(task.record.exercise, task.submission, task.record.file, task.seed))
+    except (BrokenExerciseError, SpecError) as error:
+        return TaskResult(None, str(error), is_exercise_broken=True)
+    except OpenHostError as error:
+        return TaskResult(None, str(error), is_host_open=True)
+    except KitError as error:
+        return TaskResult(None, str(error))
+
+
+def fingerprint(place: Place, submission: Submission) -> str:
+    """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
+    try:
+        return _client(place).fingerprint(submission)
+    except KitError:
+        return ""  # judging it will say what is wrong
+
+
+def trial(place: Place, exercise_id: str) -> TaskResult:
+    """The verdict on a starter: whether submissions can be judged here at all."""
+    course = Course(Path(place.root))
+    path = course.pristine(course.editable_files(exercise_id)[0])
+    starter = read_submission(path, path.name)
+    if isinstance(starter, Unreadable):
+        return TaskResult(None, starter.reason, is_exercise_broken=True)
+    record = SubmissionRecord("", exercise_id, path.name, "")
+    return judge(place, Task(record, versions(course, exercise_id), starter, SEED_OF_TRIAL))
+
+
+def cancel_examiners() -> None:
+    """Stop every examiner of this process at once, whatever it is judging; nothing more is judged for these places."""
+    for client in _clients.values():
+        client.cancel()
+
+
+def close_examiners() -> None:
+    """End every examiner of this process; none may be judging."""
+    _clients.clear()
+    _pool.close()
+
+
+def _client(place: Place) -> PoolClient:
+    with _lock:
+        if place not in _clients:
+            _clients[place] = PoolClient(_pool, Course(Path(place.root)), strict=place.is_strict)
+        return _clients[place]

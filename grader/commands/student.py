@@ -1,4 +1,4 @@
-"""What a student asks for: the list, a verdict, a watch, a hint, a diff, a fresh start."""
+"""What a student asks for: the list, a verdict, a watch, a hint, a diff, a report, a fresh start."""
 
 import contextlib
 from pathlib import Path
@@ -8,12 +8,20 @@ import click
 
 from grader.commands.arguments import course_option, current_course, exercise_argument, require_file
 from grader.course.paths import Course
+from grader.course.records import Exercise
 from grader.errors import SpecError, UsageError
-from grader.report.console import ended_by_signals, has_color, has_screen, height, judging_note, print_report, width
-from grader.report.page import printable_lines
+from grader.report.console import (
+    ended_by_signals,
+    has_color,
+    has_screen,
+    height,
+    judging_note,
+    print_report,
+    printable_lines,
+    width,
+)
 
 if TYPE_CHECKING:
-    from grader.course.records import Exercise
     from grader.submission.choice import Choice
     from grader.verdict.verdict import Verdict
 
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 def list_exercises() -> None:
     """Print every exercise with its last state, and the overall progress."""
     from grader.course.loading import load_exercise
-    from grader.report.overview import Entry, render_overview
+    from grader.report.tables import Entry, render_overview
     from grader.student.progress import load_progress
 
     course = current_course()
@@ -138,7 +146,7 @@ def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_j
 @course_option
 def watch(exercise_id: str | None) -> None:
     """Grade again on every save; without a name, the first exercise not yet fixed, then the next."""
-    from grader.watch.screen import Screen, render_event
+    from grader.watch.events import Screen, render_event
     from grader.watch.watch import watching
 
     course = current_course()
@@ -155,7 +163,7 @@ def watch(exercise_id: str | None) -> None:
 @course_option
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
     """Give one step more for the first defect that is still in your file, or for the one of that number."""
-    from grader.report.hint_page import render_hint
+    from grader.report.tables import render_hint
     from grader.student.hints import next_hint
 
     course, exercise, _, verdict = _graded_now(exercise_id)
@@ -198,8 +206,8 @@ def try_(ctx: click.Context, exercise_id: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before telling the answer.")
 def solution(exercise_id: str, yes: bool) -> None:
     """Show your change beside the reference's."""
+    from grader.student.changes import compare_with_reference
     from grader.student.progress import load_progress
-    from grader.student.solution import compare_with_reference
 
     course = current_course()
     found = compare_with_reference(course, exercise_id)
@@ -231,3 +239,34 @@ def reset(exercise_id: str) -> None:
 
     for line in start_again(current_course(), exercise_id):
         click.echo(line)
+
+
+@click.command()
+@exercise_argument()
+@course_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The file to write, report-EXERCISE.html if not given."
+)
+def report(exercise_id: str, output: Path | None) -> None:
+    """Grade the exercise and write the verdict as one HTML page: pictures, checks, your attempts."""
+    from grader.course.loading import load_exercise
+    from grader.report.html import render_report
+    from grader.student.progress import load_progress, remember_verdict
+    from grader.submission.choice import choose_file
+    from grader.verdict.judge import grade
+
+    course = current_course()
+    exercise = load_exercise(course.description(exercise_id))
+    path = output or Path(f"report-{exercise_id}.html")
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
+    verdict = grade(course, exercise_id, choose_file(course, exercise_id))
+    remember_verdict(course, verdict)
+    attempts = load_progress(course, exercise_id).attempts
+    path.write_text(render_report(verdict, exercise, looks_at(exercise), attempts), encoding="utf-8")
+    click.echo(f"{path} holds the report; open it in a browser.")
+
+
+def looks_at(exercise: Exercise) -> dict[str, str]:
+    """What each check of the description looks at, in one sentence: its property's."""
+    return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}

@@ -1,9 +1,40 @@
-"""What every check that YAML names may be given; each property adds its own arguments (`examiner/properties/`)."""
+"""What a description's checks may say: kinds of subject, the fields of every check, and arguments of properties.
 
+Each property adds its own arguments (`examiner/properties/`); here stands what several look at: inputs, outputs,
+axes, sizes and exceptions that exist.
+"""
+
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, field
+
+from grader.course.problem import Path, Problem, listed, nearest, quoted
+
+if TYPE_CHECKING:
+    from grader.course.properties import Property
+    from grader.course.records import Exercise
+
+
+class Kind(StrEnum):
+    """What a submission offers."""
+
+    MODULE = "module"
+    FUNCTION = "function"
+    LOSS = "loss"
+    OPTIMIZER = "optimizer"
+    TRAINING_STEP = "training_step"
+    DATASET = "dataset"
+
+    def is_class(self) -> bool:
+        """Whether it can be a class."""
+        return self in (Kind.MODULE, Kind.LOSS, Kind.OPTIMIZER, Kind.DATASET)
+
+    def is_function(self) -> bool:
+        """Whether it can be a function."""
+        return self in (Kind.FUNCTION, Kind.LOSS, Kind.TRAINING_STEP)
+
 
 TEXT = r"\S"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -106,3 +137,122 @@ class Check(
     """The only defects that it may see when they stand alone; any unless given."""
     public: bool = False
     """Whether a student edition may run it, where it needs no reference."""
+
+
+def size_names(ladder: Ladder) -> set[str]:
+    """The names that some rung gives."""
+    return {name for rung in ladder for name in rung}
+
+
+def ladder_problems(ladder: Ladder, path: Path) -> Iterator[Problem]:
+    """Rungs with other names than the first, and rungs in which two sizes are the same."""
+    names = next(filter(None, ladder), {}).keys()
+    for index, rung in enumerate(ladder):
+        if not rung:
+            yield Problem((*path, index), "a number for every size", "an empty rung", "write {batch: 1, tokens: 5}")
+        elif rung.keys() != names:
+            missing, extra = names - rung.keys(), rung.keys() - names
+            found = [f"no {listed(sorted(missing), 'or')}"] * bool(missing) + [
+                f"{listed(sorted(extra))} besides"
+            ] * bool(extra)
+            remedy = "give every rung the same sizes"
+            yield Problem((*path, index), f"the first rung's sizes, {listed(names)}", " and ".join(found), remedy)
+        yield from _equal_sizes(rung, (*path, index))
+
+
+def _equal_sizes(rung: dict[str, int], path: Path) -> Iterator[Problem]:
+    """Sizes that are the same and not one: a swapped axis would hide there."""
+    alike: dict[int, list[str]] = {}
+    for name, size in rung.items():
+        alike.setdefault(size, []).append(name)
+    for size, names in alike.items():
+        if size != 1 and len(names) > 1:
+            found = f"{listed(names)} of {size} each"
+            remedy = f"write another number for {names[-1]}"
+            yield Problem((*path, names[-1]), "sizes that differ, so that a swapped axis shows", found, remedy)
+
+
+def drawn_problems(exercise: "Exercise") -> Iterator[Problem]:
+    """Drawn rungs with other sizes than the ladder's, ranges that end before they begin, multiples of no size."""
+    names = size_names(exercise.ladder)
+    for index, rung in enumerate(exercise.drawn):
+        path: Path = ("drawn", index)
+        if rung.keys() != names:
+            wanted, found = f"the ladder's sizes, {listed(sorted(names))}", listed(sorted(rung))
+            yield Problem(path, wanted, found, "give each of them a number or a range")
+        multiples = {name for name, given in rung.items() if isinstance(given, list) and isinstance(given[0], str)}
+        for name, given in rung.items():
+            numbers: list[str | int] = given if isinstance(given, list) else [given, given]
+            *factor, low, high = numbers
+            if not (isinstance(low, int) and isinstance(high, int) and low <= high):
+                yield Problem(
+                    (*path, name), "two numbers, the smaller first", listed(map(str, numbers)), "write [2, 6]"
+                )
+            elif factor:
+                yield from unknown_name(
+                    "a size that is no multiple itself", str(factor[0]), rung.keys() - multiples, (*path, name)
+                )
+
+
+def unknown_sizes(names: Iterable[Any], sizes: set[str], path: Path, *, is_item: bool = True) -> Iterator[Problem]:
+    """Names that no rung of the ladder gives; `is_item` where each lies in a list at the path."""
+    for index, name in enumerate(names):
+        if isinstance(name, str) and name not in sizes:
+            near = nearest(name, sizes)
+            remedy = f"write {near}" if near else "write one of them, or add it to every rung"
+            known = f"a size that the ladder gives: {listed(sorted(sizes), 'or')}"
+            yield Problem((*path, index) if is_item else path, known, quoted(name), remedy)
+
+
+def names_in(spec: Any) -> set[str]:
+    """The names of sizes in a shape, a mask or a constructor's value."""
+    shape = [*spec.shape, spec.integers] if isinstance(spec, MadeInput) else spec if isinstance(spec, list) else [spec]
+    return {name for name in shape if isinstance(name, str)}
+
+
+def missing_on_ladder(exercise: "Exercise", check: "Property", path: Path) -> Iterator[Problem]:
+    """Sizes that the interface needs and the check's own ladder does not give."""
+    interface = exercise.interface
+    specs: list[Any] = [value for name, value in interface.constructor.items() if name not in check.constructor]
+    if not check.method:
+        specs += [spec for name, spec in interface.inputs.items() if name not in check.inputs]
+    specs += check.shapes_needed(exercise)
+    needed = set().union(*map(names_in, specs)) & size_names(exercise.ladder)
+    for index, rung in enumerate(check.ladder):
+        missing = sorted(needed - rung.keys())
+        if missing and (index == 0 or rung.keys() == check.ladder[0].keys()):
+            found = f"no {listed(missing, 'or')}"
+            remedy = f"add {', '.join(f'{name}: 2' for name in missing)}"
+            yield Problem((*path, "ladder", index), "the sizes that the interface needs", found, remedy)
+            return
+
+
+AN_ARGUMENT = "an argument of the constructor"
+
+
+def argument_problems(exercise: "Exercise", check: "Property", sizes: set[str], path: Path) -> Iterator[Problem]:
+    """Arguments of the check that name what is not there: those of its property, and those that all have."""
+    yield from check.argument_problems(exercise, sizes, path)
+    for index, name in enumerate(check.defaults):
+        yield from unknown_name(AN_ARGUMENT, name, exercise.interface.constructor, (*path, "defaults", index))
+    if not exercise.is_public():
+        for index, name in enumerate(check.for_):
+            yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], path: Path) -> Iterator[Problem]:
+    """A name that is not among those declared."""
+    names = list(known)
+    if name not in names:
+        near = nearest(name, names) or (names[0] if len(names) == 1 else "")
+        key = f"{path[-1]}: " if isinstance(path[-1], str) else ""
+        remedy = f"write {key}{near}" if near else f"write one of them, or declare {name} too"
+        yield Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy)
+
+
+def output_problems(exercise: "Exercise", check: Check, output: int, path: Path) -> Iterator[Problem]:
+    """An output that the interface does not declare."""
+    outputs = exercise.interface.outputs
+    if outputs and not check.method and output >= len(outputs):
+        what = f"an output from 0 to {len(outputs) - 1}" if len(outputs) > 1 else "0, the only output"
+        yield Problem((*path, "output"), what, str(output), f"write output: {len(outputs) - 1}")

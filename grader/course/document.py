@@ -11,8 +11,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from grader.course.problem import Path, Problem, listed, nearest, quoted
-from grader.course.syntax import explain_syntax_error
+from grader.course.problem import Path, Problem, explain_syntax_error, listed, nearest, quoted
 
 A_MAPPING = "a mapping of keys such as format_version and title"
 MAX_BYTES = 1_000_000

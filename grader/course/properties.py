@@ -9,7 +9,7 @@ import typing
 from grader.examiner.properties import PROPERTIES
 
 if typing.TYPE_CHECKING:
-    from grader.examiner.property import Property
+    from grader.examiner.properties import Property
 else:
     Property = typing.Union[tuple(PROPERTIES.values())]  # noqa: UP007 - of as many as there are
 

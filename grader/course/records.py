@@ -16,6 +16,7 @@ from grader.course.checks import (
     Id,
     Index,
     Inputs,
+    Kind,
     Ladder,
     Link,
     Name,
@@ -24,7 +25,6 @@ from grader.course.checks import (
     Size,
     Text,
 )
-from grader.course.kinds import Kind
 from grader.course.properties import Property
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.course.checks import Check
-from grader.course.kinds import Kind
+from grader.course.checks import Check, Kind
 from grader.course.problem import Path, Problem, listed, nearest, quoted
 from grader.course.records import Exercise
 

@@ -5,7 +5,10 @@ from math import prod
 from typing import Any
 
 from grader.course import checks as c
-from grader.course.arguments import (
+from grader.course.checks import (
+    NAME,
+    PATTERNS,
+    Kind,
     argument_problems,
     drawn_problems,
     ladder_problems,
@@ -13,8 +16,6 @@ from grader.course.arguments import (
     size_names,
     unknown_sizes,
 )
-from grader.course.checks import NAME, PATTERNS
-from grader.course.kinds import Kind
 from grader.course.problem import Path, Problem, listed, nearest, quoted
 from grader.course.properties import Property
 from grader.course.records import Defect, Exercise, Interface

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
     from grader.course.records import Exercise
-    from grader.examiner.property import Property
+    from grader.examiner.properties import Property
 
 SAMPLES = "batch"
 """The size that says how many samples there are."""

@@ -227,7 +227,7 @@ def require_close(
     """Raise `Failure` at the element that is furthest off."""
     import torch
 
-    from grader.examiner.explanations import explain
+    from grader.examiner.findings import explain
 
     tolerance = tolerance.for_values(expected)
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from msgspec import structs
 
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError, WorkerKilledError

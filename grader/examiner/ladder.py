@@ -6,9 +6,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.course.arguments import names_in
-from grader.course.checks import Drawn
-from grader.course.kinds import Kind
+from grader.course.checks import Drawn, Kind, names_in
 from grader.course.records import Exercise
 from grader.examiner.case import Case, draw_sizes, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
@@ -16,7 +14,7 @@ from grader.examiner.context import Context
 from grader.examiner.manners import Manner, draw_manners
 from grader.examiner.outcome import Tried, last_lines
 from grader.examiner.pictures import beside, recorded
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 from grader.examiner.session import SubjectRaisedError
 
 IN_MANNERS = 2

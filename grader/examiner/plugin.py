@@ -13,7 +13,7 @@ import pytest
 from grader.course.loading import load_exercise
 from grader.course.paths import EXERCISE_ID, find_course
 from grader.course.records import Exercise
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
     from grader.examiner.context import Context
@@ -120,7 +120,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def contexts_of(config: pytest.Config) -> Contexts:
     """The contexts of this run, opened when first asked for."""
     if CONTEXTS not in config.stash:
-        from grader.examiner.plain_contexts import PlainContexts
+        from grader.examiner.pytest_session import PlainContexts
 
         config.stash[CONTEXTS] = PlainContexts(config.getoption("--subject"), config.getoption("--seed"))
     return config.stash[CONTEXTS]

@@ -7,7 +7,7 @@ holds no secret, and what it answers is believed no more than what the submissio
 
 from msgspec import Struct
 
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 from grader.course.records import Interface
 
 ADAPTER = "Adapter"

@@ -1,6 +1,6 @@
 """A SQLite file that holds every verdict of a class."""
 
 from grader.gradebook.gradebook import NOT_JUDGED, Gradebook
-from grader.gradebook.records import SharedVerdict, Student, SubmissionRecord, Versions
+from grader.gradebook.rows import SharedVerdict, Student, SubmissionRecord, Versions
 
 __all__ = ["NOT_JUDGED", "Gradebook", "SharedVerdict", "Student", "SubmissionRecord", "Versions"]

@@ -10,11 +10,20 @@ import msgspec
 
 from grader.errors import UsageError
 from grader.examiner.outcome import Status
-from grader.gradebook.checksums import check_pages, damaged_verdicts, seal
-from grader.gradebook.connection import GradebookConnection
-from grader.gradebook.faults import explain_sqlite
-from grader.gradebook.records import SharedVerdict, Student, SubmissionRecord, Versions
-from grader.gradebook.rows import as_json, check_rows, defect_rows, verdict_columns
+from grader.gradebook.connection import GradebookConnection, explain_sqlite
+from grader.gradebook.rows import (
+    SharedVerdict,
+    Student,
+    SubmissionRecord,
+    Versions,
+    as_json,
+    check_pages,
+    check_rows,
+    damaged_verdicts,
+    defect_rows,
+    seal,
+    verdict_columns,
+)
 from grader.verdict.verdict import Result, Verdict
 
 NOT_JUDGED = "not_judged"

@@ -1,14 +1,107 @@
-"""A verdict -> the gradebook's rows."""
+"""What goes into a gradebook: records beside verdicts, a verdict's rows, and a checksum over all that it says."""
 
+import hashlib
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
+
+
+class Versions(Struct, frozen=True):
+    """What a verdict depends on besides its submission."""
+
+    kit: str
+    torch: str
+    exercise: str
+
+
+class SubmissionRecord(Struct, frozen=True):
+    """A submission as the gradebook records it; `digest` is that of its exact source, `fingerprint` its tree's.
+
+    `submitted_at` is in UTC, or empty where the layout does not tell it.
+    """
+
+    student: str
+    exercise: str
+    file: str
+    digest: str
+    fingerprint: str = ""
+    remark: str = ""
+    submitted_at: str = ""
+
+
+class SharedVerdict(Struct, frozen=True):
+    """A recorded verdict that another submission may share; `is_bound` says that it holds for exact copies alone."""
+
+    id: int
+    is_bound: bool
+
+
+class Student(Struct, frozen=True):
+    """Who is known by name; `columns` are what else the roster says."""
+
+    id: str
+    name: str = ""
+    group: str = ""
+    columns: dict[str, str] = {}
+    is_enrolled: bool = False
+
+
+COLUMNS = (
+    "id, submission, batch, file, digest, fingerprint, remark, exercise_version, kit, torch, outcome, score, max_score,"
+    " reason, seen, seed, seconds, isolation, is_closed, is_bound, shared_with, judged_at, regrade"
+)
+SEALED = (
+    "SELECT student, exercise FROM submissions WHERE id = (SELECT submission FROM verdicts WHERE id = ?)",
+    f"SELECT {COLUMNS} FROM verdicts WHERE id = ?",  # noqa: S608
+    "SELECT * FROM defects WHERE verdict = ? ORDER BY number",
+    "SELECT * FROM checks WHERE verdict = ? ORDER BY number",
+)
+"""What the checksum covers."""
+
+
+def seal(connection: sqlite3.Connection, verdict: int) -> None:
+    """Write a verdict's checksum, in the transaction that wrote the verdict."""
+    checksum = _checksum(connection, verdict)
+    connection.execute("UPDATE verdicts SET checksum = ? WHERE id = ?", (checksum, verdict))
+
+
+def check_pages(connection: sqlite3.Connection) -> None:
+    """Raise SQLite's own error where the file's pages do not fit together."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        error = sqlite3.DatabaseError(found)
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+def damaged_verdicts(connection: sqlite3.Connection) -> set[int]:
+    """The newest verdicts, and those that they share, that are not as they were recorded."""
+    relied_on = connection.execute("SELECT verdict FROM current UNION SELECT seen_in FROM current").fetchall()
+    return {verdict for (verdict,) in relied_on if not _is_intact(connection, verdict)}
+
+
+def _is_intact(connection: sqlite3.Connection, verdict: int) -> bool:
+    try:
+        row = connection.execute("SELECT checksum FROM verdicts WHERE id = ?", (verdict,)).fetchone()
+        return row is not None and row[0] == _checksum(connection, verdict)
+    except sqlite3.OperationalError:  # bytes that are no text any more
+        return False
+
+
+def _checksum(connection: sqlite3.Connection, verdict: int) -> str:
+    digest = hashlib.sha256()
+    for statement in SEALED:
+        rows = connection.execute(statement, (verdict,)).fetchall()
+        digest.update(msgspec.msgpack.encode(rows))
+    return digest.hexdigest()
+
 
 CLOSED_LAYERS = ("filesystem", "network")
 """What no submission may reach where a verdict is to be relied on."""

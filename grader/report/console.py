@@ -1,19 +1,103 @@
-"""What the commands share: what the terminal shows, how wide, in colours or not, how it is left, where errors go."""
+"""The terminal: lines of styled text -> one string, how wide and in which colours, and where errors go."""
 
 import contextlib
+import io
 import os
 import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from grader.course.paths import Course, find_course
 from grader.errors import KitError
-from grader.report.page import printable
+
+LOOKED_AT = 8
+"""Times the limit: as far into a long text as it is read at all, however much of that is space."""
+
+
+def printable(text: str, limit: int = 400) -> str:
+    """One line of visible characters; what is cut is counted."""
+    words = " ".join(text[: LOOKED_AT * limit].split())
+    cut = len(words) - limit + max(len(text) - LOOKED_AT * limit, 0)
+    return _visible(words[:limit]) + _count(cut)
+
+
+def printable_line(text: str, limit: int = 120) -> str:
+    """Like `printable`, with indentation and spacing kept."""
+    line = text[:limit].expandtabs(4)
+    return _visible(line[:limit]) + _count(len(line) - limit + max(len(text) - limit, 0))
+
+
+def printable_lines(text: str) -> str:
+    """Lines of any number and length, with tabs and spacing kept."""
+    return "\n".join("\t".join(map(_visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def _visible(text: str) -> str:
+    """The text with control and bidi characters, odd spaces and halves of characters spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else _spelled_out(each) for each in text)
+
+
+def _spelled_out(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _count(cut: int) -> str:
+    return f" ... ({cut:,} more characters)" if cut > 0 else ""
+
+
+Line = Text | Padding | Table
+
+INDENT = 8
+"""Columns that what belongs to a finding is set in by."""
+
+
+def render_page(lines: Iterable[Line], width: int, *, color: bool) -> str:
+    """The lines one below the other, wrapped at `width` columns."""
+    output = io.StringIO()
+    console = Console(
+        file=output,
+        width=width,
+        force_terminal=color,
+        no_color=not color,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        force_jupyter=False,
+    )
+    for line in lines:
+        console.print(line)
+    return "".join(line.rstrip() + "\n" for line in output.getvalue().splitlines())
+
+
+def indented(text: Text) -> Padding:
+    """A line set in, all its wrapped lines included."""
+    return Padding(text, (0, 0, 0, INDENT), expand=False)
+
+
+def marked(mark: tuple[str, str], text: Text) -> Table:
+    """A line with a mark in the margin; its wrapped lines are set in."""
+    return beside(Text(*mark), text, INDENT)
+
+
+def beside(left: Text, right: Text, left_width: int) -> Table:
+    """Two columns; what does not fit the second is wrapped within it."""
+    table = Table.grid()
+    table.add_column(width=left_width)
+    table.add_column()
+    table.add_row(left, right)
+    return table
+
 
 SIGNAL_EXIT = 128
 """A program ended by a signal exits, as shells count, with this and the signal's number."""
@@ -79,7 +163,6 @@ def judging_note(name: str) -> Iterator[Callable[[], None]]:
 @contextlib.contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """Draws a bar on a terminal's stderr, and nothing elsewhere; call it with what is done and what there is to do."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

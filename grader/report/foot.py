@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from grader.course.records import Exercise
-from grader.report.page import INDENT, Line, marked, printable
+from grader.report.console import INDENT, Line, marked, printable
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 

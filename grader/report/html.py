@@ -11,14 +11,15 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Outcome, Status, in_words
+from grader.report.console import printable, printable_line, printable_lines
 from grader.report.foot import open_layers, points, result_words
 from grader.report.json import full_text
-from grader.report.page import printable, printable_line, printable_lines
 from grader.report.picture import draw
-from grader.report.terminal import MARKS, WORDS, called, rest
+from grader.report.terminal import MARKS, WORDS, called, render_terminal, rest
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, hiding_crash, listed, told_causes
@@ -161,3 +162,53 @@ def _template(name: str) -> str:
 @cache
 def _environment() -> Environment:
     return Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_template), trim_blocks=False)
+
+
+class ShownDefect(Struct, frozen=True):
+    """A defect as students may know it: a number and points; its name once it is fixed."""
+
+    number: int
+    status: str
+    points: float
+    max_points: float
+    name: str = ""
+
+
+class NotebookVerdict:
+    """A verdict that shows itself, and has `outcome`, `score`, `max_score`, `defects` and `findings` to ask for."""
+
+    def __init__(self, verdict: Verdict, exercise: Exercise) -> None:
+        self._verdict = verdict
+        self._exercise = exercise
+        self.outcome = str(verdict.outcome)
+        self.score = verdict.score
+        self.max_score = verdict.max_score
+
+    @property
+    def defects(self) -> list[ShownDefect]:
+        """In the order of their numbers."""
+        titles = {defect.id: defect.title for defect in self._exercise.defects}
+        numbers = self._exercise.numbers()
+        shown = [
+            ShownDefect(
+                numbers[each.id],
+                str(each.status),
+                each.points,
+                each.max_points,
+                titles.get(each.id, "") if each.status is DefectStatus.FIXED else "",
+            )
+            for each in self._verdict.defects
+        ]
+        return sorted(shown, key=lambda each: each.number)
+
+    @property
+    def findings(self) -> list[str]:
+        """What the checks that did not pass saw, one line each; of a crash that hides the rest, that alone."""
+        told = {check for cause in told_causes(self._verdict) for check in cause.checks}
+        return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in told]
+
+    def __repr__(self) -> str:
+        return render_terminal(self._verdict, self._exercise).rstrip("\n")
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython's
+        return {"text/plain": repr(self), "text/html": render_section(self._verdict, self._exercise)}

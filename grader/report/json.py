@@ -3,7 +3,7 @@
 import msgspec
 
 from grader.examiner.outcome import Finding, Outcome
-from grader.report.page import printable
+from grader.report.console import printable
 from grader.verdict.verdict import FORMAT_VERSION, Verdict
 
 MOST_PATH = 4096

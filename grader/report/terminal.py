@@ -6,8 +6,8 @@ from rich.text import Text
 
 from grader.course.records import Defect, Exercise
 from grader.examiner.outcome import Status, in_words
+from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.report.foot import MOST_FINDING_TEXT, advice_lines, foot_lines, open_layers_lines, points
-from grader.report.page import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, listed

@@ -1,15 +1,22 @@
-"""Pool of examiner processes, kept warm between submissions: lent, cancelled, restarted when an exercise changes."""
+"""Pool of examiner processes, kept warm between submissions: lent, cancelled, restarted when an exercise changes.
+
+Beside it the pool of processes that an author's tasks run in, each with a source of workers of its own.
+"""
 
 import atexit
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, TypeVar
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import KitError
+from grader.examiner.worker_source import open_worker_source
 from grader.service.examiner_process import CancelledError, ExaminerProcess
 from grader.submission import Submission, Unreadable
 from grader.verdict.verdict import Verdict, refuse
@@ -127,3 +134,32 @@ class PoolClient:
                 yield examiner
             finally:
                 self._at_work.discard(examiner)
+
+
+T = TypeVar("T")
+
+_sources: list[Any] = []
+"""Where this process's workers come from: one entry, once `_prepare` has run."""
+
+
+class TaskPool:
+    """Runs functions whose first argument is a source of workers."""
+
+    def __init__(self, processes: int) -> None:
+        self._executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_prepare)
+
+    def submit(self, task: Callable[..., T], *arguments: Any) -> "Future[T]":
+        """The task's result, some time."""
+        return self._executor.submit(_with_source, task, *arguments)
+
+    def close(self) -> None:
+        """Drop what has not been started, and end the processes."""
+        self._executor.shutdown(cancel_futures=True)
+
+
+def _prepare() -> None:
+    _sources.append(open_worker_source())
+
+
+def _with_source(task: Callable[..., T], *arguments: Any) -> T:
+    return task(_sources[0], *arguments)

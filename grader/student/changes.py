@@ -1,9 +1,11 @@
-"""What a student changed since the starter, and starting again."""
+"""What a student changed since the starter, beside what the reference changed once the hunt is over; starting again."""
 
 import difflib
 import itertools
 import time
 from pathlib import Path
+
+from msgspec import Struct
 
 from grader.course.paths import Course
 from grader.errors import UsageError
@@ -57,3 +59,25 @@ def _source_lines(path: Path) -> list[str]:
     for chunk in submission.chunks:
         lines += [line + "\n" for line in chunk.text.rstrip("\n").split("\n")]
     return lines
+
+
+class Comparison(Struct, frozen=True):
+    """Two unified diffs from the starter: to what the student has, and to the reference."""
+
+    yours: str
+    reference: str
+
+
+def compare_with_reference(course: Course, exercise_id: str) -> Comparison:
+    """Both changes; `UsageError` in a student edition, which has no reference."""
+    path = course.reference(exercise_id)
+    if not path.is_file():
+        raise UsageError(f"this edition has no reference of {exercise_id}; ask whoever gave it to you")
+    module, _ = course.editable_files(exercise_id)
+    starter = read_submission(course.pristine(module), module.name)
+    if isinstance(starter, Unreadable):
+        raise UsageError(starter.reason)
+    before = "".join(chunk.text for chunk in starter.chunks).splitlines(keepends=True)
+    after = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    theirs = "".join(difflib.unified_diff(before, after, "starter/attention.py", "reference/attention.py"))
+    return Comparison(changes(course, exercise_id), theirs)

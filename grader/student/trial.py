@@ -14,7 +14,7 @@ from grader.course.records import Exercise, Interface
 from grader.errors import UsageError
 from grader.examiner.subjects import KINDS, adapter_of
 from grader.submission.choice import Choice
-from grader.submission.records import Unreadable
+from grader.submission.submission import Unreadable
 from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Verdict
 
@@ -83,7 +83,7 @@ def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
     """The same arguments and inputs as the check drew for that rung."""
     from grader.course.checks import Check
     from grader.examiner.case import make_case, seed_draws
-    from grader.examiner.property import Property
+    from grader.examiner.properties import Property
 
     plain = Property(id=trial.check or "trial")
     check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)

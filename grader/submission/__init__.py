@@ -1,9 +1,7 @@
 """A file handed in -> Submission. Its text is never parsed as Python and never executed on this side."""
 
-from grader.submission.notebook import DEMONSTRATION
-from grader.submission.reading import read_submission, read_text
-from grader.submission.records import Chunk, Submission, Unreadable, exceeds, submission_from_text
-from grader.submission.source_file import MAX_FILE_BYTES
+from grader.submission.reading import MAX_FILE_BYTES, read_submission, read_text
+from grader.submission.submission import DEMONSTRATION, Chunk, Submission, Unreadable, exceeds, submission_from_text
 
 __all__ = [
     "DEMONSTRATION",

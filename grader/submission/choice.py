@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from grader.course.paths import Course
 from grader.submission.reading import read_submission
-from grader.submission.records import Submission, Unreadable
+from grader.submission.submission import Submission, Unreadable
 
 STARTERS_REMEMBERED = 256
 COPY = re.compile(r"(?:copy[ _]of[ _])?attention(?:[ _-]?\(\d+\)|[ _-]?copy\d*)?\.(?:py|ipynb)", re.IGNORECASE)

@@ -1,9 +1,15 @@
-"""What a verdict changes: defects fixed and reopened, checks that pass now and fail now."""
+"""Events of a watch: what a verdict changes, and the lines that are written for it."""
+
+from pathlib import Path
 
 from msgspec import Struct
+from rich.text import Text
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Status
+from grader.report.console import Line, printable, printable_line, render_page
+from grader.report.tables import render_hint
+from grader.report.terminal import ANY_HEIGHT, render_terminal
 from grader.student.hints import Hint
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import listed
@@ -105,3 +111,95 @@ class Finished(Struct, frozen=True):
 FIRST_IS_COMING = "The first verdict is on its way."
 
 Event = Following | Judged | Waiting | Hinted | Said | Finished
+
+
+KEYS = "h hint · d diff · r report · q quit"
+CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+"""Cursor home, then empty the screen and what has scrolled off it."""
+
+MOST_LINE = 1000
+"""Characters of one line of a hint or a diff."""
+
+
+class Screen(Struct, frozen=True):
+    """How to write: columns, lines, colours, whether older verdicts are wiped away, whether keys are read.
+
+    Where nothing is wiped away there is room for any number of lines.
+    """
+
+    width: int
+    height: int
+    color: bool
+    clears: bool
+    has_keys: bool
+
+
+def render_event(event: Event, screen: Screen) -> str:
+    """The event as text, to be written after what has been."""
+    match event:
+        case Following():
+            return _page(_following(event), screen)
+        case Judged(is_brief=True):
+            return _page([_result(event), *_keys(screen)], screen)
+        case Judged():
+            return _report(event, screen)
+        case Waiting(file):
+            return _page([Text(f"Judging {printable(file)} ...", "dim")], screen)
+        case Hinted(hint):
+            return "\n" + render_hint(hint, width=screen.width, color=screen.color)
+        case Said(text):
+            lines = text.rstrip("\n").split("\n")
+            return _page([Text(), *(Text(printable_line(line, MOST_LINE)) for line in lines)], screen)
+        case Finished():
+            return _page([Text("Every exercise is fixed.", "bold green")], screen)
+
+
+def _report(event: Judged, screen: Screen) -> str:
+    head = _page(_head(event), screen)
+    foot = _page([Text(), *_keys(screen)], screen)
+    taken = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
+    report = render_terminal(
+        event.verdict,
+        event.exercise,
+        width=screen.width,
+        color=screen.color,
+        height=screen.height - taken if screen.clears and not event.is_again else ANY_HEIGHT,
+        known=event.known,
+        first_seen=event.first_seen,
+        has_head=event.exercise.is_edition(),
+    )
+    return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
+
+
+def _head(event: Judged) -> list[Line]:
+    """Which file, when, and what changed."""
+    parts: list[str | tuple[str, str]] = [(Path(event.verdict.file).name, "bold"), f" · {event.at}"]
+    if event.change is not None and event.verdict.outcome is not Result.NOT_GRADABLE:
+        parts.append((f" · {event.change.in_words(event.exercise)}", "bold"))
+    if event.is_again:
+        parts.append(" · told again")
+    remark: list[Line] = [Text(event.remark)] if event.remark else []
+    return [Text.assemble(*parts), *remark]
+
+
+def _following(event: Following) -> list[Line]:
+    exercise = event.exercise
+    word = "Next" if event.is_next else "Watching"
+    story = f"exercises/{exercise.id}/README.md tells its story; a verdict follows every save of {event.file}."
+    return [Text(), Text.assemble((f"{word}: {exercise.id}", "bold"), f" · {exercise.title}"), Text(story, "dim")]
+
+
+def _result(event: Judged) -> Text:
+    verdict = event.verdict
+    if event.exercise.is_public() or verdict.outcome is Result.NOT_GRADABLE:
+        return Text(f"As it is now: {printable(verdict.reason or '')}.", "dim")
+    fixed = "fixed" if verdict.outcome is Result.FIXED else "not yet"
+    return Text(f"As it is now: {fixed}, {verdict.score:g} of {verdict.max_score:g} points.", "dim")
+
+
+def _keys(screen: Screen) -> list[Line]:
+    return [Text(KEYS, "dim")] if screen.has_keys else []
+
+
+def _page(lines: list[Line], screen: Screen) -> str:
+    return render_page(lines, screen.width, color=screen.color)

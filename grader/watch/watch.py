@@ -10,16 +10,14 @@ from msgspec import Struct
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import KitError
-from grader.report.overview import Entry
+from grader.report.tables import Entry
 from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
 from grader.verdict.judge import MAX_SEED
 from grader.watch.events import FIRST_IS_COMING, Event, Finished, Following, Hinted, Said, Waiting
-from grader.watch.followed import Followed
-from grader.watch.judging import Judgement, Judging
-from grader.watch.keys import END_OF_INPUT, Keys
-from grader.watch.saves import Saves
+from grader.watch.followed import Followed, Judgement, Judging
+from grader.watch.inputs import END_OF_INPUT, Keys, Saves
 
 LOOK_SECONDS = 0.5
 """How often the files are looked at where no event tells of a save."""

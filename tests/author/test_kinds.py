@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from grader.author.derived_files import derive_files
 from grader.author.new import create_exercise
-from grader.course.loading import load_exercise
+from grader.course.loading import load_exercise, read_exercise
 from grader.course.paths import Course
-from grader.course.reading import read_exercise
 from grader.errors import SpecError
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result

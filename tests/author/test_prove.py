@@ -8,9 +8,8 @@ from msgspec import structs
 
 from grader.author.mutants import OPERATORS, mutants_of
 from grader.author.proof import ADVICE, MutantStatus, Step, constant_sizes, points_step
-from grader.author.proof_cache import ProofCache
-from grader.author.prove import prove
-from grader.author.usual_tests import run_usual_tests
+from grader.author.proof_tasks import run_usual_tests
+from grader.author.prove import ProofCache, prove
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.key import has_key

@@ -31,7 +31,7 @@ from grader.examiner.properties.values import EveryParameterLearns, KeepsDtype, 
 from grader.examiner.recording import Recording
 from grader.examiner.reference import AbsentReference
 from grader.examiner.reference_cache import ReferenceCache
-from grader.student.solution import compare_with_reference
+from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge, with_judge

@@ -18,16 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch import batch_report as display
-from grader.batch import work
-from grader.batch.batch_report import Clock, render_report
+from grader.batch import grading as display
+from grader.batch import tasks as work
 from grader.batch.engines import local_engine
-from grader.batch.grading import Options, Report, grade_submissions
+from grader.batch.grading import Clock, Options, Report, grade_submissions, render_report
 from grader.batch.layouts import SkippedFiles
-from grader.batch.layouts.folders import Folder
+from grader.batch.layouts.own import Folder
 from grader.batch.run import CHANGED, Engine, Progress
-from grader.batch.tasks import GONE
-from grader.batch.work import Place
+from grader.batch.tasks import GONE, Place
 from grader.course.paths import Course
 from grader.errors import KitError
 from grader.gradebook import Gradebook
@@ -275,7 +273,7 @@ def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_
     root = hand_in(tmp_path / "handed in", {"ada": starter()})
     path = tmp_path / "class.sqlite"
     told = []
-    for changed in (None, "report/page.py", "verdict/verdict.py"):
+    for changed in (None, "report/console.py", "verdict/verdict.py"):
         if changed:
             module = own_course.root / "grader" / changed
             module.write_text(module.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")

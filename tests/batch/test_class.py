@@ -10,8 +10,7 @@ from grader.batch.engines import local_engine, machine_memory
 from grader.batch.grading import Options, grade_submissions
 from grader.batch.layouts import LayoutOptions
 from grader.batch.run import Engine
-from grader.batch.tasks import TaskResult
-from grader.batch.work import Place
+from grader.batch.tasks import Place, TaskResult
 from grader.errors import UsageError
 from tests.support.gradebooks import rows, verdict
 from tests.support.hostile import reference, starter
@@ -122,8 +121,7 @@ def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_
 
 
 def test_one_in_a_hundred_shared_verdicts_is_judged_again():
-    from grader.batch.seeds import is_sampled, seed_of_attempt
-    from grader.batch.tasks import Task
+    from grader.batch.tasks import Task, is_sampled, seed_of_attempt
     from grader.submission import submission_from_text
     from tests.support.gradebooks import VERSIONS, submission
 

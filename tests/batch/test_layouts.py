@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from grader.batch.layouts import LayoutOptions, SkippedFiles, open_layout
-from grader.batch.layouts.folders import Folder
-from grader.batch.layouts.records import SHOWN
+from grader.batch.layouts.files import SHOWN
+from grader.batch.layouts.own import Folder
 from grader.batch.tasks import SubmissionLoader
 from grader.errors import UsageError
 from grader.submission import MAX_FILE_BYTES, Submission, Unreadable

@@ -8,7 +8,8 @@ import zipfile
 
 import pytest
 
-from grader.batch.layouts import LayoutOptions, SkippedFiles, SubmissionFiles, archive, open_layout
+from grader.batch.layouts import LayoutOptions, SkippedFiles, SubmissionFiles, open_layout
+from grader.batch.layouts import files as archive
 from grader.batch.roster import make_roster, read_roster
 from grader.batch.tasks import SubmissionLoader
 from grader.errors import UsageError

@@ -11,7 +11,7 @@ from grader.course.paths import Course
 from grader.gradebook.gradebook import NOT_JUDGED
 from grader.service.examiner_process import ExaminerProcess
 from grader.submission import submission_from_text
-from grader.submission.module import unix_lines
+from grader.submission.submission import unix_lines
 from tests.benchmarks.commands import SEED, rows
 from tests.benchmarks.submissions import Sample
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.commands.report import looks_at
+from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.gradebook import Gradebook, Student
 from grader.report.exports import export

@@ -14,10 +14,9 @@ from junitparser import JUnitXml
 
 from grader.gradebook import Gradebook, Student
 from grader.gradebook.class_records import ClassRecords
-from grader.report.exports import Exercises, export, export_names
-from grader.report.exports.class_page import pseudonym
-from grader.report.exports.feedback import feedback_path, write_feedback
-from grader.report.exports.formats import cell, folder_name, student_tests
+from grader.report.exports import Exercises, cell, export, export_names, folder_name, student_tests
+from grader.report.exports.class_files import pseudonym
+from grader.report.exports.platforms import feedback_path, write_feedback
 from tests.support.paths import CORPUS, ROOT
 
 GOLDEN = CORPUS / "golden" / "exports"

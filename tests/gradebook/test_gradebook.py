@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from grader.batch.regrade import rescore
 from grader.course.loading import load_exercise
 from grader.errors import KitError, UsageError
 from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.gradebook import Gradebook, SharedVerdict
 from grader.gradebook import gradebook as book
-from grader.gradebook.checksums import damaged_verdicts
-from grader.gradebook.rescore import rescore
+from grader.gradebook.rows import damaged_verdicts
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result
 from tests.support.gradebooks import CLOSED, VERSIONS, content, crash, rows, submission, verdict

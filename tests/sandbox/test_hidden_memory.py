@@ -12,8 +12,8 @@ pytestmark = pytest.mark.skipif(not CAN_FORK, reason="Linux alone hides a proces
 
 BEGINNINGS = {
     "doctor": "from grader.service.doctor import examine_machine; examine_machine(course)",
-    "pytest --subject": "from grader.examiner.plain_contexts import PlainContexts; PlainContexts(None, 0).close()",
-    "prove": "from grader.author.task_pool import _prepare; _prepare()",
+    "pytest --subject": "from grader.examiner.pytest_session import PlainContexts; PlainContexts(None, 0).close()",
+    "prove": "from grader.service.pool import _prepare; _prepare()",
     "judging": "from grader.verdict.judge import with_judge; with_judge(course, lambda judge: None)",
 }
 IS_HIDDEN = """

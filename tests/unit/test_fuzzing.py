@@ -19,15 +19,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.course.loading import read_exercise
 from grader.course.paths import Course
-from grader.course.reading import read_exercise
 from grader.errors import SpecError
 from grader.examiner.outcome import Examination, Finding, Outcome
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.submission import Submission, Unreadable, read_submission
-from grader.submission.module import from_module
-from grader.submission.notebook import from_notebook
+from grader.submission.submission import from_module, from_notebook
 from grader.verdict.verdict import judge_public
 from grader.worker.torch_import import import_torch
 from tests.support.fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds

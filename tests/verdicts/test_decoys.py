@@ -3,7 +3,7 @@
 import pytest
 
 from grader.course.loading import load_exercise
-from grader.report.overview import Entry, render_overview
+from grader.report.tables import Entry, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.progress import Progress
 from grader.verdict.verdict import Result

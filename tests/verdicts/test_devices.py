@@ -65,7 +65,7 @@ source = open_worker_source()
 import torch
 from grader.course.loading import load_exercise
 from grader.course.paths import find_course
-from grader.examiner.properties.devices import ELSEWHERE
+from grader.examiner.properties.states import ELSEWHERE
 from grader.examiner.proxies import Subject
 from grader.examiner.session import Session
 from grader.submission import submission_from_text

@@ -5,14 +5,13 @@ import math
 import pytest
 import torch
 
-from grader.course.kinds import Kind
+from grader.course.checks import Kind
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.examiner import Examiner
 from grader.examiner.pytest_session import with_examiner
 from grader.submission import submission_from_text
-from grader.verdict.attribution import DefectStatus
-from grader.verdict.likeness import is_same
+from grader.verdict.attribution import DefectStatus, is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.batch.layouts.archive import Unpacker
-from grader.batch.layouts.folders import Folder, StudentFolders
-from grader.batch.layouts.lines import Lines
-from grader.batch.layouts.pattern import Pattern
+from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Unpacker, is_by_the_way
+from grader.batch.layouts.own import Folder, Lines, Pattern, StudentFolders
 from grader.batch.layouts.platforms import (
     EXERCISES,
     GRADESCOPE_METADATA,
@@ -24,7 +22,6 @@ from grader.batch.layouts.platforms import (
     Nbgrader,
     Repositories,
 )
-from grader.batch.layouts.records import Layout, SkippedFiles, SubmissionFiles, is_by_the_way
 from grader.batch.layouts.units import Family, Units, numbered
 from grader.errors import UsageError
 

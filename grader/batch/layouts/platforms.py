@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from grader.batch.layouts.records import STRAY, SkippedFiles, is_by_the_way, storable
+from grader.batch.layouts.files import STRAY, SkippedFiles, is_by_the_way, storable
 from grader.batch.layouts.units import NUMBERED, Unit
 from grader.errors import UsageError
 from grader.gradebook.gradebook import TIME

@@ -9,8 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, structs
 
-from grader.batch.layouts.archive import Unpacker
-from grader.batch.layouts.records import (
+from grader.batch.layouts.files import (
     CLOSED,
     FILES,
     LEFT_BEHIND,
@@ -24,6 +23,7 @@ from grader.batch.layouts.records import (
     UNTOLD,
     SkippedFiles,
     SubmissionFiles,
+    Unpacker,
     is_by_the_way,
     storable,
 )

@@ -1,13 +1,71 @@
-"""The built-in properties, one module a family: a property's record, function, needs and documentation stand together.
+"""The built-in properties: what one is, and all there are, one module a family.
 
-The modules are found by looking into this folder, so a new property is listed nowhere else. They import torch only
-inside functions: reading a description, and the list of exercises, need the records alone.
+A property's record, function, needs and documentation stand together. The modules are found by looking into this
+folder, so a new property is listed nowhere else. They import torch only inside functions: reading a description,
+and the list of exercises, need the records alone.
 """
 
 import pkgutil
+from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.examiner.property import Property
+from grader.course.checks import Check, Shape
+from grader.course.problem import Path, Problem
+
+if TYPE_CHECKING:
+    from grader.course.records import Exercise
+    from grader.examiner.case import Case
+    from grader.examiner.context import Context
+
+
+class Property(Check, frozen=True):
+    """A property that YAML can name by its `tag`. Its docstring is its line of documentation."""
+
+    needs_reference: ClassVar[bool] = True
+    """Whether it compares with the reference, which a student edition does not have."""
+    shows_values: ClassVar[bool] = True
+    """Whether passing shows that something is computed right: what lacks this shows no defect mended by itself."""
+    shows_learning: ClassVar[bool] = False
+    """Whether passing shows that what is returned depends on the parameters."""
+    needs_module: ClassVar[bool] = False
+    """Whether it looks at what only a module has: parameters, attributes, devices, training mode."""
+    is_slow: ClassVar[bool] = False
+    """Whether most of its time is the kit's own, so that it may take the most that any check may."""
+    walks_all_rungs: ClassVar[bool] = False
+    """Whether, in its plainest form, it is tried at every rung of the exercise's ladder, not only at both ends."""
+
+    draws_sizes: ClassVar[bool] = False
+    """Whether it is tried at sizes drawn anew in each run too, and in manners drawn for the uppermost rungs."""
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
+        raise NotImplementedError(type(self).__name__)
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+        """What is wrong with its own arguments; `sizes` are the names that its ladder gives."""
+        yield from ()
+
+    def shapes_needed(self, exercise: "Exercise") -> list[Shape]:
+        """Shapes of the interface, beside those of its inputs, whose sizes its ladder has to give."""
+        return []
+
+    def compares_values(self) -> bool:
+        """Whether passing takes the reference's values."""
+        return self.needs_reference and self.shows_values
+
+    def tells_of_values(self) -> bool:
+        """Whether passing shows that something is computed: not by a property alone, nor at sizes of one."""
+        is_tiny = bool(self.ladder) and all(1 in sizes.values() for sizes in self.ladder)
+        return self.shows_values and not is_tiny
+
+    def is_plain(self) -> bool:
+        """Whether it is tried as the interface says, with nothing added or replaced."""
+        return not (self.constructor or self.inputs or self.method)
+
+    def all_inputs(self, exercise: "Exercise") -> dict[str, Any]:
+        """The inputs it is tried with: the interface's and its own, or for a method its own alone."""
+        return self.inputs if self.method else {**exercise.interface.inputs, **self.inputs}
 
 
 def _defined_in(module: str) -> list[type[Property]]:

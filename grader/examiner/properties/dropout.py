@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from grader.course.arguments import AN_ARGUMENT, unknown_name
-from grader.course.checks import Name
+from grader.course.checks import AN_ARGUMENT, Name, unknown_name
 from grader.course.problem import Path, Problem
 from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
 from grader.examiner.context import nth_output, require_declared
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
     import torch

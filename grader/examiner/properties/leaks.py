@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.course.arguments import output_problems, unknown_name
-from grader.course.checks import Index, MadeInput, MaskKind, Name
+from grader.course.checks import Index, MadeInput, MaskKind, Name, output_problems, unknown_name
 from grader.course.problem import Path, Problem
 from grader.examiner.case import dead_row
 from grader.examiner.compare import UNCHANGED, Failure, compare, require_close, require_finite, require_form
 from grader.examiner.context import declared_output, nth_output, require_changed, require_unchanged, with_change
 from grader.examiner.outcome import Map, Picture, PictureKind
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 LOUDNESS = 1000.0
 LOUD_DRAWS = 4

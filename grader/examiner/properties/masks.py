@@ -4,12 +4,11 @@ import typing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from grader.course.arguments import unknown_sizes
-from grader.course.checks import Name, Shape
+from grader.course.checks import Name, Shape, unknown_sizes
 from grader.course.problem import Path, Problem
 from grader.examiner.case import VISIBLE_SHARE, size_of
 from grader.examiner.compare import Tolerance, compare
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
     import torch

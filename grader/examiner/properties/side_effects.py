@@ -7,13 +7,12 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from grader.course.arguments import unknown_sizes
-from grader.course.checks import Check, Literal, Name, Text
+from grader.course.checks import Check, Literal, Name, Text, unknown_sizes
 from grader.course.problem import Path, Problem, nearest, quoted
 from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import Advice, Failure, describe, excerpt
 from grader.examiner.context import require_inputs_kept
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise

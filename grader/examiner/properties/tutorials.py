@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from grader.examiner.compare import Failure, compare, number, require_tensor
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
     from grader.examiner.case import Case

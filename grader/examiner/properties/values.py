@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.course.arguments import output_problems, unknown_sizes
-from grader.course.checks import Index, MadeInput, Name, Shape, Sizes, Text
+from grader.course.checks import Index, MadeInput, Name, Shape, Sizes, Text, output_problems, unknown_sizes
 from grader.course.problem import Path, Problem
 from grader.examiner import pictures
 from grader.examiner.case import make_case
@@ -27,7 +26,7 @@ from grader.examiner.compare import (
 )
 from grader.examiner.context import declared_output, require_declared, require_inputs_kept
 from grader.examiner.manners import compare_in_manner, probe_for
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise

@@ -9,8 +9,7 @@ import pytest
 
 from grader.course import loading
 from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.reading import read_exercise
+from grader.course.loading import load_exercise, read_exercise
 from grader.course.records import Defect
 from grader.errors import SpecError
 from grader.submission import read_submission

@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from grader.course.document import MAX_BYTES, MAX_VALUES, read_document
-from grader.course.loading import load_exercise
-from grader.course.reading import read_exercise
+from grader.course.loading import load_exercise, read_exercise
 from grader.course.schema import render_schema
 from grader.errors import SpecError
 from tests.support.paths import CORPUS, ROOT
@@ -167,7 +166,7 @@ def test_whatever_is_done_to_a_description_it_is_read_or_refused_in_sentences(tm
 
 def test_reading_leaves_memory_whole():
     script = (
-        "import sys, pathlib; from grader.errors import SpecError; from grader.course.reading import read_exercise\n"
+        "import sys, pathlib; from grader.errors import SpecError; from grader.course.loading import read_exercise\n"
         "for name in sys.argv[1:]:\n"
         "    try: read_exercise(pathlib.Path(name))\n"
         "    except SpecError: print('refused')\n"

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from grader.author.proof_cache import result_digests
+from grader.author.prove import result_digests
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.examiner.digest import JUDGING, KIT, depends_on, exercise_digest, key_digest
+from grader.examiner.key import JUDGING, KIT, depends_on, exercise_digest, key_digest
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import score_of
 from tests.support.paths import ROOT
@@ -19,10 +19,10 @@ from tests.support.paths import ROOT
 EXERCISE = "exercise_03"
 DIGESTS = """
 from pathlib import Path
-from grader.author.proof_cache import result_digests
-from grader.batch.work import versions
+from grader.author.prove import result_digests
+from grader.batch.tasks import versions
 from grader.course.paths import Course
-from grader.examiner.digest import key_digest
+from grader.examiner.key import key_digest
 course = Course(Path.cwd())
 proof = "-".join(result_digests(course, "exercise_03").values())
 print(key_digest(course, "exercise_03"), proof, versions(course, "exercise_03"))
@@ -31,16 +31,16 @@ print(key_digest(course, "exercise_03"), proof, versions(course, "exercise_03"))
 JUDGES = [
     "verdict/attribution.py",
     "verdict/verdict.py",
-    "verdict/likeness.py",
-    "submission/notebook.py",
-    "submission/records.py",
+    "verdict/attribution.py",
+    "submission/submission.py",
+    "submission/submission.py",
     "examiner/outcome.py",
     "examiner/properties/values.py",
     "worker/server.py",
     "worker/__main__.py",
     "course/fragments.py",
 ]
-SHOWS = ["report/terminal.py", "cli.py", "watch/screen.py", "student/hints.py", "batch/run.py", "service/pool.py"]
+SHOWS = ["report/terminal.py", "cli.py", "watch/events.py", "student/hints.py", "batch/run.py", "service/pool.py"]
 
 
 def digests(kit) -> tuple[str, str, str]:

@@ -67,7 +67,7 @@ def test_a_new_file_of_properties_is_found_by_lying_there(tmp_path: Path) -> Non
     source = '''
 """A family of one."""
 
-from grader.examiner.property import Property
+from grader.examiner.properties import Property
 
 
 class IsNew(Property, frozen=True, tag="is_new"):

@@ -11,8 +11,8 @@ import pytest
 
 from grader.course.loading import load_exercise
 from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.report.console import printable, printable_line, printable_lines
 from grader.report.json import render_json
-from grader.report.page import printable, printable_line, printable_lines
 from grader.report.terminal import render_terminal
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict

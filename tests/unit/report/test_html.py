@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from grader.commands.report import looks_at
+from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.examiner.outcome import Finding, Location, Map, Outcome, Picture, PictureKind, Status
 from grader.report.html import render_report, render_section

@@ -4,13 +4,11 @@ import msgspec
 import pytest
 
 from grader.course.loading import load_exercise
-from grader.report.hint_page import render_hint
-from grader.report.overview import Entry, render_overview
+from grader.report.tables import Entry, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict
-from grader.watch.events import Judged, compare
-from grader.watch.screen import Screen, render_event
+from grader.watch.events import Judged, Screen, compare, render_event
 from tests.support.paths import CORPUS
 
 HUNTS = ("exercise_02", "exercise_03", "exercise_04")

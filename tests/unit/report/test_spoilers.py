@@ -5,22 +5,23 @@ import html
 import msgspec
 import pytest
 
-from grader.commands.report import looks_at
+from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.gradebook.class_records import GradeRow
-from grader.report.exports import classroom50, ctrf, gradescope, junit, prairielearn
-from grader.report.exports.formats import Graded
-from grader.report.hint_page import render_hint
-from grader.report.html import render_report
-from grader.report.notebook import NotebookVerdict
-from grader.report.overview import Entry, render_overview
+from grader.report.exports import Graded
+from grader.report.exports import platforms as classroom50
+from grader.report.exports import platforms as gradescope
+from grader.report.exports import platforms as prairielearn
+from grader.report.exports import test_reports as ctrf
+from grader.report.exports import test_reports as junit
+from grader.report.html import NotebookVerdict, render_report
+from grader.report.tables import Entry, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.hints import next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash
-from grader.watch.events import Judged, compare
-from grader.watch.screen import Screen, render_event
+from grader.watch.events import Judged, Screen, compare, render_event
 from tests.support.paths import ROOT
 
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))

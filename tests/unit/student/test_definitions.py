@@ -1,6 +1,6 @@
 """What a kernel's cells have left of a class."""
 
-from grader.student.definitions import submission_from_cells
+from grader.notebook import submission_from_cells
 from grader.submission import Chunk
 
 

@@ -12,8 +12,9 @@ import time
 
 import pytest
 
-from grader.submission import Submission, Unreadable, read_submission, source_file
-from grader.submission.notebook import MAX_DEPTH, MAX_SOURCE, MAX_VALUES, without_magics
+from grader.submission import Submission, Unreadable, read_submission
+from grader.submission import reading as source_file
+from grader.submission.submission import MAX_DEPTH, MAX_SOURCE, MAX_VALUES, without_magics
 
 SECONDS = 10.0
 """What no file may take, on a machine that is busy with other things; measured: 1.3 s at most."""

@@ -1,5 +1,6 @@
-"""The class at a glance: one page that sorts and filters by itself, without a server or a request to anywhere."""
+"""Formats of which a class has one file: a CSV, Canvas' gradebook, and a page that sorts and filters by itself."""
 
+import csv
 import hmac
 import itertools
 import tempfile
@@ -16,13 +17,81 @@ from msgspec import Struct, field
 
 from grader.course.records import Exercise
 from grader.gradebook.class_records import ClassRecords, GradeRow
-from grader.report.exports.formats import ClassExport, number
-from grader.report.page import printable
+from grader.report.console import printable
+from grader.report.exports import ClassExport, cell, number
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 
 if TYPE_CHECKING:
     from grader.report.exports import Exercises
+
+
+CSV_COLUMNS = (
+    *("student", "name", "group", "exercise", "outcome", "score", "max_score", "extra", "max_extra", "attempts"),
+    *("submitted_at", "judged_at", "reason", "remark", "file"),
+)
+
+
+def _write_csv(records: ClassRecords, _exercises: "Exercises", path: Path, _anonymous: bool) -> None:
+    """Rows as they are read."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(CSV_COLUMNS)
+        for grade in records.grades():
+            points = map(number, (grade.score, grade.max_score, grade.extra, grade.max_extra))
+            before = map(cell, (grade.student, grade.name, grade.group, grade.exercise, grade.outcome))
+            after = map(cell, (grade.submitted_at, grade.judged_at, grade.reason, grade.remark, grade.file))
+            rows.writerow([*before, *points, grade.attempts, *after])
+
+
+GRADES_CSV = ClassExport("csv", "grades.csv", _write_csv)
+
+
+ABOUT = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+FILLED_BY = (
+    ("canvas_id", "canvas id"),
+    ("sis_user_id", "sis user id", "sis_id"),
+    ("sis_login_id", "sis login id", "login"),
+)
+"""By which of the roster's columns Canvas' own are filled."""
+
+
+def _write_canvas(records: ClassRecords, exercises: "Exercises", path: Path, _anonymous: bool) -> None:
+    """Canvas takes a column whose name is no assignment of its own for a new one, and asks."""
+    names = records.exercises()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        extras = {name for name in names if any(defect.stretch for defect in exercises.get(name).defects)}
+        rows.writerow([*ABOUT, *itertools.chain.from_iterable(_headings(name, extras) for name in names)])
+        possible = [[number(exercises.get(name).max_score()), *(["0"] if name in extras else [])] for name in names]
+        rows.writerow(["    Points Possible", *[""] * (len(ABOUT) - 1), *itertools.chain.from_iterable(possible)])
+        for _, grades in itertools.groupby(records.grades(), key=lambda grade: grade.student):
+            of_student = {grade.exercise: grade for grade in grades}
+            some = next(iter(of_student.values()))
+            points = [_canvas_points(of_student.get(name), has_extra=name in extras) for name in names]
+            rows.writerow([*_canvas_about(some), *itertools.chain.from_iterable(points)])
+
+
+def _headings(exercise: str, extras: set[str]) -> list[str]:
+    return [exercise, f"{exercise} extra"] if exercise in extras else [exercise]
+
+
+def _canvas_points(grade: GradeRow | None, *, has_extra: bool) -> list[str]:
+    score, extra = (None, None) if grade is None else (grade.score, grade.extra)
+    return [number(score), number(extra)] if has_extra else [number(score)]
+
+
+def _canvas_about(grade: GradeRow) -> list[str]:
+    columns = {name.lower(): text for name, text in grade.columns.items()}
+    canvas_id, user_id, login = (next((columns[name] for name in names if name in columns), "") for names in FILLED_BY)
+    if not canvas_id and grade.layout == "canvas" and grade.student.isdecimal():
+        canvas_id = grade.student
+    about = (grade.name or grade.student, canvas_id, user_id or grade.student, login, grade.group)
+    return [cell(each) for each in about]
+
+
+CANVAS = ClassExport("canvas", "canvas.csv", _write_canvas)
+
 
 WRONG_VALUES = 3
 PSEUDONYM_LENGTH = 10

@@ -1,12 +1,16 @@
-"""A notebook's bytes -> its code cells, whatever else the file holds.
+"""A module's or a notebook's bytes -> Submission: code in chunks whose lines the student sees, or why there is none.
 
-The reader bounds what the JSON may build before any of it is built: four bytes of text can become an object of two
-hundred. Jupyter's own reader and its schema are not asked: they take time with the square of what a hostile file holds,
-and refuse notebooks for outputs that nobody grades.
+A module is decoded as Python would. The reader of notebooks bounds what the JSON may build before any of it is built:
+four bytes of text can become an object of two hundred. Jupyter's own reader and its schema are not asked: they take
+time with the square of what a hostile file holds, and refuse notebooks for outputs that nobody grades.
 """
 
+import codecs
+import hashlib
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import Any
@@ -14,8 +18,78 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from grader.submission.module import unix_lines
-from grader.submission.records import Chunk, Submission, Unreadable
+
+class Chunk(Struct, frozen=True):
+    """A stretch of source that is compiled on its own: a module, or one code cell."""
+
+    label: str
+    text: str
+
+
+class Submission(Struct, frozen=True):
+    """What is judged: where it came from and its source."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+
+    def digest(self) -> str:
+        """A fingerprint of the source."""
+        digest = hashlib.sha256()
+        for chunk in self.chunks:
+            digest.update(chunk.text.encode("utf-8", "surrogatepass") + b"\0")
+        return digest.hexdigest()
+
+
+class Unreadable(Struct, frozen=True):
+    """Why a file cannot be judged: one sentence, and the next step."""
+
+    reason: str
+
+
+def exceeds(submission: Submission, max_bytes: int) -> Unreadable | None:
+    """Why the submission is too large, if it is larger than `max_bytes`."""
+    size = sum(len(chunk.text.encode("utf-8", "surrogatepass")) for chunk in submission.chunks)
+    if size <= max_bytes:
+        return None
+    return Unreadable(f"{submission.name} holds {size:,} bytes of source; {max_bytes:,} are allowed")
+
+
+def submission_from_text(source: str, name: str = "attention.py") -> Submission:
+    """A submission that is already text."""
+    return Submission(name, (Chunk(name, source),))
+
+
+CODING_COOKIE = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=]")
+
+SLOW_ENCODINGS = {"idna", "punycode"}
+"""Encodings of host names, whose decoders take time with the square of the length."""
+
+
+def from_module(content: bytes, name: str) -> Submission | Unreadable:
+    """A module's text; a byte order mark, a coding cookie and any line ending are honoured."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)  # reads two lines, and tokenizes nothing
+        if codecs.lookup(encoding).name in SLOW_ENCODINGS:
+            return _undecodable(name, f"{encoding} is for host names")
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return Unreadable(f"{name} is not {error.encoding.upper()} text (line {line}); save it as UTF-8")
+    except (SyntaxError, LookupError, UnicodeError) as error:
+        if not CODING_COOKIE.search(content):
+            return Unreadable(f"{name} is not UTF-8 text; save it as UTF-8")
+        return _undecodable(name, str(error).split(";", 1)[0])
+    return Submission(name, (Chunk(name, unix_lines(text)),))
+
+
+def unix_lines(text: str) -> str:
+    """The text with line ends as Unix writes them, and without a byte order mark."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _undecodable(name: str, problem: str) -> Unreadable:
+    return Unreadable(f"{name} cannot be decoded ({problem}); drop its coding line and save it as UTF-8")
+
 
 PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%grade")
 """Cell magics whose body is ordinary Python."""

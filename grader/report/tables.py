@@ -1,0 +1,133 @@
+"""What the terminal shows beside verdicts: the list of exercises, hints, a student's history, the doctor's table."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from rich.console import JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from grader.report.console import Line, beside, printable, render_page
+from grader.student.progress import Progress
+from grader.verdict.verdict import Result
+
+if TYPE_CHECKING:
+    from grader.gradebook.class_records import PastVerdict
+    from grader.service.doctor import Examined
+    from grader.student.hints import Hint
+
+
+BAR_WIDTH = 30
+HARDEST = 5
+
+
+class Entry(Struct, frozen=True):
+    """One line of the list."""
+
+    exercise: str
+    title: str
+    progress: Progress
+    is_public: bool = False
+    difficulty: int = 0
+
+    def is_done(self) -> bool:
+        """Whether it is fixed, or in a student edition, right as far as its public checks see."""
+        if self.is_public:
+            return 0 < self.progress.checks == self.progress.passed
+        return self.progress.outcome is Result.FIXED
+
+
+def render_overview(entries: list[Entry], *, width: int = 100, color: bool = False) -> str:
+    """The list as lines of text."""
+    done = sum(entry.is_done() for entry in entries)
+    filled = round(BAR_WIDTH * done / max(len(entries), 1))
+    state = "pass their public checks" if any(entry.is_public for entry in entries) else "fixed"
+    bar = Text.assemble(
+        ("█" * filled, "green"), ("░" * (BAR_WIDTH - filled), "dim"), f"  {done} of {len(entries)} {state}"
+    )
+    longest = max((len(entry.title) for entry in entries), default=0)
+    lines = [*(_line(entry, longest + 2) for entry in entries), Text(), bar]
+    left = [entry for entry in entries if not entry.is_done()]
+    if left:
+        upcoming = min(left, key=lambda entry: (entry.difficulty or HARDEST + 1, entry.exercise)).exercise
+        lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
+        lines.append(Text(f"  python -m grader {upcoming}", "dim"))
+    elif entries and not any(entry.is_public for entry in entries):
+        lines.append(Text("Every defect of every hunt is found and fixed: nobody will fool you soon.", "bold green"))
+    return render_page(lines, width, color=color)
+
+
+def _line(entry: Entry, title_width: int) -> Text:
+    mark, style, state = _state(entry)
+    dots = "●" * entry.difficulty + "○" * (HARDEST - entry.difficulty)
+    title = f"{entry.title:<{title_width}}"
+    return Text.assemble((f"{mark} ", style), f"{entry.exercise}  ", (dots, "dim"), f"  {title}", (state, style))
+
+
+def _state(entry: Entry) -> tuple[str, str, str]:
+    progress = entry.progress
+    if progress.outcome is None:
+        return "·", "dim", "not tried yet"
+    if progress.outcome is Result.NOT_GRADABLE:
+        return "✗", "red", "does not run"
+    if entry.is_public:
+        mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
+        return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
+    fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed" if progress.statuses else "something broke"
+    if progress.outcome is Result.FIXED and not progress.statuses:
+        fixed = "nothing to fix"
+    return ("✓", "green", fixed) if progress.outcome is Result.FIXED else ("✗", "yellow", fixed)
+
+
+MARGIN = 5
+MOST_STEP_TEXT = 2000
+
+
+def render_hint(hint: "Hint", *, width: int = 100, color: bool = False) -> str:
+    """What it is about, the steps given so far, and what comes next."""
+    lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold"), Text()] if hint.steps else []
+    for number, step in enumerate(hint.steps, 1):
+        is_newest = number == len(hint.steps)
+        mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")
+        lines.append(beside(mark, Text(printable(step, MOST_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
+    if hint.steps and hint.total > 1:
+        lines += [Text(), Text(f"Step {len(hint.steps)} of {hint.total}. {hint.after}", "dim")]
+    elif hint.after:
+        lines.append(Text(hint.after))
+    return render_page(lines, width, color=color)
+
+
+HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "why")
+DIGEST_LENGTH = 8
+
+
+def render_history(student: str, verdicts: "list[PastVerdict]", *, width: int = 100, color: bool = False) -> str:
+    """A row for each verdict, oldest first within an exercise."""
+    if not verdicts:
+        return f"{printable(student)} is in the roster and has handed in nothing.\n"
+    table = Table(box=None, pad_edge=False)
+    for column in HISTORY_COLUMNS:
+        justify: JustifyMethod = "right" if column in {"score", "seed"} else "left"
+        table.add_column(column, justify=justify, no_wrap=column != "why")
+    for each in verdicts:
+        score = "" if each.score is None else f"{each.score:g} of {each.max_score:g}"
+        why = f"regraded: {printable(each.regraded_for)}" if each.regraded_for else printable(each.reason)
+        outcome = each.outcome.replace("_", " ")
+        table.add_row(
+            each.exercise, each.judged_at, outcome, score, str(each.seed), each.digest[:DIGEST_LENGTH], Text(why)
+        )
+    return render_page([Text(printable(student), "bold"), table], width, color=color)
+
+
+def render_state(found: "Sequence[Examined]", *, width: int = 100, color: bool = False) -> str:
+    """One line for each thing looked at, and what to do about what is amiss."""
+    lines = []
+    for each in found:
+        mark, style = ("✓", "green") if each.is_well else ("✗", "red")
+        lines.append(Text.assemble((f"{mark} ", style), f"{each.name:<13}{each.seen}"))
+        if not each.is_well and each.remedy:
+            lines.append(Text(f"{'':<15}{each.remedy}", "dim"))
+    amiss = sum(not each.is_well for each in found)
+    lines += [Text(), Text("All is well." if not amiss else f"{amiss} of {len(found)} are amiss.")]
+    return render_page(lines, width, color=color)
