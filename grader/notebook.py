@@ -143,7 +143,7 @@ class GraderMagics(Magics):
 
     @line_magic("grade")  # type: ignore[arg-type]
     def grade_definitions(self, line: str) -> NotebookVerdict | None:
-        """`%grade exercise_03`: the verdict on the class as the cells that ran have left it."""
+        """`%grade exercise_03`: the verdict on the class or function as the cells that ran have left it."""
         return _told(lambda: _grade(_exercise(line), self._definitions(_exercise(line))))
 
     @line_magic
@@ -158,7 +158,7 @@ class GraderMagics(Magics):
 
     def _definitions(self, exercise_id: str) -> Submission:
         """The exercise's class as this kernel knows it."""
-        entry = load_exercise(_course().description(exercise_id)).interface.class_name
+        entry = load_exercise(_course().description(exercise_id)).interface.entry()
         assert self.shell is not None
         assert self.shell.history_manager is not None
         ran: list[str] = self.shell.history_manager.input_hist_raw

@@ -231,7 +231,7 @@ class Session:
         allowed = f"{self._what} may take {self._limit:.3g} s"
         if left < self._limit:
             allowed = f"of {self.exercise.limits.seconds.total:g} s for all, {left:.1f} s were left"
-        elif not is_starved:
+        if not is_starved and (left >= self._limit or ran >= self._fair):
             self._hangs[f"in {function}" if location else "at a place that is not known", way] += 1
         self._give_back(now)
         return SubjectTimedOutError(self._waited, allowed, location, is_starved=is_starved)

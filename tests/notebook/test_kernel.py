@@ -28,6 +28,9 @@ CELLS = {
     "diff": "%diff exercise_03",
     "unknown": "%grade exercise_99",
     "broken": "%%grade exercise_03\nclass CausalSelfAttention(:",
+    "function": (ROOT / "solutions/exercise_29/attention.py").read_text(encoding="utf-8"),
+    "of a function": "%grade exercise_29",
+    "hint about a function": "%hint 29",
     "time": "import time\nstarted = time.monotonic()\nagain = %grade exercise_03\nprint(time.monotonic() - started)",
 }
 
@@ -64,6 +67,11 @@ def test_a_cell_is_judged_as_it_stands_and_told_as_text_and_as_html(outputs) -> 
 
 def test_the_reference_in_a_cell_is_fixed(outputs) -> None:
     assert "Fixed · 10 of 10 points" in shown(outputs["fixed"], "text/plain")
+
+
+def test_a_function_that_ran_is_judged_like_a_class(outputs) -> None:
+    assert "Fixed · 10 of 10 points" in shown(outputs["of a function"], "text/plain"), said(outputs["of a function"])
+    assert "Every defect of exercise_29 is fixed" in said(outputs["hint about a function"])
 
 
 def test_a_kernel_whose_comparisons_lie_gets_the_verdict_that_everybody_gets(outputs) -> None:

@@ -9,11 +9,8 @@ from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.gradebook.class_records import GradeRow
 from grader.report.exports import Graded
-from grader.report.exports import platforms as classroom50
-from grader.report.exports import platforms as gradescope
-from grader.report.exports import platforms as prairielearn
-from grader.report.exports import test_reports as ctrf
-from grader.report.exports import test_reports as junit
+from grader.report.exports.platforms import CLASSROOM50, GRADESCOPE, PRAIRIELEARN
+from grader.report.exports.test_reports import CTRF, JUNIT
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import Entry, render_hint, render_overview
 from grader.report.terminal import render_terminal
@@ -28,13 +25,7 @@ EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*")
 STEPS = 3
 
 
-PLATFORMS = {
-    "gradescope": gradescope,
-    "prairielearn": prairielearn,
-    "classroom50": classroom50,
-    "ctrf": ctrf,
-    "junit": junit,
-}
+PLATFORMS = {each.name: each for each in (GRADESCOPE, PRAIRIELEARN, CLASSROOM50, CTRF, JUNIT)}
 
 
 def pages(course, exercise, verdict, before) -> dict[str, str]:

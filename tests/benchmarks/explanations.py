@@ -1,0 +1,188 @@
+"""Of all mutants of the references that fail by value, how many get a classic explanation, and whether each is true.
+
+    python -m tests.benchmarks.explanations [exercise_NN]...
+
+Each explanation is read back from its words and computed anew, by other means than those that found it.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Self
+
+import torch
+
+from grader.author.mutants import mutants_of
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.examiner import findings as explanations
+from grader.examiner.outcome import Status
+from grader.examiner.properties import values
+from grader.examiner.proxies import flatten
+from grader.examiner.pytest_session import Examiners, with_examiners
+from grader.examiner.worker_source import Nursery
+from grader.submission import submission_from_text
+from grader.worker.torch_import import import_torch
+from tests.support.paths import ROOT
+
+SEED = 7
+CLOSE = 2e-3
+"""As close as three digits of a factor let numbers be, in parts of the largest."""
+
+Tensor = torch.Tensor
+UNMASKED = "it is what comes out where the mask hides nothing"
+
+
+def main() -> None:
+    course = Course(ROOT)
+    chosen = sys.argv[1:] or course.exercise_ids()
+    import_torch()
+    source = Nursery()
+    total: Counter[str] = Counter()
+    for exercise_id in chosen:
+        counted = count(course, source, exercise_id)
+        total += counted
+        print(line(exercise_id, counted), flush=True)
+    print(line("all", total))
+    source.close()
+
+
+def line(name: str, counted: Counter[str]) -> str:
+    by_kind = ", ".join(f"{kind} {number}" for kind, number in counted.most_common() if kind not in COUNTED)
+    told = ", ".join(f"{counted[each]} {each}" for each in COUNTED)
+    return f"{name}: {told} ({by_kind})"
+
+
+COUNTED = ("mutants", "fail by value", "are explained", "explanations are false")
+
+
+def count(course: Course, source: Nursery, exercise_id: str) -> Counter[str]:
+    """What becomes of an exercise's mutants, each judged up to the first check that sees it."""
+    exercise = load_exercise(course.description(exercise_id))
+    mutants = mutants_of(course.reference(exercise_id).read_text(encoding="utf-8"))
+    found: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
+
+    def body(examiners: Examiners) -> None:
+        examiner = examiners.examiner(exercise)
+        for mutant in mutants:
+            with Listening() as heard:
+                seen = examiner.examine(submission_from_text(mutant.text), SEED, stops_at_failure=True)
+            found["mutants"] += 1
+            failed = [each.finding for each in seen.outcomes if each.status is Status.FAILED and each.finding]
+            finding = next((each for each in failed if each.kind.partition(":")[0] in ("values", "gradient")), None)
+            if finding is None:
+                continue
+            found["fail by value"] += 1
+            if finding.explanation:
+                found["are explained"] += 1
+                found[re.sub(r"-?\d[\d.e+-]*(, \d+)*", "N", finding.explanation)] += 1
+                if not any(each == finding.explanation and is_true(each, *both) for each, both in heard.told):
+                    found["explanations are false"] += 1
+                    print(f"FALSE {exercise_id}: {finding.explanation}\n{mutant.diff}", flush=True)
+
+    with_examiners(course, source, body)
+    source.settle()
+    return found
+
+
+class Listening:
+    """Hears each explanation that is told meanwhile, with the tensors that it is about."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, tuple[Tensor, Tensor]]] = []
+
+    def __enter__(self) -> Self:
+        self._explain, self._by_mask = explanations.explain, values.explain_by_mask
+        explanations.explain, values.explain_by_mask = self._hear, self._hear_by_mask
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        explanations.explain, values.explain_by_mask = self._explain, self._by_mask
+
+    def _hear(self, seen: Tensor, expected: Tensor, *tolerances: float) -> str:
+        words = self._explain(seen, expected, *tolerances)
+        if words:
+            self.told.append((words, (seen.double(), expected.double())))
+        return words
+
+    def _hear_by_mask(self, seen: Any, unmasked: Any) -> str:
+        words = self._by_mask(seen, unmasked)
+        alike = [each for each in flatten(unmasked) if isinstance(seen, Tensor) and each.shape == seen.shape]
+        if words:
+            nearest = min(alike, key=lambda each: float((each - seen).abs().max()))
+            self.told.append((words, (seen.double(), nearest.double())))
+        return words
+
+
+def is_true(words: str, seen: Tensor, expected: Tensor) -> bool:
+    """Whether the explanation, read back, makes of what was expected what was seen."""
+    scale = float(expected.abs().max()) or 1.0
+    for pattern, computed in READ_BACK.items():
+        match = re.fullmatch(pattern, words)
+        if match:
+            made = computed(seen, expected, *match.groups())
+            return made is not None and float((made - seen).abs().max()) <= CLOSE * max(scale, float(seen.abs().max()))
+    return False
+
+
+def _times(_seen: Tensor, expected: Tensor, factor: str) -> Tensor:
+    return expected * float(factor)
+
+
+def _reordered(_seen: Tensor, expected: Tensor, axis: str, order: str) -> Tensor:
+    slices = expected.unbind(int(axis))
+    return torch.stack([slices[int(each)] for each in order.split(", ")], int(axis))
+
+
+def _exchanged(_seen: Tensor, expected: Tensor, one: str, other: str) -> Tensor:
+    axes = [*range(expected.dim())]
+    axes[int(one)], axes[int(other)] = axes[int(other)], axes[int(one)]
+    return expected.permute(axes)
+
+
+def _same_along(seen: Tensor, expected: Tensor, axis: str) -> Tensor | None:
+    slices = expected.unbind(int(axis))
+    if all(torch.allclose(slices[0], each) for each in slices):
+        return None  # it should not differ
+    return torch.stack([seen.unbind(int(axis))[-1]] * len(slices), int(axis))
+
+
+def _dealt(_seen: Tensor, expected: Tensor, blocks: str) -> Tensor:
+    features = expected.size(-1)
+    size = features // int(blocks)
+    return expected[..., [block * size + place for place in range(size) for block in range(int(blocks))]]
+
+
+def _one_vector(seen: Tensor, expected: Tensor) -> Tensor:
+    rows = (seen - expected).reshape(-1, expected.size(-1))
+    return expected + rows.mean(0)
+
+
+def _by_row(seen: Tensor, expected: Tensor, _low: str, _high: str) -> Tensor:
+    largest = expected.abs().argmax(-1, keepdim=True)
+    return expected * seen.gather(-1, largest) / expected.gather(-1, largest)
+
+
+def _partly_zero(seen: Tensor, expected: Tensor, number: str) -> Tensor | None:
+    gone = (seen == 0) & (expected != 0)
+    return expected.masked_fill(gone, 0.0) if int(gone.sum()) == int(number) else None
+
+
+NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
+READ_BACK: dict[str, Callable[..., Tensor | None]] = {
+    UNMASKED: lambda _seen, unmasked: unmasked,
+    "every element is 0": lambda _seen, expected: torch.zeros_like(expected),
+    f"every element is {NUMBER} times what was expected": _times,
+    r"along axis (\d+) what was expected stands in another order: ([\d, ]+)": _reordered,
+    r"it is what was expected with axes (\d+) and (\d+) exchanged": _exchanged,
+    r"it is the same at every index of axis (\d+), where it should differ": _same_along,
+    r"the last axis is in another order: its (\d+) blocks of features are dealt out one by one": _dealt,
+    "everywhere the same vector is added to what was expected": _one_vector,
+    f"each row is what was expected times a factor of its own, from {NUMBER} to {NUMBER}": _by_row,
+    r"(\d+) elements are 0 and the others are right": _partly_zero,
+}
+
+
+if __name__ == "__main__":
+    main()
