@@ -9,6 +9,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from grader.course.document import Dumper
 from grader.course.paths import Course
 from grader.course.records import Exercise, SealedDefect
 from grader.errors import UsageError
@@ -68,15 +69,8 @@ def _given(record: Struct) -> dict[str, Any]:
 
 
 def _yaml(data: dict[str, Any]) -> str:
-    text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
+    text: str = yaml.dump(data, Dumper=Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
     return text
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes out again what stands twice."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
-        return True
 
 
 INSTRUCTORS_PARTS = ("author", "gradebook", "batch")

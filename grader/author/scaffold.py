@@ -10,6 +10,7 @@ import yaml
 from grader.author.interface import Interface
 from grader.author.proposal import Proposal
 from grader.course.checks import Kind
+from grader.course.document import Dumper
 from grader.course.problem import blank
 from grader.course.records import Exercise
 from grader.submission import DEMONSTRATION, Submission
@@ -272,12 +273,5 @@ def _items(data: list[Any], indent: int) -> str:
 
 def _flow(value: Any) -> str:
     """A value on one line of YAML."""
-    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=10_000)
+    text: str = yaml.dump(value, Dumper=Dumper, default_flow_style=True, sort_keys=False, width=10_000)
     return text.removesuffix("...\n").strip()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes a shape out wherever it stands."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
-        return True

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from grader.batch import tasks as work
+from grader.batch import tasks
 from grader.batch.run import Engine
 from grader.batch.tasks import Place, Task, TaskResult, cancel_examiners, close_examiners, versions
 from grader.course.paths import Course, find_course
@@ -102,9 +102,9 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "judge": Kind(work.judge, Task, TaskResult),
-    "fingerprint": Kind(work.fingerprint, Submission, str),
-    "trial": Kind(work.trial, str, TaskResult),
+    "judge": Kind(tasks.judge, Task, TaskResult),
+    "fingerprint": Kind(tasks.fingerprint, Submission, str),
+    "trial": Kind(tasks.trial, str, TaskResult),
 }
 
 

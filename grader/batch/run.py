@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
-from grader.batch import tasks as work
+from grader.batch import tasks
 from grader.batch.layouts import SubmissionFiles
 from grader.batch.regrade import rescore, with_points
 from grader.batch.tasks import (
@@ -169,7 +169,7 @@ class Batch:
         task = Task(record, opened.versions, submission, seed)
         fingerprint = None
         if self._shares and not self._deduplicator.is_copy(task):
-            fingerprint = self._engine.executor.submit(work.fingerprint, self._engine.place, submission)
+            fingerprint = self._engine.executor.submit(tasks.fingerprint, self._engine.place, submission)
         self._queue.append((task, fingerprint))
 
     def _decide(self) -> None:
@@ -191,7 +191,7 @@ class Batch:
                 return
             elif self._deduplicator.follows(task):
                 return
-        self._running[self._engine.executor.submit(work.judge, self._engine.place, task)] = task
+        self._running[self._engine.executor.submit(tasks.judge, self._engine.place, task)] = task
 
     def _step(self) -> None:
         """Wait for something to end, and go on with it."""
@@ -272,7 +272,7 @@ class Batch:
         if self._is_tried:
             return True
         submit, place = self._engine.executor.submit, self._engine.place
-        trials = [submit(work.trial, place, exercise_id) for _ in range(self._engine.width)]
+        trials = [submit(tasks.trial, place, exercise_id) for _ in range(self._engine.width)]
         for result in [each.result() for each in trials]:
             if result.verdict is not None:
                 continue

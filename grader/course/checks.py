@@ -13,8 +13,8 @@ from msgspec import Meta, Struct, field
 from grader.course.problem import Path, Problem, listed, nearest, quoted
 
 if TYPE_CHECKING:
-    from grader.course.properties import Property
     from grader.course.records import Exercise
+    from grader.examiner.properties import Property
 
 
 class Kind(StrEnum):

@@ -245,3 +245,10 @@ def _scalar(raw: str) -> Any:
     except ValueError:  # longer than Python reads, or an octal with a nine
         return raw
     return raw
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes YAML in which what stands twice is written out again: a description has no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        return True

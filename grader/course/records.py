@@ -25,7 +25,7 @@ from grader.course.checks import (
     Size,
     Text,
 )
-from grader.course.properties import Property
+from grader.examiner.properties import AnyProperty
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -77,7 +77,7 @@ class UsualTest(Record, frozen=True):
 
     says: Text
     """What it shows to be right, as the end of a sentence."""
-    test: Property
+    test: AnyProperty
     """The test: a property with its arguments."""
 
 
@@ -206,7 +206,7 @@ class Exercise(Record, frozen=True):
     """The faults of the starter; none where all that looks wrong is a decoy."""
     nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
     """The points for a fix that breaks nothing else."""
-    checks: list[Property]
+    checks: list[AnyProperty]
     """The hidden tests that need no Python: built-in properties with their arguments."""
     drawn: Drawn = []
     """Rungs above the ladder, whose sizes are drawn anew in each run."""

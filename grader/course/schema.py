@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from grader.course import checks, records
-from grader.course.properties import PROPERTIES
 from grader.course.records import EDITION_KEYS, Exercise
+from grader.examiner.properties import PROPERTIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)

@@ -17,8 +17,8 @@ from grader.course.checks import (
     unknown_sizes,
 )
 from grader.course.problem import Path, Problem, listed, nearest, quoted
-from grader.course.properties import Property
 from grader.course.records import Defect, Exercise, Interface
+from grader.examiner.properties import Property
 
 
 def unsound_parts(exercise: Exercise) -> Iterator[Problem]:

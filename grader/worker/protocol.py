@@ -11,7 +11,6 @@ from msgspec import Meta, Struct
 HEADER = struct.Struct(">I")
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 PART_BYTES = 1 << 16
-MAX_TENSOR_BYTES = 32 * 1024 * 1024
 MAX_TEXT = 2000
 """Characters of a message or name that travel; the rest is cut and counted."""
 
@@ -31,16 +30,13 @@ Words = Annotated[str, Meta(max_length=2 * MAX_TEXT)]
 """What a worker may say in words: a forged reply is held to it too."""
 
 MAX_DIMENSIONS = 64
-"""As many as torch's own operations take. A longer shape is refused before it is multiplied out: a million large sizes
-make a number that takes hours."""
+"""As many as torch's own operations take. To multiply out a shape of a million large sizes would take hours."""
 
 MAX_AXIS = 2**40
 """The size of an axis; beside one without elements it need not fit into any memory."""
 
 Axis = Annotated[int, Meta(ge=0, le=MAX_AXIS)]
 Dimensions = Annotated[list[Axis], Meta(max_length=MAX_DIMENSIONS)]
-
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
 class Message(Struct, frozen=True, forbid_unknown_fields=True, tag_field=TAG, tag=True):
@@ -122,10 +118,9 @@ class Build(Message, frozen=True):
 class Call(Message, frozen=True):
     """Call a module or a method of it; answered by `Returned` or `Raised`.
 
-    With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products come back too,
-    and the inputs.
-    With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer. Called more
-    `times` than once, with the same arguments, the value is a list of what each call returned.
+    With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products and the inputs
+    come back too. With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer.
+    Called more `times` than once, with the same arguments, the value is a list of what each call returned.
     """
 
     module: int

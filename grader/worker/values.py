@@ -9,11 +9,9 @@ from typing import Any
 import torch
 
 from grader.worker.protocol import (
-    DTYPES,
     MAX_AXIS,
     MAX_DIMENSIONS,
     MAX_ITEMS,
-    MAX_TENSOR_BYTES,
     MAX_TEXT,
     Mapping,
     Other,
@@ -23,6 +21,8 @@ from grader.worker.protocol import (
     Value,
 )
 
+MAX_TENSOR_BYTES = 32 * 1024 * 1024
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
 MAX_DEPTH = 8

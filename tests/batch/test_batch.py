@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from grader.batch import grading as display
-from grader.batch import tasks as work
+from grader.batch import tasks
 from grader.batch.engines import local_engine
 from grader.batch.grading import Clock, Options, Report, grade_submissions, render_report
 from grader.batch.layouts import SkippedFiles
@@ -364,9 +364,9 @@ def killing(course: Course, path: Path, *, verdicts: int, times: int):
 
     def kill() -> None:
         wait_for(lambda: count(path) == verdicts or is_over.is_set())
-        wait_for(lambda: len(work._pool._lent) == 1 or is_over.is_set())
+        wait_for(lambda: len(tasks._pool._lent) == 1 or is_over.is_set())
         time.sleep(0.3)  # the examiner has turned to the next submission
-        (examiner,) = work._pool._lent
+        (examiner,) = tasks._pool._lent
         killed = []
         while len(killed) < times and not is_over.is_set():
             process = examiner._process

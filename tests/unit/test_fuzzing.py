@@ -45,7 +45,7 @@ from grader.examiner.session import Session, SubjectError  # noqa: E402
 from grader.examiner.workers import Worker  # noqa: E402
 from grader.worker import protocol  # noqa: E402
 from grader.worker.protocol import ClosedError, MalformedError, receive_reply  # noqa: E402
-from grader.worker.values import from_python  # noqa: E402
+from grader.worker.values import TORCH_DTYPES, from_python  # noqa: E402
 
 COURSE = Course(ROOT)
 EXERCISE = "exercise_03"
@@ -175,7 +175,7 @@ tensors = st.one_of(
     st.just(TENSOR),
     st.builds(
         protocol.TensorValue,
-        dtype=st.sampled_from([*protocol.DTYPES, "complex64", "\x1b[31m"]),
+        dtype=st.sampled_from([*TORCH_DTYPES, "complex64", "\x1b[31m"]),
         shape=st.lists(st.sampled_from([0, 1, 2, 3, 4, 2**31, 2**40]), max_size=66),
         data=st.sampled_from([0, 1, 4, 8, 16, 64, 96]).flatmap(lambda size: st.binary(min_size=size, max_size=size)),
     ),

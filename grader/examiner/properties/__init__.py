@@ -6,6 +6,7 @@ and the list of exercises, need the records alone.
 """
 
 import pkgutil
+import typing
 from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -84,3 +85,8 @@ PROPERTIES: dict[str, type[Property]] = {
     for record in _defined_in(module)
 }
 """Each property's record by the name that YAML gives it."""
+
+if TYPE_CHECKING:
+    AnyProperty = Property
+else:
+    AnyProperty = typing.Union[tuple(PROPERTIES.values())]  # noqa: UP007 - of as many as there are

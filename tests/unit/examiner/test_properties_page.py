@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from grader.course.checks import Check
-from grader.course.properties import PROPERTIES, Property
+from grader.examiner.properties import PROPERTIES, AnyProperty
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
@@ -43,14 +43,14 @@ def test_a_section_explains_each_argument_and_what_can_and_cannot_be_seen(name: 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_a_section_has_an_example_that_a_description_may_hold(name: str) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", SECTIONS[name], re.DOTALL)
-    checks = msgspec.convert(yaml.safe_load(example), list[Property])
+    checks = msgspec.convert(yaml.safe_load(example), list[AnyProperty])
     assert [type(check) for check in checks] == [PROPERTIES[name]]
 
 
 def test_a_property_stands_in_one_file_and_is_found_there_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from grader.course.properties import PROPERTIES\n"
+        "from grader.examiner.properties import PROPERTIES\n"
         "assert 'torch' not in sys.modules\n"
         "print(len(PROPERTIES))\n"
     )
@@ -79,8 +79,8 @@ class IsNew(Property, frozen=True, tag="is_new"):
     (copy / "examiner" / "properties" / "novelties.py").write_text(source, encoding="utf-8")
     code = (
         "import msgspec\n"
-        "from grader.course.properties import Property\n"
-        "print(msgspec.convert({'property': 'is_new'}, Property))\n"
+        "from grader.examiner.properties import AnyProperty\n"
+        "print(msgspec.convert({'property': 'is_new'}, AnyProperty))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.startswith("IsNew(")
