@@ -132,6 +132,7 @@ class _Judged:
         self._exercise = exercise
         self._key = key
         self._reference = course.reference(exercise.id).read_text(encoding="utf-8")
+        self._verdicts: dict[tuple[str, int, str], Verdict] = {}
 
     def scores(self) -> Step:
         """The starter scores nothing and the reference everything, whatever the seed and the dtype."""
@@ -153,7 +154,7 @@ class _Judged:
         """Every subset of the defects is named exactly whatever sizes are drawn; each defect is seen by its checks."""
         problems = list(self._unseen_defects())
         subsets = list(self._exercise.subsets())
-        for subset, seed in product(subsets, SEEDS):
+        for seed, subset in product(SEEDS, subsets):  # what the reference answers at a seed is known for all subsets
             text = put_back(self._reference, [defect for defect in self._exercise.defects if defect.id in subset])
             problem = self._misread(subset, self._judge(text, seed))
             if problem:
@@ -223,7 +224,13 @@ class _Judged:
                     yield f"{check.id} is declared for {name} and does not see it; mend one of them"
 
     def _judge(self, text: str, seed: int, dtype: str = "float32") -> Verdict:
-        return self._judge_submission(self._exercise.id, submission_from_text(text), "attention.py", seed, dtype=dtype)
+        """The verdict, which is the same whichever step asks for it."""
+        asked = (text, seed, dtype)
+        if asked not in self._verdicts:
+            submission = submission_from_text(text)
+            verdict = self._judge_submission(self._exercise.id, submission, "attention.py", seed, dtype=dtype)
+            self._verdicts[asked] = verdict
+        return self._verdicts[asked]
 
 
 def _with_status(verdict: Verdict, status: DefectStatus) -> list[str]:

@@ -248,7 +248,7 @@ def test_a_mended_typo_regrades_nobody_and_other_points_are_added_up_anew(grade,
 def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
     grade, own_course, tmp_path, more, judged
 ):
-    root = hand_in(tmp_path / "class", {"ada": in_forward("time.sleep(0.02)"), "bob": unique(1)})
+    root = hand_in(tmp_path / "class", {"ada": at_import("time.sleep(0.5)"), "bob": unique(1)})
     path = tmp_path / "class.sqlite"
     description = own_course.description(EXERCISE)
     is_changed = threading.Event()
@@ -284,7 +284,7 @@ def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_
 
 
 def test_alike_submissions_are_judged_once_even_while_the_first_is_being_judged(grade, tmp_path):
-    slow = in_forward("time.sleep(0.03)", reference())
+    slow = at_import("time.sleep(0.5)", reference())
     root = hand_in(tmp_path / "class", {f"s{number}": like(number, slow) for number in range(12)})
     progress = grade(root).progress
     assert (progress.judged, progress.shared) == (1, 11)

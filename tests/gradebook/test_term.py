@@ -9,6 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.support.gradebooks import rows
 from tests.support.hostile import reference, starter
 from tests.support.paths import ROOT
@@ -62,6 +64,7 @@ def run(root: Path, command: list[str]) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_terms_ten_commands_do_what_is_told_of_them(own_course):
     root = own_course.root
     hand_in(root)

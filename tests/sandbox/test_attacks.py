@@ -6,22 +6,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from tests.support.attack_hosts import HOSTS, forged, run_on, wrong
+from tests.support.attack_hosts import SAMPLE, TRIED, forged, run_on, wrong
 from tests.support.attack_makers import MAKERS
 from tests.support.attack_run import Run
 from tests.support.corpus import read_corpus, strays
 
 LANES = 3
-CLOSED = ("all layers", "no namespaces")
+CLOSED = (SAMPLE, "all layers", "no namespaces")
 FEWEST = 120
 
 
 def _hosts(names: Iterable[str]) -> list[object]:
-    """Those that lack a layer are slow to try."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if HOSTS[name].lacks else []) for name in names]
+    """All but a sample are slow to try."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name != SAMPLE else []) for name in names]
 
 
-every_host = pytest.mark.parametrize("host", _hosts(HOSTS))
+every_host = pytest.mark.parametrize("host", _hosts(TRIED))
 closed_hosts = pytest.mark.parametrize("host", _hosts(CLOSED))
 
 
@@ -30,7 +30,7 @@ def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[Run]]]:
     """A run of the corpus on each host that a test asks for, some at a time: much of it is waiting for deadlines."""
     asked = {item.callspec.params["host"] for item in request.session.items if "runs" in item.fixturenames}
     with ThreadPoolExecutor(LANES) as lanes:
-        yield {name: lanes.submit(run_on, name, is_whole=False) for name in HOSTS if name in asked}
+        yield {name: lanes.submit(run_on, name, is_whole=False) for name in TRIED if name in asked}
 
 
 def test_every_file_of_the_corpus_has_an_expected_verdict() -> None:

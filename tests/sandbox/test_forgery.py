@@ -7,6 +7,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 from tests.support.hostile import PREAMBLE, at_import, reference, returning, starter
 from tests.support.judging import Judge
+from tests.support.sampling import sampled
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 
@@ -92,7 +93,7 @@ def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(judge_
         assert verdict.score == verdict.max_score, name
 
 
-@pytest.mark.parametrize("exercise_id", EXERCISES)
+@pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_a_worker_that_answers_what_it_likes_fixes_nothing(judge_text: Judge, exercise_id: str) -> None:
     patches = FORGING | BABBLING if exercise_id == "exercise_03" else FORGING
     forged = [PREAMBLE + WORKER + patch + "\n" + starter(exercise_id) for patch in patches.values()]

@@ -38,9 +38,14 @@ HOSTS = {
 }
 
 
+SAMPLE = "all layers, a sample"
+TRIED = {SAMPLE: Host(seed=7, one_in=8, quick=True), **HOSTS}
+"""What a test run tries, a quick one the sample alone."""
+
+
 def run_on(name: str, *, is_whole: bool) -> Run:
     """A run of the corpus on a host; what waits for deadlines is judged beside the rest."""
-    host = HOSTS[name]
+    host = TRIED[name]
     options = [f"--seed={host.seed}"]
     if not is_whole:
         options.append(f"--one-in={host.one_in}")

@@ -7,7 +7,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Limits
 from grader.submission import Submission, submission_from_text
-from grader.verdict.verdict import Verdict
+from grader.verdict.verdict import Result, Verdict
 from grader.worker.torch_import import import_torch
 
 SEED = 7
@@ -47,6 +47,15 @@ class Judge:
         verdicts = with_examiners(self.course, self.source, body)
         self.source.settle()
         return verdicts
+
+    def refused(self, exercise_id: str, texts: dict[str, str], seed: int = SEED) -> dict[str, object]:
+        """Of right submissions those that do not get everything, by name, with what was found."""
+        verdicts = self.many(exercise_id, list(texts.values()), seed)
+        return {
+            name: verdict.reason or [outcome for outcome in verdict.checks if outcome.finding]
+            for name, verdict in zip(texts, verdicts, strict=True)
+            if (verdict.outcome, verdict.score) != (Result.FIXED, verdict.max_score)
+        }
 
     def variant(self, exercise_id: str, subset: frozenset[str]) -> str:
         """The reference with these defects put back."""

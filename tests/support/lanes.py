@@ -1,4 +1,7 @@
-"""Run the tests in lanes side by side: forks of pytest that take file after file and hand their reports back.
+"""Run the tests in lanes side by side: forks of pytest that take unit after unit and hand their reports back.
+
+A unit is a file whose tests share a fixture, or else a single test. The files come first, so that no lane has a long
+one left when the other has nothing more to do.
 
 Forks rather than pytest-xdist's interpreters: those are told what to do by a thread, and a process that has threads is
 no place to fork the kit's nurseries from. What was collected and imported is there already.
@@ -21,27 +24,27 @@ MOST_LANES = 2
 NUMBER = struct.Struct("I")
 DEBUGGING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan", "collectonly")
 
-File = list[pytest.Item]
+Unit = list[pytest.Item]
 Told = tuple[str, dict[str, Any]]
 """A hook of pytest's, and what it is called with."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     lanes = min(MOST_LANES, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
-    parser.addoption("--lanes", type=int, default=lanes, help="run so many files of tests side by side")
+    parser.addoption("--lanes", type=int, default=lanes, help="run the tests in so many processes side by side")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run the tests in lanes, where they are of more than one file and nobody debugs them."""
+    """Run the tests in lanes, where there is more than one unit and nobody debugs them."""
     option = session.config.option
-    files = [list(items) for _, items in itertools.groupby(session.items, key=lambda item: item.path)]
+    units = _units(session.items)
     is_debugged = option.capture == "no" or any(getattr(option, name, False) for name in DEBUGGING)
-    if min(option.lanes, len(files)) < 2 or is_debugged or session.testsfailed:
+    if min(option.lanes, len(units)) < 2 or is_debugged or session.testsfailed:
         return None
     session.config._tmp_path_factory.getbasetemp()  # of this process, which clears it away
-    numbers = _queue(len(files))
-    lanes = [Lane(session, files, numbers) for _ in range(min(option.lanes, len(files)))]
+    numbers = _queue(len(units))
+    lanes = [Lane(session, units, numbers) for _ in range(min(option.lanes, len(units)))]
     os.close(numbers)
     try:
         while open_lanes := {lane.reports: lane for lane in lanes if not lane.is_over}:
@@ -57,8 +60,26 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
+def _units(items: list[pytest.Item]) -> list[Unit]:
+    whole, single = [], []
+    for _, tests in itertools.groupby(items, key=lambda item: item.path):
+        file = list(tests)
+        if any(map(_is_of_a_file, file)):
+            whole.append(file)
+        else:
+            single += [[test] for test in file]
+    return whole + single
+
+
+def _is_of_a_file(item: pytest.Item) -> bool:
+    """Whether a test has a fixture that is set up once for several tests of its file."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    found = itertools.chain(*fixtures.name2fixturedefs.values()) if fixtures else ()
+    return any(each.scope in ("class", "module", "package") for each in found)
+
+
 def _queue(count: int) -> int:
-    """The end of a pipe that holds the numbers of all files; whoever reads one has taken it."""
+    """The end of a pipe that holds the numbers of all units; whoever reads one has taken it."""
     reading, writing = os.pipe()
     os.write(writing, b"".join(map(NUMBER.pack, range(count))))
     os.close(writing)
@@ -68,27 +89,27 @@ def _queue(count: int) -> int:
 class Lane:
     """One fork, as the process that pytest was started as sees it."""
 
-    def __init__(self, session: pytest.Session, files: list[File], numbers: int) -> None:
+    def __init__(self, session: pytest.Session, units: list[Unit], numbers: int) -> None:
         self.is_over = False
         self._config = session.config
         self._told: list[Told] = []
         self.reports, reports = Pipe(duplex=False)
         self._process = os.fork()
         if self._process == 0:
-            Runner(session, files, numbers, reports).run()
+            Runner(session, units, numbers, reports).run()
         reports.close()
 
     def hear(self) -> None:
-        """Take what the lane says; what became of a file is told when the file is through."""
+        """Take what the lane says; what became of a unit is told when it is through."""
         try:
             said: Told | None = self.reports.recv()
         except EOFError:
-            last = next((given["nodeid"] for _, given in reversed(self._told) if "nodeid" in given), "its last file")
+            last = next((given["nodeid"] for _, given in reversed(self._told) if "nodeid" in given), "its last test")
             self._tell()
             raise pytest.UsageError(f"a lane of tests died at {last}") from None
         if said is None:
             self.is_over = True
-        elif said[0] == "file":
+        elif said[0] == "unit":
             self._tell()
         else:
             self._told.append(said)
@@ -112,23 +133,23 @@ class Lane:
 
 
 class Runner:
-    """The fork itself: it runs the tests of a file, takes another, and says what pytest would have said."""
+    """The fork itself: it runs the tests of a unit, takes another, and says what pytest would have said."""
 
-    def __init__(self, session: pytest.Session, files: list[File], numbers: int, reports: Connection) -> None:
+    def __init__(self, session: pytest.Session, units: list[Unit], numbers: int, reports: Connection) -> None:
         self._session = session
-        self._files = files
+        self._units = units
         self._numbers = numbers
         self._reports = reports
 
     def run(self) -> NoReturn:
         try:
             self._have_own_output()
-            file = self._take()
-            while file and not (self._session.shouldfail or self._session.shouldstop):
+            unit = self._take()
+            while unit and not (self._session.shouldfail or self._session.shouldstop):
                 following = self._take()
-                self._run_file(file, following)
-                self._reports.send(("file", {}))
-                file = following
+                self._run_unit(unit, following)
+                self._reports.send(("unit", {}))
+                unit = following
             self._reports.send(None)
         except KeyboardInterrupt:
             pass
@@ -138,16 +159,16 @@ class Runner:
         finally:
             os._exit(0)
 
-    def _run_file(self, file: File, following: File) -> None:
-        for item, after in zip(file, [*file[1:], *following[:1], None], strict=False):
+    def _run_unit(self, unit: Unit, following: Unit) -> None:
+        for item, after in zip(unit, [*unit[1:], *following[:1], None], strict=False):
             self._session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if self._session.shouldfail or self._session.shouldstop:
                 return
 
-    def _take(self) -> File:
-        """The next file's tests; none where all are taken."""
+    def _take(self) -> Unit:
+        """The next unit; empty where all are taken."""
         number = os.read(self._numbers, NUMBER.size)
-        return self._files[NUMBER.unpack(number)[0]] if number else []
+        return self._units[NUMBER.unpack(number)[0]] if number else []
 
     def _have_own_output(self) -> None:
         """Capture into files of its own, and leave the terminal to the process that was started."""

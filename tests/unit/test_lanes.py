@@ -73,6 +73,14 @@ def test_one_after_the_other_gives_the_same(lanes):
     assert len(told[0]) == 8
 
 
+def test_tests_that_share_nothing_of_their_file_go_to_whichever_lane_is_free(lanes):
+    waits = "def test_{0}():\n    time.sleep(0.3)\n    print('ran in', os.getpid())\n\n"
+    text = "import os, time\n\n" + "".join(waits.format(number) for number in range(4))
+    told = lanes("--lanes", "2", "-rP", alone=text)
+    assert "4 passed" in told
+    assert len(set(re.findall(r"ran in (\d+)", told))) == 2
+
+
 def test_the_first_failure_ends_all_lanes_where_that_is_asked_for(lanes):
     waiting = "import time\n\ndef test_waits():\n    time.sleep(100)\n"
     told = lanes("--lanes", "2", "-x", first=FIRST, second=waiting)

@@ -3,9 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
-from grader.verdict.verdict import Verdict
 from tests.support.hostile import reference
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
@@ -45,15 +42,13 @@ STAYS = {
 """The same with a tensor that stays behind."""
 
 
-@pytest.mark.parametrize("masking", RIGHT.values(), ids=RIGHT)
-def test_a_module_that_takes_everything_along_passes(judge_text: Judge, masking: str) -> None:
-    verdict = judge_text("exercise_03", reference().replace(MASKING, masking))
-    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+def test_a_module_that_takes_everything_along_passes(judge_text: Judge) -> None:
+    texts = {name: reference().replace(MASKING, masking) for name, masking in RIGHT.items()}
+    assert judge_text.refused("exercise_03", texts) == {}
 
 
-@pytest.mark.parametrize("masking", STAYS.values(), ids=STAYS)
-def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, masking: str) -> None:
-    assert moving(judge_text, masking) == "failed"
+def test_a_tensor_that_stays_behind_is_named(judge_text: Judge) -> None:
+    assert moving(judge_text, STAYS) == dict.fromkeys(STAYS, "failed")
 
 
 LATE = """
@@ -95,16 +90,18 @@ def test_the_probe_does_without_what_torch_imports_late() -> None:
 def test_what_stays_behind_cannot_be_hidden_by_catching_what_torch_says(judge_text: Judge) -> None:
     caught = "\n".join(f"    {line}" if line else "" for line in STAYS["where"].split("\n")).rstrip()
     masking = f"        try:\n{caught}\n        except NotImplementedError:\n            pass\n"
-    assert moving(judge_text, masking) == "failed"
+    assert moving(judge_text, {"caught": masking}) == {"caught": "failed"}
 
 
-def moving(judge_text: Judge, masking: str) -> str:
-    """How the check of moving ended for a module whose mask is an attribute of its own beside the buffer."""
+def moving(judge_text: Judge, maskings: dict[str, str]) -> dict[str, str]:
+    """How the check of moving ended for modules whose mask is an attribute of its own beside the buffer."""
     mask = "        self.mask = torch.ones(context_length, context_length).triu(diagonal=1)\n\n"
-    text = reference().replace(FORWARD, mask + FORWARD).replace(MASKING, masking)
-    return status_of(judge_text("exercise_03", text), "moves_between_devices")
-
-
-def status_of(verdict: Verdict, check: str) -> str:
-    assert verdict.reason is None, verdict.reason
-    return next(each.status for each in verdict.checks if each.check == check)
+    texts = [reference().replace(FORWARD, mask + FORWARD).replace(MASKING, each) for each in maskings.values()]
+    verdicts = judge_text.many("exercise_03", texts)
+    assert [verdict.reason for verdict in verdicts] == [None] * len(texts)
+    return {
+        name: each.status
+        for name, verdict in zip(maskings, verdicts, strict=True)
+        for each in verdict.checks
+        if each.check == "moves_between_devices"
+    }

@@ -1,7 +1,5 @@
 """What submissions import at their top: plots and progress bars do nothing, what is missing matters where used."""
 
-import pytest
-
 from grader.verdict.verdict import Result
 from tests.support.hostile import reference
 from tests.support.judging import Judge
@@ -30,16 +28,13 @@ DRAWING = {
 }
 
 
-@pytest.mark.parametrize("line", UNUSED)
-def test_an_import_that_nothing_uses_changes_no_verdict(judge_text: Judge, line: str) -> None:
-    verdict = judge_text("exercise_03", f"{line}\n{reference()}")
-    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+def test_an_import_that_nothing_uses_changes_no_verdict(judge_text: Judge) -> None:
+    assert judge_text.refused("exercise_03", {line: f"{line}\n{reference()}" for line in UNUSED}) == {}
 
 
-@pytest.mark.parametrize("lines", DRAWING.values(), ids=DRAWING)
-def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge, lines: str) -> None:
-    verdict = judge_text("exercise_03", f"{reference()}\n{lines}\n")
-    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge) -> None:
+    texts = {name: f"{reference()}\n{lines}\n" for name, lines in DRAWING.items()}
+    assert judge_text.refused("exercise_03", texts) == {}
 
 
 def test_what_is_missing_is_told_where_it_is_used(judge_text: Judge) -> None:

@@ -1,4 +1,4 @@
-"""Every subset of every exercise's defects, put back, is found exactly."""
+"""Every subset of an exercise's defects, put back, is found exactly; a proof asks that of each exercise."""
 
 import pytest
 
@@ -7,10 +7,8 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 
-EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 
-
-@pytest.mark.parametrize("exercise_id", EXERCISES)
+@pytest.mark.parametrize("exercise_id", ["exercise_02", "exercise_03"])  # both have a defect that is extra
 def test_every_subset_of_defects_is_named_exactly(judge_text: Judge, exercise_id: str) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
     subsets = list(exercise.subsets())

@@ -14,6 +14,7 @@ from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus, is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
+from tests.support.sampling import sampled
 
 COURSE = Course(ROOT)
 SEEDS = (5, 6, 7)
@@ -41,13 +42,13 @@ def test_what_two_checks_saw_is_the_same_as_a_whole_or_not_at_all(one: object, o
     assert is_same(one, other) is expected
 
 
-@pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_03", "exercise_04", "exercise_07"])
+@pytest.mark.parametrize("exercise_id", sampled(["exercise_01", "exercise_03", "exercise_04", "exercise_07"]))
 def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id: str) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
-    for defect in exercise.defects:
-        text = judge_text.variant(exercise_id, frozenset({defect.id})) + "\n\nATTEMPT = 2\n"
-        for seed in SEEDS:
-            verdict = judge_text(exercise_id, text, seed)
+    alone = [judge_text.variant(exercise_id, frozenset({defect.id})) for defect in exercise.defects]
+    for seed in SEEDS:
+        verdicts = judge_text.many(exercise_id, [f"{text}\n\nATTEMPT = 2\n" for text in alone], seed)
+        for defect, verdict in zip(exercise.defects, verdicts, strict=True):
             present = {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED}
             assert present == {defect.id}, seed
 
@@ -59,7 +60,7 @@ MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(eac
 """What has a forward and a constructor to break."""
 
 
-@pytest.mark.parametrize("exercise_id", WITH_DEFECTS)
+@pytest.mark.parametrize("exercise_id", sampled(WITH_DEFECTS))
 def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercise_id: str) -> None:
     """So what a look-alike's other checks see need not be known."""
     exercise = load_exercise(judge_text.course.description(exercise_id))
@@ -122,15 +123,15 @@ DEAD = {
 }
 
 
-@pytest.mark.parametrize("exercise_id", MODULES)
+@pytest.mark.parametrize("exercise_id", sampled(MODULES))
 def test_a_module_that_computes_nothing_earns_nothing_and_has_no_defect_that_it_does_not_show(
     judge_text: Judge, exercise_id: str
 ) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
     right = judge_text.variant(exercise_id, frozenset())
-    for what, change in DEAD.items():
-        parts = {"name": exercise.interface.class_name, "forward": FORWARD, "init": INIT, **change}
-        verdict = judge_text(exercise_id, right + AFTER.format(**parts), SEEDS[0])
+    parts = {"name": exercise.interface.class_name, "forward": FORWARD, "init": INIT}
+    texts = [right + AFTER.format(**{**parts, **change}) for change in DEAD.values()]
+    for what, verdict in zip(DEAD, judge_text.many(exercise_id, texts, SEEDS[0]), strict=True):
         assert verdict.score == 0, what
         assert {each.status for each in verdict.defects} == {DefectStatus.UNKNOWN}, what
 

@@ -7,6 +7,7 @@ import pytest
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
+from tests.support.sampling import dealt, sampled
 
 BASES = {
     "exercise_11": CORPUS / "alternatives" / "exercise_11" / "page_of_products.py",
@@ -64,7 +65,7 @@ STURDY = {
 }
 
 
-@pytest.mark.parametrize("exercise_id", EXERCISES)
+@pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_what_holds_for_small_inputs_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
     source = base(exercise_id)
     texts = {name: softmax_by(source, template) for name, template in FRAGILE.items()}
@@ -72,22 +73,14 @@ def test_what_holds_for_small_inputs_alone_is_not_fixed(judge_text: Judge, exerc
         texts |= weakly_masked(source)
     texts = {name: text for name, text in texts.items() if text != source}
     assert texts
-    for seed in SEEDS:
-        verdicts = judge_text.many(exercise_id, list(texts.values()), seed)
-        assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is not Result.NOT_FIXED] == []
+    verdicts = judge_text.many(exercise_id, list(texts.values()), dealt(SEEDS, exercise_id))
+    assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is not Result.NOT_FIXED] == []
 
 
-@pytest.mark.parametrize("exercise_id", EXERCISES)
+@pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_a_sturdy_softmax_and_a_strong_fill_get_everything(judge_text: Judge, exercise_id: str) -> None:
     source = base(exercise_id)
     texts = {name: softmax_by(source, template) for name, template in STURDY.items()}
     for fill in ("-1e9", "-1e30", "torch.finfo(torch.float32).min", "float('-inf')"):
         texts[f"filled with {fill}"] = ASSIGNED.sub(rf"\1= {fill}", FILLED.sub(rf"\1.masked_fill(\2, {fill})", source))
-    for seed in SEEDS:
-        verdicts = judge_text.many(exercise_id, list(texts.values()), seed)
-        refused = {
-            name: [outcome for outcome in verdict.checks if outcome.finding]
-            for name, verdict in zip(texts, verdicts, strict=True)
-            if verdict.outcome is not Result.FIXED
-        }
-        assert refused == {}
+    assert judge_text.refused(exercise_id, texts, dealt(SEEDS, exercise_id)) == {}

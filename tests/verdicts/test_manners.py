@@ -11,6 +11,7 @@ from grader.course.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
+from tests.support.sampling import EXAMPLE, sampled
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
@@ -79,7 +80,7 @@ def with_method(exercise_id: str, method: str) -> str:
     return f"{source[:start]}{method}\n{source[start:]}"
 
 
-@pytest.mark.parametrize("exercise_id", EXERCISES)
+@pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
     faults = {name: wrong_where(exercise_id, condition) for name, condition in CONDITIONS.items()}
     faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
@@ -88,7 +89,7 @@ def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exerc
     assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
 
 
-@pytest.mark.parametrize("exercise_id", BY_POSITION)
+@pytest.mark.parametrize("exercise_id", sampled(BY_POSITION))
 def test_the_order_of_inputs_and_arguments_is_part_of_the_interface(judge_text: Judge, exercise_id: str) -> None:
     source, start, body = reference_of(exercise_id)
     name = INPUT.get(exercise_id, "x")
@@ -100,12 +101,11 @@ def test_the_order_of_inputs_and_arguments_is_part_of_the_interface(judge_text: 
     assert [verdict.outcome for verdict in verdicts] == [Result.NOT_FIXED] * 2
 
 
-@pytest.mark.parametrize("exercise_id", EXERCISES)
-def test_the_references_hold_whatever_is_drawn(judge_text: Judge, course: Course, exercise_id: str) -> None:
-    source = course.reference(exercise_id).read_text(encoding="utf-8")
-    for seed in SEEDS:
-        (verdict,) = judge_text.many(exercise_id, [source], seed)
-        assert verdict.outcome is Result.FIXED, [outcome for outcome in verdict.checks if outcome.finding]
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_reference_holds_at_the_ends_of_what_a_seed_may_be(judge_text: Judge, course: Course, seed: int) -> None:
+    """Proofs ask it of every reference at seeds in between."""
+    source = course.reference(EXAMPLE).read_text(encoding="utf-8")
+    assert judge_text.refused(EXAMPLE, {"reference": source}, seed) == {}
 
 
 @pytest.mark.parametrize("ending", ["raise TypeError('float32 alone')", "__import__('os')._exit(5)"])

@@ -1,7 +1,5 @@
 """What uses more of torch than a forward pass: optimizers, the compiler, checkpointing. A worker can write nothing."""
 
-import pytest
-
 from tests.support.hostile import reference
 from tests.support.judging import Judge
 
@@ -26,27 +24,24 @@ COMPILING = (
 )
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW"])
-def test_a_right_fix_that_trains_while_it_is_loaded_gets_everything(judge_text: Judge, optimizer: str) -> None:
-    assert_gets_everything(judge_text, reference() + TRAINING.format(optimizer=optimizer))
+def test_a_right_fix_that_trains_while_it_is_loaded_gets_everything(judge_text: Judge) -> None:
+    texts = {name: reference() + TRAINING.format(optimizer=name) for name in ("SGD", "Adam", "AdamW")}
+    assert judge_text.refused("exercise_03", texts) == {}
 
 
-@pytest.mark.parametrize("decorator", COMPILING)
-def test_a_right_fix_that_compiles_gets_everything(judge_text: Judge, decorator: str) -> None:
-    assert_gets_everything(judge_text, reference().replace(FORWARD, decorator + FORWARD))
-
-
-def test_a_right_fix_that_sets_the_compiler_gets_everything(judge_text: Judge) -> None:
+def test_a_right_fix_that_compiles_or_sets_the_compiler_gets_everything(judge_text: Judge) -> None:
+    texts = {decorator: reference().replace(FORWARD, decorator + FORWARD) for decorator in COMPILING}
     settings = "import torch._dynamo\ntorch._dynamo.config.suppress_errors = True\ntorch._dynamo.reset()\n"
-    assert_gets_everything(judge_text, settings + reference())
+    assert judge_text.refused("exercise_03", texts | {"settings": settings + reference()}) == {}
 
 
-@pytest.mark.parametrize("is_reentrant", [True, False])
-def test_a_right_fix_with_checkpoints_gets_everything(judge_text: Judge, is_reentrant: bool) -> None:
-    call = f"torch.utils.checkpoint.checkpoint(self._inner, x, use_reentrant={is_reentrant})"
-    outer = f"    def forward(self, x):\n        return {call}\n\n    def _inner("
-    text = "import torch.utils.checkpoint\n" + reference().replace(FORWARD, outer)
-    assert_gets_everything(judge_text, text)
+def test_a_right_fix_with_checkpoints_gets_everything(judge_text: Judge) -> None:
+    texts = {}
+    for is_reentrant in (True, False):
+        call = f"torch.utils.checkpoint.checkpoint(self._inner, x, use_reentrant={is_reentrant})"
+        outer = f"    def forward(self, x):\n        return {call}\n\n    def _inner("
+        texts[call] = "import torch.utils.checkpoint\n" + reference().replace(FORWARD, outer)
+    assert judge_text.refused("exercise_03", texts) == {}
 
 
 SWITCHES = (
@@ -78,9 +73,9 @@ SWITCHES = (
 )
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
-def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge, switch: str) -> None:
-    assert_gets_everything(judge_text, f"import torch\n{switch}\n{reference()}")
+def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge) -> None:
+    texts = {switch: f"import torch\n{switch}\n{reference()}" for switch in SWITCHES}
+    assert judge_text.refused("exercise_03", texts) == {}
 
 
 DEMONSTRATIONS = {
@@ -103,11 +98,7 @@ DEMONSTRATIONS = {
 """What runs beside a right fix while it is loaded, and needs a part of torch that is not imported yet."""
 
 
-@pytest.mark.parametrize("demonstration", DEMONSTRATIONS.values(), ids=DEMONSTRATIONS)
-def test_a_right_fix_that_needs_all_of_torch_gets_everything(judge_text: Judge, demonstration: str) -> None:
-    assert_gets_everything(judge_text, f"{reference()}\n\nDEVICE = 'me' + 'ta'\n{demonstration}\n")
-
-
-def assert_gets_everything(judge_text: Judge, text: str) -> None:
-    verdict = judge_text("exercise_03", text)
-    assert (verdict.reason, verdict.score) == (None, verdict.max_score)
+def test_a_right_fix_that_needs_all_of_torch_gets_everything(judge_text: Judge) -> None:
+    beside = "{0}\n\nDEVICE = 'me' + 'ta'\n{1}\n"
+    texts = {name: beside.format(reference(), lines) for name, lines in DEMONSTRATIONS.items()}
+    assert judge_text.refused("exercise_03", texts) == {}
