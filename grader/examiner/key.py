@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -24,9 +24,11 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course, write_whole
 from grader.course.records import Record
 from grader.errors import BrokenExerciseError, KitError
-from grader.examiner.examiner import Examiner
 from grader.examiner.outcome import Examination, Key, Status
 from grader.submission import submission_from_text
+
+if TYPE_CHECKING:
+    from grader.examiner.examiner import Examiner
 
 KIT = Path(__file__).resolve().parents[1]
 JUDGING = "grader.verdict.judge"
@@ -157,7 +159,7 @@ PATIENCE = 120.0
 """Seconds that the reference or a variant of it may take in all."""
 
 
-def find_key(course: Course, examiner: Examiner) -> Key:
+def find_key(course: Course, examiner: "Examiner") -> Key:
     """The key that fits the exercise as it is now: the one beside it, the one remembered, or a new one.
 
     The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails. A sealed
@@ -178,7 +180,7 @@ def find_key(course: Course, examiner: Examiner) -> Key:
 
 
 @contextmanager
-def patience(examiner: Examiner) -> Iterator[None]:
+def patience(examiner: "Examiner") -> Iterator[None]:
     """The kit's own sources may take their time: on a busy machine it is no fault of theirs."""
     exercise = examiner.exercise
     seconds = structs.replace(exercise.limits.seconds, total=max(PATIENCE, exercise.limits.seconds.total))
@@ -194,7 +196,7 @@ def has_key(course: Course, exercise_id: str) -> bool:
     return _read_key(course.key(exercise_id), key_digest(course, exercise_id)) is not None
 
 
-def make_key(course: Course, examiner: Examiner) -> Key:
+def make_key(course: Course, examiner: "Examiner") -> Key:
     """Examine every variant."""
     exercise = examiner.exercise
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
@@ -218,7 +220,7 @@ def make_key(course: Course, examiner: Examiner) -> Key:
     return Key(key_digest(course, exercise.id), failure_kinds, methods)
 
 
-def prove_reference(course: Course, examiner: Examiner) -> None:
+def prove_reference(course: Course, examiner: "Examiner") -> None:
     """Raise `BrokenExerciseError` unless the reference passes every check here and now."""
     exercise = examiner.exercise
     text = course.reference(exercise.id).read_text(encoding="utf-8")

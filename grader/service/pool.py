@@ -8,18 +8,18 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import KitError
-from grader.examiner.worker_source import open_worker_source
 from grader.service.examiner_process import CancelledError, ExaminerProcess
 from grader.submission import Submission, Unreadable
 from grader.verdict.verdict import Verdict, refuse
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class ExaminerPool:
@@ -146,6 +146,9 @@ class TaskPool:
     """Runs functions whose first argument is a source of workers."""
 
     def __init__(self, processes: int) -> None:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
         self._executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_prepare)
 
     def submit(self, task: Callable[..., T], *arguments: Any) -> "Future[T]":
@@ -158,6 +161,8 @@ class TaskPool:
 
 
 def _prepare() -> None:
+    from grader.examiner.worker_source import open_worker_source
+
     _sources.append(open_worker_source())
 
 

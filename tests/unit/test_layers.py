@@ -1,6 +1,8 @@
 """A stage imports only stages to its left, and the untrusted side imports nothing of the kit but itself."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,6 +95,18 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(path: Path) -
         assert "click" not in imported_packages(path)
     if path.relative_to(KIT) != Path("worker/server.py"):
         assert not called & {"exec", "eval"}
+
+
+LIGHT = ("course", "submission", "verdict", "service", "api", "student", "gradebook", "report", "batch", "watch")
+"""Rooms that hold no check and run no submission: what they are asked for must not take a second to import."""
+
+
+def test_rooms_that_run_nothing_import_no_torch() -> None:
+    paths = [path.relative_to(ROOT).with_suffix("") for path in MODULES if stage_of(path) in LIGHT]
+    names = [".".join(path.parts).removesuffix(".__init__") for path in paths]
+    code = f"import sys, {', '.join(names)}\nassert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(KIT)))
