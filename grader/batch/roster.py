@@ -2,6 +2,7 @@
 
 import csv
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -110,13 +111,15 @@ def _ids(students: Iterable[Student]) -> dict[str, str]:
     """Ids by themselves, and by whatever stands in no other student's line."""
     found: dict[str, set[str]] = {}
     for student in students:
-        words = re.findall(r"\w+", student.name)
-        names = (student.name, "".join(words), "".join((*words[1:], *words[:1])), "".join((*words[-1:], *words[:-1])))
-        for alias in (*names, *student.columns.values()):
+        words = re.findall(r"\w+", unicodedata.normalize("NFC", student.name))
+        orders = (words, [*words[1:], *words[:1]], [*words[-1:], *words[:-1]])
+        names = [space.join(order) for space in ("", " ") for order in orders]
+        for alias in (student.name, *names, *student.columns.values()):
             found.setdefault(_key(alias), set()).add(student.id)
     unique = {alias: next(iter(ids)) for alias, ids in found.items() if alias and len(ids) == 1}
     return unique | {_key(student.id): student.id for student in students}
 
 
 def _key(alias: str) -> str:
-    return " ".join(alias.casefold().split())
+    """The same for one name however it is spelled: some systems write an umlaut as a letter and a mark after it."""
+    return " ".join(unicodedata.normalize("NFC", alias).casefold().split())

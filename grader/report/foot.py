@@ -23,16 +23,25 @@ def foot_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
     """Outcome, points, seed and time, and what to do now."""
     run = f"seed {verdict.seed} · {verdict.seconds:.2f} s"
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
-    if exercise.is_public():
-        nudge: list[Line] = [hint] if exercise.hints else []
-        if verdict.outcome is not Result.NOT_GRADABLE:
-            told = f"{points(verdict.max_score)} points are given when you hand it in"
-            return [Text.assemble(("Public checks only", "bold yellow"), f" · {told} · {run}"), *nudge]
+    word, style, score = result_and_points(verdict, exercise)
+    result = Text.assemble((word, style), f" · {score} · {run}")
+    if is_public_alone(verdict, exercise):
+        return [result, hint] if exercise.hints else [result]
+    return [result, *_next(verdict, exercise, hint)]
+
+
+def is_public_alone(verdict: Verdict, exercise: Exercise) -> bool:
+    """Whether nothing but public checks was seen: whatever they say, nothing is known to be fixed."""
+    return exercise.is_public() and verdict.outcome is not Result.NOT_GRADABLE
+
+
+def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, str]:
+    """What the verdict comes to, the style of a terminal that it is shown in, and the points."""
+    if is_public_alone(verdict, exercise):
+        return "Public checks only", "bold yellow", f"{points(verdict.max_score)} points are given when you hand it in"
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
-    word, style = result_words(verdict)
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
-    score += f", {points(extra)} extra" if extra else ""
-    return [Text.assemble((word, style), f" · {score} · {run}"), *_next(verdict, exercise, hint)]
+    return *result_words(verdict), score + (f", {points(extra)} extra" if extra else "")
 
 
 def advice_lines(verdict: Verdict) -> list[Line]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from grader.course.records import Exercise
 from grader.examiner.outcome import Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
-from grader.report.foot import open_layers, points, result_words
+from grader.report.foot import is_public_alone, open_layers, points, result_and_points
 from grader.report.json import full_text
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, WORDS, called, render_terminal, rest
@@ -65,17 +65,19 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
     numbers = exercise.numbers()
     ordered = sorted(exercise.defects, key=lambda each: numbers[each.id])
     statuses = {each.id: each.status for each in verdict.defects}
+    result, _, score = result_and_points(verdict, exercise)
+    has_rows = verdict.outcome is not Result.NOT_GRADABLE and not is_public_alone(verdict, exercise)
     return {
         "exercise": verdict.exercise,
         "title": exercise.title,
-        "result": result_words(verdict)[0],
-        "score": f"{points(verdict.score)} of {points(verdict.max_score)} points",
+        "result": result,
+        "score": score,
         "seed": verdict.seed,
         "seconds": f"{verdict.seconds:.2f}",
         "file": printable(verdict.file),
         "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
         "line": f"{where.line} │ {printable_line(where.text)}" if where else "",
-        "rows": [] if verdict.outcome is Result.NOT_GRADABLE else _rows(verdict, exercise),
+        "rows": _rows(verdict, exercise) if has_rows else [],
         "whys": [
             f"{called(each, exercise)}: {each.story()}"
             for each in ordered

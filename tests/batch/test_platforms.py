@@ -4,6 +4,7 @@ import io
 import os
 import re
 import stat
+import unicodedata
 import zipfile
 
 import pytest
@@ -324,6 +325,20 @@ def test_a_roster_is_taken_as_spreadsheets_write_it(tmp_path):
         path.write_text(f"{first}Name;Group\n", encoding="utf-8")
         with pytest.raises(UsageError, match=rf"roster\.csv:{1 + bool(first)}: there is no column id"):
             read_roster(path)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("folder", ["Jürgen Müller_5_assignsubmission_file_", "MÜLLER Jürgen_5_assignsubmission_file_"])
+def test_an_umlaut_is_one_however_a_system_spells_it(tmp_path, form, folder):
+    path = tmp_path / "roster.csv"
+    other = {"NFC": "NFD", "NFD": "NFC"}[form]
+    path.write_text(unicodedata.normalize(other, "id,name\nm1,Jürgen Müller\nm2,Jurgen Muller\n"), encoding="utf-8")
+    put(tmp_path / "class", unicodedata.normalize(form, f"{folder}/attention.py"))
+    with open_layout(tmp_path / "class", EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (
+        found,
+        _,
+    ):
+        assert [read_roster(path).identify(each)[0].student for each in found] == ["m1"]
 
 
 def test_a_roster_with_faults_is_refused_with_all_of_them(tmp_path):

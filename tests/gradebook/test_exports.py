@@ -176,6 +176,25 @@ def test_scores_of_every_platform_agree_with_the_gradebook(gradebook, course, tm
     assert "SyntaxError" in refused["format_errors"][0]
 
 
+GRADESCOPE = {
+    *("score", "execution_time", "output", "output_format", "test_output_format", "test_name_format", "visibility"),
+    *("stdout_visibility", "extra_data", "tests", "leaderboard"),
+}
+OF_ITS_TESTS = {
+    *("score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags"),
+    *("visibility", "extra_data"),
+}
+"""The fields that its documents name."""
+
+
+def test_gradescope_is_given_its_own_fields_alone(gradebook, course, tmp_path):
+    export(gradebook, "gradescope", tmp_path, course)
+    for path in tmp_path.rglob("results.json"):
+        results = json.loads(path.read_text(encoding="utf-8"))
+        assert results.keys() <= GRADESCOPE
+        assert all(test.keys() <= OF_ITS_TESTS and test["status"] in ("passed", "failed") for test in results["tests"])
+
+
 VALIDATE = """
 import { readFileSync } from "fs";
 import { validate } from "ctrf";
