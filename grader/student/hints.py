@@ -58,7 +58,9 @@ def next_hint(
         return Hint(f"{exercise.id} does not run", [step], 1)
     defect = _chosen(exercise, verdict, number, crash.defects if crash else [])
     if defect is None:
-        return Hint(exercise.id, [], 0, f"Every defect of {exercise.id} is fixed; there is nothing left to hint at.")
+        new = f"what fails is new: python -m grader diff {exercise.id} shows what you changed."
+        left = "there is nothing left to hint at." if verdict.outcome is Result.FIXED else new
+        return Hint(exercise.id, [], 0, f"Every defect of {exercise.id} is fixed; {left}")
     called = exercise.numbers()[defect.id]
     if _is_fixed(verdict, defect):
         return Hint(f"{exercise.id} · defect {called}", [], 0, f"Defect {called} is fixed: {defect.title}.")

@@ -244,3 +244,19 @@ def test_the_list_imports_no_torch(own_course):
     imported = {line.rpartition("|")[2].strip().split(".")[0] for line in shown.stderr.splitlines()}
     assert "grader" in imported
     assert not imported & {"torch", "numpy", "pytest", "nbformat"}
+
+
+def test_where_all_is_fixed_and_something_new_fails_the_hint_is_to_look_at_the_change(own_course, run_cli):
+    module, _ = own_course.editable_files(EXERCISE)
+    text = own_course.reference(EXERCISE).read_text(encoding="utf-8")
+    module.write_text(text.replace("self.dropout", "self.drop"), encoding="utf-8")
+    shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
+    told = "what fails is new: python -m grader diff exercise_03 shows what you changed."
+    assert shown == f"Every defect of exercise_03 is fixed; {told}"
+
+
+def test_the_hint_for_an_empty_file_says_how_to_get_the_starter_back(own_course, run_cli):
+    module, _ = own_course.editable_files(EXERCISE)
+    module.write_text("", encoding="utf-8")
+    shown = " ".join(run_cli("hint", EXERCISE, cwd=own_course.root).stdout.split())
+    assert "python -m grader reset exercise_03 keeps what you have" in shown
