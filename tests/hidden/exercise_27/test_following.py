@@ -19,6 +19,9 @@ class Variation(submission.CalmNetwork):
             for parameter in self.online.parameters():
                 parameter.mul_(1.5).add_(0.25)
 
+    def answer_of_online(self, x):
+        return self.online(x)
+
     def parameters_of(self, part):
         return [parameter.detach().clone() for parameter in getattr(self, part).parameters()]
 
@@ -65,6 +68,15 @@ def test_the_twins_buffers_are_the_others(subject, reference, gaussian):
     ours, _ = pair(subject, reference)
     steps(ours, batches(gaussian))
     compare(ours.call("buffers_of", part="twin"), ours.call("buffers_of", part="online"), "after following: buffer")
+
+
+def test_without_decay_the_twin_answers_as_the_other_does(subject, gaussian):
+    module = subject.build({**ARGUMENTS, "decay": 0.0}, probe=PROBE, entry="Variation")
+    steps(module, batches(gaussian))
+    module.training = False
+    x = gaussian(B, W)
+    seen, expected = module(x=x), module.call("answer_of_online", x=x)
+    compare(seen, expected, "in eval mode with decay=0, after following: output")
 
 
 def test_the_twins_parameters_follow_slowly(subject, reference, gaussian):
