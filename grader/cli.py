@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from grader.commands import instructor, student
 from grader.commands.arguments import (
     complete_exercise,
     course_option,
@@ -12,8 +13,7 @@ from grader.commands.arguments import (
     looks_like_an_exercise,
     require_exercise,
 )
-from grader.commands.instructor import autograder, batch, export, history, new, prove, regrade, release, schema
-from grader.commands.student import diff, grade, hint, list_exercises, report, reset, solution, try_, watch
+from grader.commands.student import list_exercises, solution
 from grader.errors import KitError, UsageError
 from grader.report.console import has_color, keep_traceback, print_report, printable_lines, width
 
@@ -52,8 +52,8 @@ def completion(ctx: click.Context, shell: str) -> None:
 UNEXPECTED = 3
 INTERRUPTED = 130
 
-STUDENTS_COMMANDS = (grade, watch, hint, try_, diff, solution, reset, report, doctor, completion)
-INSTRUCTORS_COMMANDS = (new, prove, release, autograder, schema, batch, export, history, regrade)
+STUDENTS_COMMANDS = [each for each in vars(student).values() if isinstance(each, click.Command)]
+INSTRUCTORS_COMMANDS = [each for each in vars(instructor).values() if isinstance(each, click.Command)]
 
 
 class Commands(click.Group):
@@ -99,7 +99,7 @@ def command_line(ctx: click.Context) -> None:
         list_exercises()
 
 
-for _command in (*STUDENTS_COMMANDS, *INSTRUCTORS_COMMANDS):
+for _command in (*STUDENTS_COMMANDS, *INSTRUCTORS_COMMANDS, doctor, completion):
     command_line.add_command(_command)
 
 

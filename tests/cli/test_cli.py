@@ -92,7 +92,7 @@ def test_wrong_usage_exits_with_2_and_says_what_there_is(run_cli):
         done = run_cli(*arguments)
         assert done.returncode == 2, arguments
         assert "Traceback" not in done.stderr
-    assert "exercise_03" in run_cli("exercise_99").stderr
+    assert "exercise_01 to exercise_" in run_cli("exercise_99").stderr
 
 
 def test_the_list_needs_no_torch_and_little_time(run_cli):

@@ -1,4 +1,4 @@
-"""How a class hands in: each layout, iterated over, gives submissions. Adding a platform adds a class and its name."""
+"""How a class hands in: each layout, iterated over, gives submissions. A platform is a class in `platforms.py`."""
 
 import contextlib
 import os
@@ -11,27 +11,17 @@ from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Un
 from grader.batch.layouts.own import Folder, Lines, Pattern, StudentFolders
 from grader.batch.layouts.platforms import (
     EXERCISES,
+    FAMILIES,
     GRADESCOPE_METADATA,
     MOODLE_FOLDER,
+    OF_A_CLASS,
     REPOSITORY,
     SUBMITTED,
-    Canvas,
-    Edition,
-    Gradescope,
-    Moodle,
-    Nbgrader,
-    Repositories,
 )
 from grader.batch.layouts.units import Family, Units, numbered
 from grader.errors import UsageError
 
 __all__ = ["LAYOUTS", "NAMES", "Layout", "LayoutOptions", "SkippedFiles", "SubmissionFiles", "open_layout"]
-
-OF_A_CLASS: tuple[Family, ...] = (Gradescope(), Moodle(), Canvas(), Repositories())
-"""What platforms hand out for a whole class."""
-
-FAMILIES = (*OF_A_CLASS, Nbgrader(), Edition())
-"""Platforms' layouts; of those that fit equally, the first."""
 
 NAMES = ("folders", "lines", *(family.NAME for family in FAMILIES))
 LINES_SUFFIXES = (".jsonl", ".ndjson")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import yaml
 
 from grader.batch.layouts.files import STRAY, SkippedFiles, is_by_the_way, storable
-from grader.batch.layouts.units import NUMBERED, Unit
+from grader.batch.layouts.units import NUMBERED, Family, Unit
 from grader.errors import UsageError
 from grader.gradebook.gradebook import TIME
 
@@ -278,3 +278,10 @@ def _exercises_of(root: Path, name: str) -> str:
         if (root / path / EXERCISES).is_dir():
             return f"{path}{os.sep}{EXERCISES}"
     return ""
+
+
+OF_A_CLASS: tuple[Family, ...] = (Gradescope(), Moodle(), Canvas(), Repositories())
+"""What platforms hand out for a whole class."""
+
+FAMILIES = (*OF_A_CLASS, Nbgrader(), Edition())
+"""Platforms' layouts; of those that fit equally, the first."""
