@@ -311,8 +311,9 @@ def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, numb
 
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", ["gradescope", "prairielearn"])
-def test_an_image_is_built_by_what_pip_alone_brings(package, tmp_path, platform):
+def test_an_image_is_built_by_what_pip_alone_brings(package, tmp_path, monkeypatch, platform):
     """In the image's own root, with this machine's Python and wheels, and none of its packages."""
+    monkeypatch.setenv("PIP_NO_COMPILE", "1")  # most of what torch brings is never imported
     machine = Grader(tmp_path / platform, platform, package(platform), builds=True)
     done = machine.host.run(["bash", "/autograder/source/setup.sh"], cwd="/autograder")
     assert done.returncode == 0, done.stderr
