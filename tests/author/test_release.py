@@ -38,6 +38,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge, with_judge
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
+from tests.support.sampling import telling_subsets
 
 QUICK = ("exercise_02", "exercise_03", "exercise_09")
 """A crash that hides others, a mask, and an exercise of which public checks show nothing."""
@@ -241,7 +242,7 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
     exercise, reference = load_exercise(course.description(exercise_id)), course.reference(exercise_id).read_text()
     found = {
         "+".join(sorted(subset)): put_back(reference, [each for each in exercise.defects if each.id in subset])
-        for subset in exercise.subsets()
+        for subset in telling_subsets(exercise)
     }
     paths = sorted((course.root / "tests/corpus/wrong_fixes" / exercise_id).glob("*.py"))[:wrong]
     return found | {path.stem: path.read_text() for path in paths}

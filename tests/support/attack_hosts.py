@@ -31,7 +31,7 @@ class Host(Struct, frozen=True):
 
 HOSTS = {
     "all layers": Host(seed=7),
-    "no namespaces": Host(("namespaces",), seed=8, one_in=3),
+    "no namespaces": Host(("namespaces",), seed=8, one_in=10),
     "no Landlock": Host(("landlock",), seed=9, one_in=10, quick=True),
     "no seccomp": Host(("seccomp",), seed=10, one_in=10, quick=True),
     "separation only": Host(("landlock", "seccomp", "namespaces"), seed=11, one_in=10, quick=True),

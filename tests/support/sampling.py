@@ -1,29 +1,54 @@
-"""Which exercises a quick run takes where a test is about all of them."""
+"""What is tried of which exercise, where a test is about all of them."""
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import pytest
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
+from grader.course.records import Exercise
 from tests.support.paths import ROOT
+
+T = TypeVar("T")
 
 EXAMPLE = "exercise_03"
 """The exercise that most tests are about."""
 
 
-def sampled(exercise_ids: Iterable[str], also: Iterable[str] = ()) -> list[object]:
-    """All of them as parameters; the first of each kind of subject, the first decoy and `also` are not slow."""
-    course, taken, parameters = Course(ROOT), set(), []
+def first_of_each_kind(exercise_ids: Iterable[str]) -> list[str]:
+    """The example, and of every other kind of subject and of the decoys the first."""
+    course, found = Course(ROOT), {}
     for exercise_id in sorted(exercise_ids, key=lambda each: (each != EXAMPLE, each)):
         exercise = load_exercise(course.description(exercise_id))
-        kind = exercise.interface.kind, not exercise.defects
-        is_slow = kind in taken and exercise_id not in also
-        parameters.append(pytest.param(exercise_id, marks=[pytest.mark.slow] * is_slow))
-        taken.add(kind)
-    return parameters
+        found.setdefault((exercise.interface.kind, not exercise.defects), exercise_id)
+    return [*found.values()]
+
+
+def sampled(exercise_ids: Iterable[str], also: Iterable[str] = ()) -> list[object]:
+    """All of them as parameters; all but the first of each kind and `also` are slow."""
+    known = [*exercise_ids]
+    quick = {*first_of_each_kind(known), *also}
+    return [pytest.param(each, marks=[pytest.mark.slow] * (each not in quick)) for each in known]
 
 
 def dealt(seeds: tuple[int, ...], exercise_id: str) -> int:
     """The seed that falls to an exercise, where several share what is tried at each seed."""
-    return seeds[int(exercise_id.rpartition("_")[2]) % len(seeds)]
+    return seeds[_number(exercise_id) % len(seeds)]
+
+
+def share(things: dict[str, T], exercise_id: str, parts: int) -> dict[str, T]:
+    """Of what is tried on every exercise, the part that falls to this one; the example takes all."""
+    if exercise_id == EXAMPLE:
+        return things
+    return {name: things[name] for name in [*things][_number(exercise_id) % parts :: parts]}
+
+
+def telling_subsets(exercise: Exercise) -> list[frozenset[str]]:
+    """No defect, each alone, and all; what lies between is a proof's to judge."""
+    sizes = {0, 1, len(exercise.defects)}
+    return [subset for subset in exercise.subsets() if len(subset) in sizes]
+
+
+def _number(exercise_id: str) -> int:
+    return int(exercise_id.rpartition("_")[2])

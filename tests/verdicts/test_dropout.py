@@ -6,7 +6,7 @@ from msgspec import Struct
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
-from tests.support.sampling import dealt, sampled
+from tests.support.sampling import dealt, sampled, share
 
 SEEDS = (7, 1009, 4_000_000_007)
 
@@ -143,7 +143,7 @@ def test_no_wrong_dropout_passes(judge_text: Judge, exercise_id: str) -> None:
         for name, axis in place.axes.items()
     }
     texts = {name: dropping(place, exercise_id, wrong) for name, wrong in {**WRONG, **shared}.items()}
-    texts |= elsewhere(place, exercise_id)
+    texts = share(texts | elsewhere(place, exercise_id), exercise_id, 2)
     verdicts = judge_text.many(exercise_id, list(texts.values()))
     assert [verdict.reason for verdict in verdicts] == [None] * len(texts)
     assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is Result.FIXED] == []

@@ -7,7 +7,7 @@ import pytest
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
-from tests.support.sampling import dealt, sampled
+from tests.support.sampling import dealt, sampled, share
 
 BASES = {
     "exercise_11": CORPUS / "alternatives" / "exercise_11" / "page_of_products.py",
@@ -71,7 +71,7 @@ def test_what_holds_for_small_inputs_alone_is_not_fixed(judge_text: Judge, exerc
     texts = {name: softmax_by(source, template) for name, template in FRAGILE.items()}
     if FILLED.search(source) or ASSIGNED.search(source):
         texts |= weakly_masked(source)
-    texts = {name: text for name, text in texts.items() if text != source}
+    texts = share({name: text for name, text in texts.items() if text != source}, exercise_id, 3)
     assert texts
     verdicts = judge_text.many(exercise_id, list(texts.values()), dealt(SEEDS, exercise_id))
     assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is not Result.NOT_FIXED] == []

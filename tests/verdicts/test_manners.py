@@ -11,7 +11,7 @@ from grader.course.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
-from tests.support.sampling import EXAMPLE, sampled
+from tests.support.sampling import EXAMPLE, sampled, share
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
@@ -85,6 +85,7 @@ def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exerc
     faults = {name: wrong_where(exercise_id, condition) for name, condition in CONDITIONS.items()}
     faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
     faults["copies other weights"] = with_method(exercise_id, COPIES_OTHER_WEIGHTS)
+    faults = share(faults, exercise_id, 3)
     verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)
     assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
 

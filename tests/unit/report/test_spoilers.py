@@ -22,7 +22,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash
 from grader.watch.events import Judged, Screen, compare, render_event
 from tests.support.paths import ROOT
-from tests.support.sampling import sampled
+from tests.support.sampling import sampled, telling_subsets
 
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
 STEPS = 3
@@ -64,7 +64,7 @@ def handed_in(verdict) -> GradeRow:
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_no_page_names_a_defect_that_is_still_there(judge_text, own_course, exercise_id):
     exercise = load_exercise(own_course.description(exercise_id))
-    subsets = list(exercise.subsets())
+    subsets = telling_subsets(exercise)
     verdicts = judge_text.many(exercise_id, [judge_text.variant(exercise_id, subset) for subset in subsets])
     before = None
     for subset, verdict in zip(subsets, verdicts, strict=True):
