@@ -13,7 +13,7 @@ SEEDS = 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("exercise_id", "kind"), zip(EXERCISES, cycle(["wrong", "right"])))
+@pytest.mark.parametrize(("exercise_id", "kind"), [*zip(EXERCISES, cycle(["wrong", "right"]), strict=False)])
 def test_no_right_submission_is_refused_and_no_wrong_one_passes(judge_text: Judge, exercise_id: str, kind: str) -> None:
     found = [(each.origin, each.text) for each, _ in misjudged(judge_text, kind, exercise_id, SAMPLE, SEEDS)]
     assert found == []
