@@ -25,15 +25,14 @@ REFERENCE = (ROOT / f"solutions/{EXERCISE}/attention.py").read_text(encoding="ut
 
 DEADLY = """
 import os
-from grader.batch import work
-judge = work.judge
+from grader.batch import engines, tasks
+judge = tasks.judge
 def deadly(place, job):
     if "DEADLY" in str(job.submission):
         os._exit(1)
     return judge(place, job)
 deadly.__name__ = "judge"
-from grader.batch import cluster
-cluster.KINDS["judge"] = cluster.KINDS["judge"]._replace(function=deadly)
+engines.KINDS["judge"] = engines.KINDS["judge"]._replace(function=deadly)
 """
 """Loaded into a worker: it dies of a submission that says so, as one would that runs out of memory over it."""
 

@@ -23,7 +23,7 @@ from grader.examiner.case import seed_draws
 from grader.examiner.context import Context
 from grader.examiner.ladder import rungs_of, walk
 from grader.examiner.proxies import MisfitError, Pass, flatten
-from grader.examiner.reference import LocalModule, Reference, _detached, _run_probe
+from grader.examiner.reference import LocalModule, Reference, _detached, run_probe
 from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import adapter_of
 from grader.worker.protocol import Raised
@@ -95,7 +95,7 @@ class OwnSubject:
     ) -> OwnModule:
         with _as_raised(), contextlib.redirect_stdout(self._output):
             probe = probe or self._adapter
-            names = vars(_run_probe(probe, self._namespace)) if probe else vars(self._namespace)
+            names = vars(run_probe(probe, self._namespace)) if probe else vars(self._namespace)
             module = names[entry or self._entry](**arguments)
             if dtype:
                 module = module.to(getattr(torch, dtype))

@@ -37,7 +37,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 from pathlib import Path
 from tests.benchmarks.local import Hunt
-from grader.course import Course
+from grader.course.paths import Course
 hunt = Hunt(Course(Path({str(ROOT)!r})), {EXERCISE!r}, {SEED})
 context = hunt.context(Path("attention.py").read_text())
 """

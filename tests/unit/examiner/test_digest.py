@@ -164,7 +164,7 @@ import time
 from pathlib import Path
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.examiner import digest
+from grader.examiner import key
 course = Course(Path.cwd())
 load_exercise(course.description("exercise_03"))
 def milliseconds(call):
@@ -172,10 +172,10 @@ def milliseconds(call):
     call()
     return (time.process_time() - started) * 1000
 def digests():
-    digest.kit_digest()
-    digest.exercise_digest(course, "exercise_03")
-milliseconds(lambda: [path.read_bytes() for path in digest.KIT.rglob("*.py")])
-reading = [milliseconds(lambda: [path.read_bytes() for path in digest.KIT.rglob("*.py")]) for _ in range(5)]
+    key.kit_digest()
+    key.exercise_digest(course, "exercise_03")
+milliseconds(lambda: [path.read_bytes() for path in key.KIT.rglob("*.py")])
+reading = [milliseconds(lambda: [path.read_bytes() for path in key.KIT.rglob("*.py")]) for _ in range(5)]
 print(milliseconds(digests), sum(reading) / 5)
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=kit, capture_output=True, text=True, check=True)
