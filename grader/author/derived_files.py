@@ -36,7 +36,7 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
     if text == starter or _digest(text) == remembered.get(reference.name):
         written[reference] = _mended(course, exercise, starter)
     if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
-        written[readme] = write_readme(exercise)
+        written[readme] = _write_readme(exercise)
     written |= _with_story(course, exercise, remembered)
     changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
     for path in changed:
@@ -157,7 +157,7 @@ def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) ->
     write_whole(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
 
 
-def write_readme(exercise: Exercise) -> str:
+def _write_readme(exercise: Exercise) -> str:
     """The page that a student reads first."""
     interface = exercise.interface
     is_module = interface.kind is Kind.MODULE

@@ -75,8 +75,8 @@ def find_interface(source: str, name: str) -> Interface:
         entry,
         parameters_of(constructor)[1:] if constructor else [],
         parameters_of(forward)[1:],
-        dict(unpacked_shapes(forward)),
-        count_outputs(forward),
+        dict(_unpacked_shapes(forward)),
+        _count_outputs(forward),
         others,
         _refuses_remainders(constructor) if constructor else False,
     )
@@ -128,7 +128,7 @@ def _own_nodes(method: Function) -> Iterator[ast.AST]:
             waiting.extend(ast.iter_child_nodes(node))
 
 
-def unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
+def _unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
     """Inputs with the names their axes get, as in `b, t, d = x.shape` or `... = x.size()`."""
     for node in _own_nodes(method):
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)):
@@ -146,7 +146,7 @@ def _refuses_remainders(method: Function) -> bool:
     return refuses and any(isinstance(node, ast.Mod) for node in nodes)
 
 
-def count_outputs(method: Function) -> int:
+def _count_outputs(method: Function) -> int:
     """How many values the last `return` hands back; a single one where that cannot be seen."""
     returned = [node.value for node in _own_nodes(method) if isinstance(node, ast.Return) and node.value]
     returned.sort(key=lambda value: value.lineno)
@@ -196,7 +196,7 @@ def _of_function(kind: Kind, function: Function) -> Interface:
     given = [each for each in parameters if not each.is_required or _is_scalar(each)]
     inputs = [each for each in parameters if each not in given]
     return Interface(
-        function.name, given, inputs, dict(unpacked_shapes(function)), count_outputs(function), [], kind=kind
+        function.name, given, inputs, dict(_unpacked_shapes(function)), _count_outputs(function), [], kind=kind
     )
 
 

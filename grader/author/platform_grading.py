@@ -82,7 +82,7 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> Verdict:
             why = Finding("missing", f"{reason} ({there})" if there else reason)
             return not_gradable(exercise, "attention.py", secrets.randbelow(MAX_SEED), why)
         choice = _choice(course, folder, found[0])
-    return grade(course, exercise.id, choice, strict=not is_closed_by_owner(course.reference(exercise.id)))
+    return grade(course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id)))
 
 
 def _choice(course: Course, folder: Path, files: SubmissionFiles) -> Choice:
@@ -90,7 +90,7 @@ def _choice(course: Course, folder: Path, files: SubmissionFiles) -> Choice:
     return Choice(Path(record.file), read, record.remark)
 
 
-def is_closed_by_owner(path: Path) -> bool:
+def _is_closed_by_owner(path: Path) -> bool:
     """Whether a submission's user cannot open the file, whatever layers the host lacks: it is tried.
 
     So it is where this is root and the file is root's alone. Elsewhere the kernel's layers must close it.

@@ -255,14 +255,14 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
         for index, usual in enumerate(defect.missed_by):
             count += 1
             for what, defects in (("the starter", exercise.defects), (f"{defect.id} alone", [defect])):
-                seen = what_fails(source, course, exercise, defects, usual.test)
+                seen = _what_fails(source, course, exercise, defects, usual.test)
                 if seen:
                     named = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
                     problems.append(f"{named} does not miss it: with {what}, {seen}; take it out")
     return [Step("usual tests", str(count), problems)]
 
 
-def what_fails(source: WorkerSource, course: Course, exercise: Exercise, defects: list[Defect], test: Property) -> str:
+def _what_fails(source: WorkerSource, course: Course, exercise: Exercise, defects: list[Defect], test: Property) -> str:
     """What a test says of the reference with these defects put back; nothing where it passes."""
     path = course.reference(exercise.id)
     submission = submission_from_text(put_back(path.read_text(encoding="utf-8"), defects))

@@ -78,7 +78,7 @@ def choose_engine(
     if jobs is not None:
         raise UsageError("--jobs is for this machine; on a cluster an examiner works on each thread of its workers")
 
-    return cluster_engine(course, scheduler, is_strict=is_strict)
+    return _cluster_engine(course, scheduler, is_strict=is_strict)
 
 
 CONNECT_SECONDS = 5.0
@@ -119,7 +119,7 @@ class Order(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterator[Engine]:
+def _cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterator[Engine]:
     """An engine of as many examiners as the cluster's workers have threads; they stand until their workers end.
 
     `UsageError` where no scheduler answers or no worker is there.

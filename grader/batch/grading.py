@@ -169,7 +169,7 @@ def counts(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-def progress_line(progress: Progress, total: int, clock: Clock) -> str:
+def _progress_line(progress: Progress, total: int, clock: Clock) -> str:
     """How far a batch is, for a log."""
     share = progress.position / max(total, 1)
     left = clock.seconds() * (1 - share) / share if share else 0.0
@@ -266,7 +266,7 @@ class Display:
             return
         self._shown_at = now
         if self._bar is None:
-            self._write(progress_line(progress, self._total, self.clock))
+            self._write(_progress_line(progress, self._total, self.clock))
             return
         text = f"{counts(progress)}, {self.clock.rate(progress):.1f}/s"
         self._bar.update(self._bar.task_ids[0], completed=progress.position, counts=text)

@@ -81,11 +81,11 @@ def _read(root: Path, file: str) -> SourceFile:
 def _record(
     files: SubmissionFiles, file: str, submission: Submission | Unreadable, submitted_at: str, remark: str = ""
 ) -> SubmissionRecord:
-    digest = source_digest(submission)
+    digest = _source_digest(submission)
     return SubmissionRecord(files.student, files.exercise, file, digest, remark=remark, submitted_at=submitted_at)
 
 
-def source_digest(submission: Submission | Unreadable) -> str:
+def _source_digest(submission: Submission | Unreadable) -> str:
     """Equal for sources that a verdict cannot tell apart: the same chunks under the same labels."""
     digest = hashlib.sha256()
     if isinstance(submission, Unreadable):

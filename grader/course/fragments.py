@@ -14,7 +14,7 @@ def put_back(reference: str, defects: Iterable[Defect]) -> str:
     text = reference
     for defect in defects:
         for was, fix in defect.edits():
-            text = replace_fragment(text, fix, was, defect.id)
+            text = _replace_fragment(text, fix, was, defect.id)
     return text
 
 
@@ -23,11 +23,11 @@ def mend(starter: str, defects: Iterable[Defect]) -> str:
     text = starter
     for defect in reversed(list(defects)):
         for was, fix in reversed(defect.edits()):
-            text = replace_fragment(text, was, fix, defect.id)
+            text = _replace_fragment(text, was, fix, defect.id)
     return text
 
 
-def replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
+def _replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
     """The text with `old` replaced by `new`; `SpecError` unless `old` occurs exactly once.
 
     A fragment of one line is any part of a line; one of several lines is whole lines, up to common indentation.
@@ -46,7 +46,7 @@ def replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
     return text[:start] + "\n".join(indented) + text[end:]
 
 
-def find_fragment(text: str, fragment: str) -> list[int]:
+def _find_fragment(text: str, fragment: str) -> list[int]:
     """The lines, counted from one, at which the fragment stands."""
     return [text.count("\n", 0, start) + 1 for start, _, _ in _places(text, fragment.rstrip("\n"))]
 
@@ -160,7 +160,7 @@ def _lost_fragments(
     value = getattr(defect, part)
     for index, fragment in enumerate([value] if isinstance(value, str) else value):
         at = (*path, part) if isinstance(value, str) else (*path, part, index)
-        lines = find_fragment(text, fragment)
+        lines = _find_fragment(text, fragment)
         if not lines:
             yield Problem(
                 at, f"a fragment that stands once in {where}", "one that stands nowhere", _nearest_line(text, fragment)

@@ -21,7 +21,7 @@ class Signature(Struct, frozen=True):
     takes_any: bool
 
 
-def signature_of(function: Function, *, is_method: bool = True) -> Signature:
+def _signature_of(function: Function, *, is_method: bool = True) -> Signature:
     """The signature of a function, or of a method without self."""
     arguments = function.args
     plain = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
@@ -33,7 +33,7 @@ def signature_of(function: Function, *, is_method: bool = True) -> Signature:
     return Signature(names[skipped:], [name for name in required if name in names[skipped:]], bool(arguments.kwarg))
 
 
-def methods_of(tree: ast.Module) -> dict[str, dict[str, Function]]:
+def _methods_of(tree: ast.Module) -> dict[str, dict[str, Function]]:
     """The classes of a module, each with its methods and those that it inherits in this module."""
     found: dict[str, dict[str, Function]] = {}
     for each in tree.body:
@@ -55,7 +55,7 @@ def misnamed_parts(exercise: Exercise, source: str) -> Iterator[Problem]:
         else:
             yield from _misnamed_in_function(exercise, functions[interface.function])
         return
-    classes = methods_of(tree)
+    classes = _methods_of(tree)
     if interface.class_name not in classes:
         yield _unknown("a class of the reference", interface.class_name, classes, ("interface", "class"), is_key=False)
     elif interface.kind in (Kind.MODULE, Kind.LOSS):
@@ -65,7 +65,7 @@ def misnamed_parts(exercise: Exercise, source: str) -> Iterator[Problem]:
 def _misnamed_in_module(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:
     yield from _misnamed_arguments(exercise, methods)
     if "forward" in methods:
-        forward = signature_of(methods["forward"])
+        forward = _signature_of(methods["forward"])
         yield from _misnamed(forward, exercise.interface.inputs, "an input of forward", ("interface", "inputs"))
     for index, check in enumerate(exercise.checks):
         yield from _misnamed_in_check(check, methods, ("checks", index))
@@ -73,7 +73,7 @@ def _misnamed_in_module(exercise: Exercise, methods: dict[str, Function]) -> Ite
 
 def _misnamed_in_function(exercise: Exercise, function: Function) -> Iterator[Problem]:
     """Names that the function does not take; what only the kit's own model takes is the kind's business."""
-    taken, interface = signature_of(function, is_method=False), exercise.interface
+    taken, interface = _signature_of(function, is_method=False), exercise.interface
     what = f"an argument of {function.name}"
     yield from _misnamed(taken, interface.inputs, what, ("interface", "inputs"))
     if interface.kind is not Kind.TRAINING_STEP:
@@ -86,7 +86,7 @@ def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Ite
     """Arguments of the constructor that it does not take, and those that it needs and nobody gives."""
     if "__init__" not in methods:
         return
-    taken, given = signature_of(methods["__init__"]), exercise.interface.constructor
+    taken, given = _signature_of(methods["__init__"]), exercise.interface.constructor
     path = ("interface", "constructor")
     yield from _misnamed(taken, given, "an argument of the class", path)
     taken_for = {nearest(name, taken.names) for name in given if name not in taken.names}
@@ -101,7 +101,7 @@ def _misnamed_in_check(check: Check, methods: dict[str, Function], path: Path) -
         yield _unknown("a method of the class", check.method, methods, (*path, "method"), is_key=False)
         return
     if "__init__" in methods:
-        built = signature_of(methods["__init__"])
+        built = _signature_of(methods["__init__"])
         yield from _misnamed(built, check.constructor, "an argument of the class", (*path, "constructor"))
         for index, name in enumerate(check.defaults):
             if name not in built.names and not built.takes_any:
@@ -109,7 +109,7 @@ def _misnamed_in_check(check: Check, methods: dict[str, Function], path: Path) -
     called = methods.get(check.method or "forward")
     if called is not None:
         what = f"an input of {check.method or 'forward'}"
-        yield from _misnamed(signature_of(called), check.inputs, what, (*path, "inputs"))
+        yield from _misnamed(_signature_of(called), check.inputs, what, (*path, "inputs"))
 
 
 def _misnamed(taken: Signature, given: dict[str, Any], what: str, path: Path) -> Iterator[Problem]:

@@ -120,9 +120,9 @@ def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
     yield from _entry_problems(interface)
     if not exercise.ladder:
         return
-    yield from constructor_problems(interface.constructor, sizes, ("interface", "constructor"))
+    yield from _constructor_problems(interface.constructor, sizes, ("interface", "constructor"))
     for name, spec in interface.inputs.items():
-        yield from input_problems(spec, sizes, ("interface", "inputs", name))
+        yield from _input_problems(spec, sizes, ("interface", "inputs", name))
     for index, shape in enumerate(interface.outputs):
         yield from unknown_sizes(shape, sizes, ("interface", "outputs", index))
     if not interface.outputs:
@@ -146,14 +146,14 @@ def _entry_problems(interface: Interface) -> Iterator[Problem]:
         yield Problem(("interface", "function"), "a class or a function", "both", "take one of them out", at_key=True)
 
 
-def constructor_problems(constructor: dict[str, Any], sizes: set[str], path: Path) -> Iterator[Problem]:
+def _constructor_problems(constructor: dict[str, Any], sizes: set[str], path: Path) -> Iterator[Problem]:
     """Texts that look like the name of a size and are none; other texts are passed on as they are."""
     for name, value in constructor.items():
         if isinstance(value, str) and value not in sizes and (value == name or nearest(value, sizes)):
             yield from unknown_sizes([value], sizes, (*path, name), is_item=False)
 
 
-def input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
+def _input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
     """A shape of unknown sizes, a mask without the axes it names, whole numbers of which there are none."""
     if isinstance(spec, list):
         yield from unknown_sizes(spec, sizes, path)
@@ -177,7 +177,7 @@ def _mask_problems(spec: c.MadeInput, path: Path) -> Iterator[Problem]:
         return
     for index, axis in enumerate(spec.axes):
         if not -rank <= axis < rank:
-            yield axis_problem(axis, rank, (*path, "axes", index))
+            yield _axis_problem(axis, rank, (*path, "axes", index))
     if len({axis % rank for axis in spec.axes}) == 1:
         yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
 
@@ -200,7 +200,7 @@ def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: Path) -> Iterato
         yield Problem((*path, "integers"), expected, str(spec.integers), f"write integers: {spec.start + 2}")
 
 
-def axis_problem(axis: int, rank: int, path: Path) -> Problem:
+def _axis_problem(axis: int, rank: int, path: Path) -> Problem:
     """An axis that a tensor does not have."""
     return Problem(path, f"an axis from {-rank} to {rank - 1}", str(axis), f"write {rank - 1} for the last one")
 
@@ -213,9 +213,9 @@ def _check_problems(exercise: Exercise, check: Property, path: Path) -> Iterator
     if not ladder:
         return
     sizes = size_names(ladder)
-    yield from constructor_problems(check.constructor, sizes, (*path, "constructor"))
+    yield from _constructor_problems(check.constructor, sizes, (*path, "constructor"))
     for name, spec in check.inputs.items():
-        yield from input_problems(spec, sizes, (*path, "inputs", name))
+        yield from _input_problems(spec, sizes, (*path, "inputs", name))
     if check.ladder:
         yield from missing_on_ladder(exercise, check, path)
     if isinstance(check, Property) and check.needs_module and exercise.interface.kind is not Kind.MODULE:

@@ -153,7 +153,7 @@ def remedy_words(kind: mi.Type, node: Node, path: Path) -> str:
     members = kind.types if isinstance(kind, mi.UnionType) else (kind,)
     is_number = any(isinstance(member, mi.IntType | mi.FloatType) for member in members)
     if is_number and node.is_bare_exponent():
-        return f"write {key}{with_dot(node.raw)}"
+        return f"write {key}{_with_dot(node.raw)}"
     if isinstance(kind, mi.IntType | mi.FloatType) and _fits_without_quotes(kind, node.value):
         return f"write {key}{node.value.strip()} without quotes"
     if isinstance(kind, mi.StrType) and isinstance(node.value, bool | int | float):
@@ -173,7 +173,7 @@ def _fits_without_quotes(kind: mi.IntType | mi.FloatType, value: Any) -> bool:
     return text.isdecimal() or (isinstance(kind, mi.FloatType) and text.replace(".", "", 1).isdecimal())
 
 
-def with_dot(raw: str) -> str:
+def _with_dot(raw: str) -> str:
     """A number with an exponent as YAML 1.1 wants it: 1e-5 as 1.0e-5."""
     mantissa, exponent = raw.lower().split("e")
     mantissa = mantissa if "." in mantissa else f"{mantissa}.0"

@@ -100,11 +100,11 @@ def make_case(
     specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
     inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}
     again = {name: _in_manner(_make_input(spec, sizes), spec, manner) for name, spec in specs.items()} if manner else {}
-    axes = {name: axis for name, spec in specs.items() if (axis := samples_axis(spec)) is not None}
+    axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
     return Case(sizes, arguments, inputs, again, axes, manner, is_plain)
 
 
-def samples_axis(spec: Any) -> int | None:
+def _samples_axis(spec: Any) -> int | None:
     """The axis of an input along which its samples lie."""
     shape = spec if isinstance(spec, list) else spec.shape if isinstance(spec, MadeInput) else []
     return shape.index(SAMPLES) if SAMPLES in shape else None
@@ -116,7 +116,7 @@ def _in_manner(value: Any, spec: Any, manner: Manner) -> Any:
 
     if not isinstance(value, torch.Tensor):
         return value
-    axis = samples_axis(spec)
+    axis = _samples_axis(spec)
     if "expanded" in manner.words and axis is not None:
         value = value.narrow(axis, 0, 1).expand(value.shape).contiguous()
     return value * LOUDNESS if "loud" in manner.words and isinstance(spec, list) else value
@@ -135,14 +135,14 @@ def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
     if not isinstance(spec, MadeInput):
         return spec
     if spec.is_mask():
-        return make_mask(spec, sizes)
+        return _make_mask(spec, sizes)
     if spec.between is not None:
         low, high = spec.between
         return low + (high - low) * torch.rand(_shape(spec.shape, sizes))
-    return make_integers(spec, sizes)
+    return _make_integers(spec, sizes)
 
 
-def make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
+def _make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
     """Whole numbers from `start` up to and without `integers`; smallest and largest occur where there is room."""
     import torch
 
@@ -158,7 +158,7 @@ def make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
     return numbers
 
 
-def make_mask(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
+def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
     """A mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
     import torch
 

@@ -142,7 +142,7 @@ def require_gradients(seen: "Gradients", expected: "Gradients", names: Iterable[
     """Raise `Failure` unless something flows back to each of the named parameters."""
     with _drawn_gradients(seen, expected):
         for name in names:
-            require_gradient(seen.get(name), name)
+            _require_gradient(seen.get(name), name)
 
 
 @contextmanager
@@ -170,14 +170,14 @@ def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None
                 "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none", saw=seen
             )
         return
-    require_gradient(seen, what)
+    _require_gradient(seen, what)
     assert seen is not None
     require_shape(seen, list(expected.shape), f"the gradient of {what}")
     require_finite(seen, f"the gradient of {what}")
     require_close(seen, expected, f"the gradient of {what}", FLOAT32_GRADIENT, kind="gradient")
 
 
-def require_gradient(seen: "torch.Tensor | None", what: str) -> None:
+def _require_gradient(seen: "torch.Tensor | None", what: str) -> None:
     """Raise `Failure` where nothing flows back."""
     if seen is None or not bool((seen != 0).any()):
         raise Failure(

@@ -173,8 +173,8 @@ def find_key(course: Course, examiner: "Examiner") -> Key:
     if remembered is not None:
         return remembered
     with patience(examiner):
-        prove_reference(course, examiner)
-        key = _read_key(course.key(examiner.exercise.id), digest) or make_key(course, examiner)
+        _prove_reference(course, examiner)
+        key = _read_key(course.key(examiner.exercise.id), digest) or _make_key(course, examiner)
     write_key(proven, key)
     return key
 
@@ -196,7 +196,7 @@ def has_key(course: Course, exercise_id: str) -> bool:
     return _read_key(course.key(exercise_id), key_digest(course, exercise_id)) is not None
 
 
-def make_key(course: Course, examiner: "Examiner") -> Key:
+def _make_key(course: Course, examiner: "Examiner") -> Key:
     """Examine every variant."""
     exercise = examiner.exercise
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
@@ -220,7 +220,7 @@ def make_key(course: Course, examiner: "Examiner") -> Key:
     return Key(key_digest(course, exercise.id), failure_kinds, methods)
 
 
-def prove_reference(course: Course, examiner: "Examiner") -> None:
+def _prove_reference(course: Course, examiner: "Examiner") -> None:
     """Raise `BrokenExerciseError` unless the reference passes every check here and now."""
     exercise = examiner.exercise
     text = course.reference(exercise.id).read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ class PropertyItem(pytest.Item):
     def runtest(self) -> None:
         from grader.examiner.ladder import rungs_of, walk
 
-        contexts = contexts_of(self.config)
+        contexts = _contexts_of(self.config)
         seed = contexts.seed_of(self.exercise.id)
         if self._rungs is None or self._rungs[0] != seed:
             self._rungs = seed, rungs_of(self.check, self.exercise, seed)
@@ -109,7 +109,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """With `--subject`, open the contexts now: the nursery is forked before any check is collected."""
     if config.getoption("--subject"):
-        contexts_of(config)
+        _contexts_of(config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -117,7 +117,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[CONTEXTS].close()
 
 
-def contexts_of(config: pytest.Config) -> Contexts:
+def _contexts_of(config: pytest.Config) -> Contexts:
     """The contexts of this run, opened when first asked for."""
     if CONTEXTS not in config.stash:
         from grader.examiner.pytest_session import PlainContexts
@@ -186,13 +186,13 @@ def gaussian(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     from grader.examiner.case import seed_draws
 
-    seed = contexts_of(request.config).seed_of(_exercise_of(request))
+    seed = _contexts_of(request.config).seed_of(_exercise_of(request))
     seed_draws(f"{seed}/{request.node.name}")
     return lambda *shape: torch.randn(shape)
 
 
 def _context(request: pytest.FixtureRequest) -> "Context":
-    return contexts_of(request.config).context(_exercise_of(request))
+    return _contexts_of(request.config).context(_exercise_of(request))
 
 
 def _exercise_of(request: pytest.FixtureRequest) -> str:

@@ -64,7 +64,7 @@ def acquire_lock(path: Path) -> BaseFileLock:
     return lock
 
 
-def release_lock(lock: BaseFileLock) -> None:
+def _release_lock(lock: BaseFileLock) -> None:
     """Let go, and leave no file behind that another account could not open."""
     with contextlib.suppress(OSError):  # an empty file that stays does no harm
         Path(lock.lock_file).unlink()
@@ -103,7 +103,7 @@ class GradebookConnection:
         if hasattr(self, "_connection"):
             self._connection.close()
         if self._lock is not None:
-            release_lock(self._lock)
+            _release_lock(self._lock)
 
     def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         """The first row, if there is one."""

@@ -12,10 +12,10 @@ MOST_PATH = 4096
 
 def render_json(verdict: Verdict) -> str:
     """One JSON object, without a line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(as_data(verdict)), indent=1).decode()
+    return msgspec.json.format(msgspec.json.encode(_as_data(verdict)), indent=1).decode()
 
 
-def as_data(verdict: Verdict) -> dict[str, object]:
+def _as_data(verdict: Verdict) -> dict[str, object]:
     """The promised object as plain data."""
     return {
         "format_version": FORMAT_VERSION,

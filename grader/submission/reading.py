@@ -25,7 +25,7 @@ def read_submission(path: Path, name: str, *, inside: Path | None = None) -> Sub
     The path may hold links; where `inside` is given, the folder that holds what others handed in, no part below it may.
     """
     name = name.encode("utf-8", "backslashreplace").decode()  # file names are bytes, and need not be text
-    content = read_source_file(path, name, inside)
+    content = _read_source_file(path, name, inside)
     if isinstance(content, Unreadable):
         return content
     submission = from_notebook(content, name) if path.suffix.lower() == ".ipynb" else from_module(content, name)
@@ -74,7 +74,7 @@ class _LinkError(Exception):
     """A part of the path is a link, where none may be."""
 
 
-def read_source_file(path: Path, name: str, inside: Path | None = None) -> bytes | Unreadable:
+def _read_source_file(path: Path, name: str, inside: Path | None = None) -> bytes | Unreadable:
     """The file's content, or why there is none; below `inside`, where that is given, no part of the path is a link."""
     if inside is None and os.path.isdir(path):  # noqa: PTH112 - which names too long or not allowed do not make raise
         return _folder(name)

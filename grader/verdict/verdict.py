@@ -81,7 +81,7 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
         exercise.id,
         file,
         Result.FIXED if is_whole else Result.NOT_FIXED,
-        sealed_result(exercise, seen.outcomes) if exercise.recorded else None,
+        _sealed_result(exercise, seen.outcomes) if exercise.recorded else None,
         score_of(exercise, reading.statuses, is_whole=is_whole),
         exercise.max_score(),
         seed,
@@ -109,7 +109,7 @@ def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) ->
         exercise.id,
         file,
         Result.NOT_FIXED,
-        public_result(exercise, seen.outcomes),
+        _public_result(exercise, seen.outcomes),
         0.0,
         exercise.max_score(),
         seed,
@@ -121,13 +121,13 @@ def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) ->
     )
 
 
-def sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
+def _sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
     """How many checks a sealed edition could run, and that the points come with the others."""
     total = len(exercise.checks) + exercise.hidden_checks
     return f"{len(outcomes)} of {total} checks ran; {exercise.max_score():g} points are given when you hand it in"
 
 
-def public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
+def _public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
     """What the public checks came to, and how many hidden ones there are."""
     passed = sum(outcome.status is Status.PASSED for outcome in outcomes)
     total, hidden = len(exercise.checks), exercise.hidden_checks

@@ -50,7 +50,7 @@ def to_tensor(value: TensorValue) -> torch.Tensor:
 
 def from_tensor(tensor: torch.Tensor) -> TensorValue:
     """The elements of a dense CPU tensor; `ValueError` for any other, before anything is copied."""
-    obstacle = why_it_stays(tensor)
+    obstacle = _why_it_stays(tensor)
     if obstacle:
         raise ValueError(f"{obstacle} does not travel")
     return _copied(tensor)
@@ -98,7 +98,7 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     """The tensors that travel of a value, in order."""
     if _why_too_much(value):
         return []
-    return [part for part in _parts(value) if _is_tensor(part) and not why_it_stays(part)]
+    return [part for part in _parts(value) if _is_tensor(part) and not _why_it_stays(part)]
 
 
 def _why_too_much(value: Any) -> str:
@@ -106,7 +106,7 @@ def _why_too_much(value: Any) -> str:
     parts = list(islice(_parts(value), MAX_ITEMS + 1))
     if len(parts) > MAX_ITEMS:
         return f"an object of type {type_name(type(value))} with more than {MAX_ITEMS:,} values"
-    tensors = [part for part in parts if _is_tensor(part) and not why_it_stays(part)]
+    tensors = [part for part in parts if _is_tensor(part) and not _why_it_stays(part)]
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
     if size > MAX_TENSOR_BYTES:
         return f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}"
@@ -116,7 +116,7 @@ def _why_too_much(value: Any) -> str:
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
     """A value and what it holds, in order, as deep as values travel."""
     yield value
-    value = plain_tuple(value)
+    value = _plain_tuple(value)
     if depth < MAX_DEPTH and type(value) in (tuple, list, dict):
         for item in value.values() if type(value) is dict else value:
             yield from _parts(item, depth + 1)
@@ -127,13 +127,13 @@ def _is_tensor(value: Any) -> bool:
     return type(value) is torch.Tensor or type(value) is torch.nn.Parameter
 
 
-def plain_tuple(value: Any) -> Any:
+def _plain_tuple(value: Any) -> Any:
     """The value; a named tuple as the tuple that it is, whatever its class says of it."""
     return tuple.__getitem__(value, slice(None)) if issubclass(type(value), tuple) else value
 
 
 def _pack(value: Any, depth: int = 0) -> Value:
-    value = plain_tuple(value)
+    value = _plain_tuple(value)
     kind = type(value)
     if _is_tensor(value):
         return _from_any_tensor(value)
@@ -159,7 +159,7 @@ def type_name(kind: type) -> str:
     return name[:200] if type(name) is str else "?"
 
 
-def why_it_stays(tensor: torch.Tensor) -> str:
+def _why_it_stays(tensor: torch.Tensor) -> str:
     """What keeps a tensor from travelling, as a description of it; empty where nothing does."""
     if tensor.is_nested:
         return "a nested tensor"
@@ -180,5 +180,5 @@ def why_it_stays(tensor: torch.Tensor) -> str:
 
 
 def _from_any_tensor(tensor: torch.Tensor) -> Value:
-    obstacle = why_it_stays(tensor)
+    obstacle = _why_it_stays(tensor)
     return Other(obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
