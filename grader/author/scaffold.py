@@ -53,7 +53,7 @@ def mend_cells(cells: list[Cell], read: Submission) -> list[Cell]:
         kept |= {"outputs": [], "execution_count": None}
         source = sources.get(f"code cell {number}")
         if source is not None and _defines(source):
-            kept["source"] = _without_stand_ins(source, kept["source"])
+            kept["source"] = _without_placeholders(source, kept["source"])
         else:
             kept["metadata"] = {"tags": [DEMONSTRATION]}
     return mended
@@ -99,7 +99,7 @@ def _defines(source: str) -> bool:
     return bool(body) and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in body)
 
 
-def _without_stand_ins(source: str, original: str) -> str:
+def _without_placeholders(source: str, original: str) -> str:
     """The cell without the lines that stood for magics; inside a block they are needed."""
     lines = zip(source.split("\n"), original.replace("\r\n", "\n").split("\n"), strict=False)
     kept = [line for line, before in lines if line == before or line not in ("pass", "")]

@@ -17,7 +17,7 @@ from grader.examiner.examiner import Examiner
 from grader.examiner.key import KEY_SEED, find_key, patience, require_all_passed, variant_name
 from grader.examiner.outcome import Key, Status
 from grader.examiner.proxies import Pass
-from grader.examiner.recording import DRAWS, LENGTH_BYTES, Entry, Recorded, draw_again, question_of
+from grader.examiner.recording import DRAWS, LENGTH_BYTES, Recorded, RecordedAnswer, draw_again, question_of
 from grader.examiner.reference import LocalModule, Reference
 from grader.examiner.reference_cache import Answers, ReferenceCache
 from grader.submission import submission_from_text
@@ -221,7 +221,7 @@ class Tape:
         text += b" " * (-len(text) % LENGTH_BYTES)
         return len(text).to_bytes(LENGTH_BYTES, "little") + text + b"".join(arrays)
 
-    def _entries(self, answers: Answers) -> Iterator[Entry]:
+    def _entries(self, answers: Answers) -> Iterator[RecordedAnswer]:
         """The questions of one rung with their answers; what was drawn is drawn again."""
         built: list[WatchedModule] = []
         for asked, result in answers.recorded():
@@ -236,7 +236,7 @@ class Tape:
                 answer = {"built": [module.draws, made]}
             else:
                 answer = {"weights": asked[0]} if asked[2] == "weights" else self._plain(result, built)
-            yield Entry(*question_of(asked), answer)
+            yield RecordedAnswer(*question_of(asked), answer)
 
     def _how_made(self, weight: torch.Tensor, tensors: list[torch.Tensor]) -> list[Any]:
         """How a weight follows from what was drawn: the last draw of its values, one value throughout, or as it is."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def list_exercises() -> None:
     """Print every exercise with its last state, and the overall progress."""
     from grader.course.loading import load_exercise
-    from grader.report.tables import Entry, render_overview
+    from grader.report.tables import OverviewLine, render_overview
     from grader.student.progress import load_progress
 
     course = current_course()
@@ -38,9 +38,11 @@ def list_exercises() -> None:
         progress = load_progress(course, exercise_id)
         try:
             exercise = load_exercise(course.description(exercise_id))
-            entries.append(Entry(exercise_id, exercise.title, progress, exercise.is_public(), exercise.difficulty))
+            entries.append(
+                OverviewLine(exercise_id, exercise.title, progress, exercise.is_public(), exercise.difficulty)
+            )
         except SpecError:
-            entries.append(Entry(exercise_id, "(grading it says what is wrong with its description)", progress))
+            entries.append(OverviewLine(exercise_id, "(grading it says what is wrong with its description)", progress))
     print_report(render_overview(entries, width=width(), color=has_color()))
 
 

@@ -20,7 +20,7 @@ SCALARS = ((mi.BoolType, bool), (mi.IntType, int), (mi.FloatType, int | float), 
 
 
 def fit(root: Node) -> tuple[Any, list[Problem], set[Path]]:
-    """Plain data that fits the records, what was wrong with what stood there, and the paths that hold stand-ins."""
+    """Plain data that fits the records, what was wrong with what stood there, and the paths that hold placeholders."""
     fitter = Fitter()
     data = fitter.struct(_exercise_type(), root, (), given=("id",))
     return data, fitter.problems, fitter.misnamed | {problem.path for problem in fitter.problems}

@@ -32,7 +32,7 @@ class NotRecordedError(Exception):
     """A check asks what was not recorded: whether it passes is found out when the exercise is handed in."""
 
 
-class Entry(Struct, frozen=True, array_like=True):
+class RecordedAnswer(Struct, frozen=True, array_like=True):
     """A question, as a digest and the sums of its tensors, and its answer; `{"t": [...]}` stands for a tensor."""
 
     question: str
@@ -47,7 +47,7 @@ class Recorded(Struct, frozen=True):
     """
 
     seeds: list[int]
-    answers: dict[str, dict[str, list[Entry]]]
+    answers: dict[str, dict[str, list[RecordedAnswer]]]
     saw: dict[str, dict[str, dict[str, tuple[str, Any]]]]
 
 
@@ -87,7 +87,7 @@ def draw_again(draw: list[Any]) -> torch.Tensor:
 class Script:
     """The recorded answers of one rung, given in the order in which they were recorded, to the same questions alone."""
 
-    def __init__(self, entries: list[Entry], decode: "Callable[[Any, Script], Any]") -> None:
+    def __init__(self, entries: list[RecordedAnswer], decode: "Callable[[Any, Script], Any]") -> None:
         self.weights: list[Tensors] = []
         self.cotangents: list[torch.Tensor] | None = None
         self._entries = entries

@@ -22,7 +22,7 @@ BAR_WIDTH = 30
 HARDEST = 5
 
 
-class Entry(Struct, frozen=True):
+class OverviewLine(Struct, frozen=True):
     """One line of the list."""
 
     exercise: str
@@ -38,7 +38,7 @@ class Entry(Struct, frozen=True):
         return self.progress.outcome is Result.FIXED
 
 
-def render_overview(entries: list[Entry], *, width: int = 100, color: bool = False) -> str:
+def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:
     """The list as lines of text."""
     done = sum(entry.is_done() for entry in entries)
     filled = round(BAR_WIDTH * done / max(len(entries), 1))
@@ -58,14 +58,14 @@ def render_overview(entries: list[Entry], *, width: int = 100, color: bool = Fal
     return render_page(lines, width, color=color)
 
 
-def _line(entry: Entry, title_width: int) -> Text:
+def _line(entry: OverviewLine, title_width: int) -> Text:
     mark, style, state = _state(entry)
     dots = "●" * entry.difficulty + "○" * (HARDEST - entry.difficulty)
     title = f"{entry.title:<{title_width}}"
     return Text.assemble((f"{mark} ", style), f"{entry.exercise}  ", (dots, "dim"), f"  {title}", (state, style))
 
 
-def _state(entry: Entry) -> tuple[str, str, str]:
+def _state(entry: OverviewLine) -> tuple[str, str, str]:
     progress = entry.progress
     if progress.outcome is None:
         return "·", "dim", "not tried yet"

@@ -69,8 +69,8 @@ def choose_between(
     course: Course, exercise_id: str, module: SourceFile, notebook: SourceFile
 ) -> tuple[SourceFile, SourceFile, Why]:
     """The file that counts, the other one, and why."""
-    twins = (module, notebook)
-    pairs = zip(twins, course.editable_files(exercise_id), strict=True)
+    files = (module, notebook)
+    pairs = zip(files, course.editable_files(exercise_id), strict=True)
     edited = [file for file, own in pairs if file.modified and _differs(file.read, course.pristine(own))]
     readable = [file for file in edited if isinstance(file.read, Submission)]
     if not edited:
@@ -82,7 +82,7 @@ def choose_between(
     elif module.modified == notebook.modified:
         chosen, why = module, Why.SAME_TIME
     else:
-        chosen, why = max(twins, key=lambda file: file.modified), Why.NEWER
+        chosen, why = max(files, key=lambda file: file.modified), Why.NEWER
     return chosen, notebook if chosen is module else module, why
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError
-from grader.report.tables import Entry
+from grader.report.tables import OverviewLine
 from grader.service.examiner_process import CancelledError
 from grader.service.pool import ExaminerPool, PoolClient
 from grader.student.progress import load_progress, remember_verdict
@@ -194,7 +194,7 @@ class Followed:
         """Whether no more saves are needed."""
         is_fixed = self._graded is not None and self._graded.outcome is Result.FIXED
         progress = load_progress(self._course, self.exercise.id)
-        entry = Entry(self.exercise.id, self.exercise.title, progress, self.exercise.is_public())
+        entry = OverviewLine(self.exercise.id, self.exercise.title, progress, self.exercise.is_public())
         return is_fixed or entry.is_done()
 
     def _judge(self) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import KitError
-from grader.report.tables import Entry
+from grader.report.tables import OverviewLine
 from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
@@ -39,7 +39,7 @@ Message = Saved | Pressed | Judgement
 
 
 @contextlib.contextmanager
-def watching(course: Course, exercise_id: str | None) -> Iterator["Session"]:
+def watching(course: Course, exercise_id: str | None) -> Iterator["Watch"]:
     """A watch of the exercise, or of one after the other. It leaves the terminal as it was, and no process."""
     inbox: queue.Queue[Message] = queue.Queue()
     judging = Judging(course, secrets.randbelow(MAX_SEED), inbox.put)
@@ -49,10 +49,10 @@ def watching(course: Course, exercise_id: str | None) -> Iterator["Session"]:
         keys = Keys(lambda key: inbox.put(Pressed(key)))
         stack.callback(keys.close)
         keys.open()
-        yield Session(course, exercise_id, inbox, judging, keys)
+        yield Watch(course, exercise_id, inbox, judging, keys)
 
 
-class Session:
+class Watch:
     """Turns saves, keys and judgements into events."""
 
     def __init__(
@@ -90,7 +90,9 @@ class Session:
         left = []
         for exercise_id in self._course.exercise_ids():
             exercise = load_exercise(self._course.description(exercise_id))
-            entry = Entry(exercise_id, exercise.title, load_progress(self._course, exercise_id), exercise.is_public())
+            entry = OverviewLine(
+                exercise_id, exercise.title, load_progress(self._course, exercise_id), exercise.is_public()
+            )
             if exercise_id not in self._fixed and not entry.is_done():
                 left.append((exercise.difficulty, exercise_id))
         return min(left)[1] if left else None

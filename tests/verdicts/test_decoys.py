@@ -3,7 +3,7 @@
 import pytest
 
 from grader.course.loading import load_exercise
-from grader.report.tables import Entry, render_overview
+from grader.report.tables import OverviewLine, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.progress import Progress
 from grader.verdict.verdict import Result
@@ -44,7 +44,7 @@ def test_a_mend_that_breaks_it_is_told_what_it_broke_and_not_that_there_was_noth
 
 
 def test_a_decoy_that_nobody_tried_looks_like_any_other_in_the_list():
-    untried = [Entry(name, "Title", Progress(), difficulty=2) for name in ("exercise_01", DECOYS[0])]
+    untried = [OverviewLine(name, "Title", Progress(), difficulty=2) for name in ("exercise_01", DECOYS[0])]
     first, second, *_ = render_overview(untried).splitlines()
     assert first.replace("exercise_01", DECOYS[0]) == second
 

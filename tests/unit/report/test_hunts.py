@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from grader.course.loading import load_exercise
-from grader.report.tables import Entry, render_hint, render_overview
+from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict
@@ -39,7 +39,9 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
         pages.append(f"$ python -m grader {command}\n{page}")
 
     def show_list() -> None:
-        entry = Entry(exercise.id, exercise.title, load_progress(course, exercise.id), difficulty=exercise.difficulty)
+        entry = OverviewLine(
+            exercise.id, exercise.title, load_progress(course, exercise.id), difficulty=exercise.difficulty
+        )
         show("", render_overview([entry], width=width, color=color))
 
     show_list()

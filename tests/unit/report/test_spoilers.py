@@ -14,7 +14,7 @@ from grader.report.exports import Graded
 from grader.report.exports.platforms import CLASSROOM50, GRADESCOPE, PRAIRIELEARN
 from grader.report.exports.test_reports import CTRF, JUNIT
 from grader.report.html import NotebookVerdict, render_report
-from grader.report.tables import Entry, render_hint, render_overview
+from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.hints import next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
@@ -36,7 +36,7 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     found = {
         "terminal": render_terminal(verdict, exercise, width=1000),
         "narrow": render_terminal(verdict, exercise, width=80, height=24),
-        "list": render_overview([Entry(exercise.id, exercise.title, load_progress(course, exercise.id))]),
+        "list": render_overview([OverviewLine(exercise.id, exercise.title, load_progress(course, exercise.id))]),
     }
     statuses = {} if before is None else {each.id: each.status for each in before.defects}
     change = compare(statuses, before, verdict)
