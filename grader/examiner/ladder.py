@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.course.checks import Drawn, Kind, names_in
+from grader.course.checks import Drawn, names_in
 from grader.course.records import Exercise
 from grader.examiner.case import Case, draw_sizes, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
@@ -16,6 +16,7 @@ from grader.examiner.outcome import Tried, last_lines
 from grader.examiner.pictures import beside, recorded
 from grader.examiner.properties import Property
 from grader.examiner.session import SubjectRaisedError
+from grader.examiner.subjects import KINDS
 
 IN_MANNERS = 2
 """As many of the uppermost rungs of a ladder are tried in a manner too, where all of it is walked."""
@@ -66,12 +67,16 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
     """The rungs of the ladder, and those above it whose sizes are drawn."""
     name = f"{seed}/{check.id}"
     ladder = [Rung(f"{name}/{index}", sizes) for index, sizes in enumerate(check.ladder or exercise.ladder)]
+    if check.draws_equal_sizes and not check.ladder:
+        sizes = [draw_sizes(spec, f"{name}/drawn {index}") for index, spec in enumerate(exercise.drawn)]
+        alike = sorted(sizes, key=lambda each: len({*each.values()}) - len(each))[:1]
+        return ladder, [Rung(f"{name}/drawn", each) for each in alike]
     if not (check.draws_sizes and exercise.drawn):
         return ladder, []
     walks_all = not check.ladder and not is_tried_at_the_ends(check)
     specs = [] if check.ladder else exercise.drawn if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
-    has_manners = exercise.interface.kind is Kind.MODULE  # there are no manners of calling anything else
+    has_manners = KINDS[exercise.interface.kind].has_manners
     drawn = [
         Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0])
         for each, spec in zip(names, specs, strict=True)
@@ -88,7 +93,7 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
 
 def _some_of(exercise: Exercise, check: Property) -> Drawn:
     """The first of the drawn rungs, and for inputs or arguments of the check's own also that of the largest inputs."""
-    if check.is_plain() or not exercise.drawn or exercise.interface.kind is not Kind.MODULE:
+    if check.is_plain() or not exercise.drawn or not KINDS[exercise.interface.kind].has_manners:
         return exercise.drawn[:1]
     names = set().union(*map(names_in, exercise.interface.inputs.values()))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from grader.examiner.compare import FLOAT32, Failure, Tolerance, compare, excerpt
+from grader.examiner.subjects import adapter_of
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -55,7 +56,15 @@ def laid_out(value, words, axis):
         return value if axis is None else value.narrow(int(axis), 0, 1).expand(value.shape)
     return value.transpose(0, -1).contiguous().transpose(0, -1) if "transposed" in words else value
 
-class Variation(submission.{entry}):
+def surroundings(module):
+    return {{
+        "torch's seed": torch.initial_seed(),
+        "torch's default dtype": torch.get_default_dtype(),
+        "torch's grad mode": torch.is_grad_enabled(),
+        "the module's training": module.training,
+    }}
+
+class Variation({entry}):
     def __init__(self, **arguments):
         super().__init__(**arguments)
         BUILT[id(self)] = arguments
@@ -64,7 +73,7 @@ class Variation(submission.{entry}):
         if not {{"reloaded", "rebuilt", "double"}}.isdisjoint(words):
             arguments = BUILT[id(self)]
             by_position = "rebuilt" in words
-            again = submission.{entry}(*arguments.values()) if by_position else submission.{entry}(**arguments)
+            again = {entry}(*arguments.values()) if by_position else {entry}(**arguments)
             again.load_state_dict(self.state_dict())
             again.train(self.training)
             return again.double() if "double" in words else again
@@ -93,15 +102,21 @@ class Variation(submission.{entry}):
         inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
         call = getattr(module, _method) if _method else module
         first = [inputs.pop(name) for name in _by_position.split()]
+        before = surroundings(module)
         if "inference_mode" in words:
             with torch.inference_mode():
-                return call(*first, **inputs)
-        if "no_grad" in words:
+                value = call(*first, **inputs)
+        elif "no_grad" in words:
             with torch.no_grad():
-                return call(*first, **inputs)
-        return call(*first, **inputs)
+                value = call(*first, **inputs)
+        else:
+            value = call(*first, **inputs)
+        for name, after in surroundings(module).items():
+            if after != before[name]:
+                raise RuntimeError(f"the call left {{name}} as {{after}}, which was {{before[name]}}")
+        return value
 """
-"""A probe: calls the submission's module in a manner."""
+"""A probe: calls the submission's module in a manner, and looks whether the call changed what is not its own."""
 
 
 class Manner(Struct, frozen=True):
@@ -163,15 +178,16 @@ def compare_in_manner(
     except SubjectRaisedError as error:
         said = f"{error.raised.type}: {excerpt(error.raised.text)}" if error.raised.text else error.raised.type
         raise Failure("manner", f"{manner.described()}: expected an output, saw {said}") from None
-    what = f"{manner.described()}: {method or 'forward'}: output"
+    what = f"{manner.described()}: {method or exercise.interface.called()}: output"
     if "double" in manner.words:
         expected = _double(expected)
     compare(seen, expected, what, LOUD if "loud" in manner.words else FLOAT32)
 
 
 def probe_for(exercise: "Exercise") -> str:
-    """The probe beside an exercise's class."""
-    return PROBE.format(entry=exercise.interface.entry())
+    """The probe beside an exercise's class, or beside what adapts its function."""
+    adapter, entry = adapter_of(exercise.interface)
+    return adapter + PROBE.format(entry=entry if adapter else f"submission.{entry}")
 
 
 def _is_tensor(value: Any) -> bool:

@@ -5,36 +5,47 @@ forward is the experiment: it runs beside the submission in its worker, and besi
 holds no secret, and what it answers is believed no more than what the submission does.
 """
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from grader.course.checks import Kind
-from grader.course.records import Interface
+
+if TYPE_CHECKING:
+    from grader.course.records import Interface
 
 ADAPTER = "Adapter"
-"""The class that an adapter's source defines, below ENTRY and INPUTS: the names of what is tried and of its inputs."""
+"""The class that an adapter's source defines, below the names ENTRY, BY_POSITION and INPUTS.
+
+What is tried, whether it takes its inputs by position too, and their names.
+"""
 
 
 class SubjectKind(Struct, frozen=True):
     """How the things of one kind are tried.
 
     `adapter` is a source that defines the class `Adapter`, empty where the submission's class is called itself;
-    `may_be_module` tells that a class of this kind is called itself, too. `told` says to students what it is, `trial`
-    what an adapter does with it: `{entry}` of `{inputs}` with `{arguments}`.
+    `may_be_module` tells that a class of this kind is called itself, too, `has_manners` that a call can be made in
+    other manners than the plain one (`manners.py`). `told` says to students what it is, `trial` what an adapter does
+    with it: `{entry}` of `{inputs}` with `{arguments}`.
     """
 
     told: str
     adapter: str = ""
     trial: str = "{entry}({inputs}, {arguments})"
     may_be_module: bool = False
+    has_manners: bool = False
 
 
 OF_FUNCTION = """
 class Adapter(torch.nn.Module):
-    def __init__(self, **arguments):
+    def __init__(self, *positional, **arguments):
         super().__init__()
-        self.arguments = arguments
+        self.positional, self.arguments = positional, arguments
 
     def forward(self, *positional, **inputs):
+        if self.positional:  # what stands before them is by position, too
+            positional, inputs = (*positional, *inputs.values(), *self.positional), {}
         return getattr(submission, ENTRY)(*positional, **inputs, **self.arguments)
 """
 """A function of tensors, or a loss that is one: called with inputs, and the constructor's arguments by keyword."""
@@ -111,7 +122,10 @@ class Adapter(torch.nn.Module):
                     name: each[step].detach().clone() if isinstance(each, torch.Tensor) else each
                     for name, each in inputs.items()
                 }
-                returned = getattr(submission, ENTRY)(model, optimizer, **batch, **self.arguments)
+                if BY_POSITION and step % 2:
+                    returned = getattr(submission, ENTRY)(model, optimizer, *batch.values(), **self.arguments)
+                else:
+                    returned = getattr(submission, ENTRY)(model, optimizer, **batch, **self.arguments)
                 seen.append(self._state(model, returned))
             torch.set_rng_state(drawn)
         return tuple(torch.stack(values) for values in zip(*seen))
@@ -125,8 +139,8 @@ class Adapter(torch.nn.Module):
 """
 """A training step: the student's function is called with a model, an optimizer and batches that are the kit's.
 
-Each input has an axis of steps first; each step is handed its part. What is compared are the parameters, buffers and
-modes after every step, what the step returned, and what is drawn at random afterwards.
+Each input has an axis of steps first; each step is handed its part, every other one by position. What is compared are
+the parameters, buffers and modes after every step, what the step returned, and what is drawn at random afterwards.
 """
 
 OF_DATASET = """
@@ -189,9 +203,9 @@ It is built from the inputs and the constructor's arguments, by keyword.
 """
 
 KINDS: dict[Kind, SubjectKind] = {
-    Kind.MODULE: SubjectKind("an `nn.Module`"),
-    Kind.FUNCTION: SubjectKind("a function", OF_FUNCTION),
-    Kind.LOSS: SubjectKind("a loss", OF_FUNCTION, may_be_module=True),
+    Kind.MODULE: SubjectKind("an `nn.Module`", has_manners=True),
+    Kind.FUNCTION: SubjectKind("a function", OF_FUNCTION, has_manners=True),
+    Kind.LOSS: SubjectKind("a loss", OF_FUNCTION, may_be_module=True, has_manners=True),
     Kind.OPTIMIZER: SubjectKind("an optimizer", OF_OPTIMIZER, "{entry}([{inputs}], {arguments}), and some steps of it"),
     Kind.TRAINING_STEP: SubjectKind(
         "one step of a training loop, `step(model, optimizer, ...)`",
@@ -205,10 +219,10 @@ KINDS: dict[Kind, SubjectKind] = {
 """What each kind of subject is."""
 
 
-def adapter_of(interface: Interface) -> tuple[str, str]:
+def adapter_of(interface: "Interface") -> tuple[str, str]:
     """The source that is run beside a submission, and the name of what is built: its own class if that is a module."""
     kind = KINDS[interface.kind]
     if not kind.adapter or (kind.may_be_module and interface.class_name):
         return "", interface.entry()
-    names = f"ENTRY = {interface.entry()!r}\nINPUTS = {list(interface.inputs)!r}\n"
-    return names + kind.adapter, ADAPTER
+    called = f"ENTRY, BY_POSITION = {interface.entry()!r}, {not interface.keyword_only}\n"
+    return f"{called}INPUTS = {list(interface.inputs)!r}\n{kind.adapter}", ADAPTER

@@ -24,6 +24,10 @@ IN_FORM = (*AFTER_VALUES, "failed:values", "failed:nonfinite", "failed:shape", "
 """Kinds of fault that only what returns tensors shows."""
 
 
+DEAD = "failed:dead"
+"""The kind of fault where another input left the output as it was."""
+
+
 class DefectStatus(StrEnum):
     """What is known of a defect."""
 
@@ -145,7 +149,7 @@ class _Matches:
         """Whether some check that compares what the module returns passes, or what fails is what a defect fails.
 
         Parts that are right by themselves show life beside a module that learns; where no check looks at that, beside
-        one that returns tensors.
+        one that returns tensors which answer to what goes in.
         """
         failing = seen.comparing & self.failed.keys()
         right = seen.comparing & self.passed
@@ -157,7 +161,7 @@ class _Matches:
         if learning:
             return bool(right and learning & self.passed)
         kinds = {self.failed[check].replace(OTHERWISE, "") for check in failing}
-        return bool(right) and kinds.issubset(IN_FORM)
+        return bool(right) and kinds.issubset(IN_FORM) and DEAD not in self.failed.values()
 
     def _is_halfway(self, failure_kinds: dict[str, str]) -> bool:
         """Whether just what fails there fails here, in the same ways and by other numbers."""

@@ -53,7 +53,10 @@ def run_nursery(control: socket.socket) -> NoReturn:
         close_descriptors(keep=control.fileno())
         layers = Layers()
         if leave_namespaces():
-            _go_on_as_the_first(control)
+            try:
+                _go_on_as_the_first(control)
+            except OSError:
+                _refuse_orders(control)
             take_own_root(readable_folders(), FILES)
         try:
             _serve_orders(control, layers, outside)
@@ -75,6 +78,13 @@ def _go_on_as_the_first(control: socket.socket) -> None:
         _, status = os.waitpid(child, 0)
         os._exit(abs(os.waitstatus_to_exitcode(status)))
     die_with_parent()
+
+
+def _refuse_orders(control: socket.socket) -> NoReturn:
+    """Answer every order with what says that no process can be forked."""
+    while len(socket.recv_fds(control, ORDER.size, 3)[0]) == ORDER.size:
+        control.sendall(ANSWER.pack(-1))
+    os._exit(0)
 
 
 def _serve_orders(control: socket.socket, layers: Layers, outside: Outside) -> None:

@@ -1,15 +1,17 @@
 """A worker that somebody else killed, or the machine for want of memory, is never the submission's fault."""
 
 import os
+import random
 import signal
 import threading
 from pathlib import Path
 
 import pytest
 
+from grader.course.loading import load_exercise
 from grader.course.records import Limits, Seconds
 from grader.errors import WorkerKilledError
-from grader.verdict.verdict import Result
+from grader.verdict.verdict import Result, Verdict
 from tests.support.judging import Judge
 
 EXERCISE = "exercise_03"
@@ -26,7 +28,11 @@ CausalSelfAttention.forward = _slow
 OLD_ENOUGH = 0.8
 """Seconds after which a worker runs its submission."""
 
-PAUSE = 0.02
+GRADINGS = 200
+LATEST = 0.15
+"""Seconds after which a worker is mostly at its end."""
+
+PAUSE = 0.01
 AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
 """A busy machine takes no part in this."""
 
@@ -34,10 +40,10 @@ AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
 class Killer(threading.Thread):
     """Kills workers that are forked from now on once they are old enough, so many of them."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, age: float = OLD_ENOUGH) -> None:
         super().__init__(daemon=True)
         self.killed: set[int] = set()
-        self._most = most
+        self._most, self._age = most, age
         self._spared = descendants(os.getpid())
         self._over = threading.Event()
 
@@ -46,7 +52,7 @@ class Killer(threading.Thread):
         while not self._over.wait(PAUSE) and len(self.killed) < self._most:
             for process in descendants(os.getpid()) - self.killed - self._spared:
                 ages[process] = ages.get(process, 0.0) + PAUSE
-                if ages[process] > OLD_ENOUGH and len(self.killed) < self._most:
+                if ages[process] > self._age and len(self.killed) < self._most:
                     os.kill(process, signal.SIGKILL)
                     self.killed.add(process)
 
@@ -77,6 +83,31 @@ def test_what_is_killed_twice_is_not_judged(judge_text: Judge) -> None:
     with pytest.raises(WorkerKilledError, match="its worker was killed from outside"):
         judge_text(EXERCISE, judge_text.variant(EXERCISE, frozenset()) + SLOW_TO_LOAD)
     killer.stop()
+
+
+@pytest.mark.slow
+def test_whenever_a_worker_is_killed_from_outside_the_verdict_is_the_same(judge_text: Judge) -> None:
+    draw = random.Random(11)
+    defects = [defect.id for defect in load_exercise(judge_text.course.description(EXERCISE)).defects]
+    texts = [judge_text.variant(EXERCISE, frozenset(defects[:count])) for count in range(len(defects) + 1)]
+    undisturbed = [judge_text(EXERCISE, text, limits=AMPLE) for text in texts]
+    killed = 0
+    for _ in range(GRADINGS):
+        index = draw.randrange(len(texts))
+        killer = Killer(most=1, age=draw.uniform(0, LATEST))
+        killer.start()
+        verdict = judge_text(EXERCISE, texts[index], limits=AMPLE)
+        killer.stop()
+        killed += len(killer.killed)
+        assert said(verdict) == said(undisturbed[index])
+    print(f"{GRADINGS} gradings, in {killed} of them a worker was killed")
+    assert killed > GRADINGS // 2
+
+
+def said(verdict: Verdict) -> tuple[object, ...]:
+    statuses = {defect.id: defect.status for defect in verdict.defects}
+    checks = {outcome.check: outcome.status for outcome in verdict.checks}
+    return verdict.outcome, verdict.score, statuses, checks, verdict.regressions
 
 
 def descendants(process: int) -> set[int]:

@@ -1,5 +1,6 @@
 """Frames, tensors, sessions and workers: what crosses the boundary, and what a worker is left with."""
 
+import codecs
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ import torch
 
 from grader.course.loading import load_exercise
 from grader.course.records import Limits, Seconds
+from grader.errors import KitError
 from grader.examiner.proxies import Subject
 from grader.examiner.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
 from grader.examiner.worker_source import Nursery
@@ -421,3 +423,56 @@ def test_everything_dies_with_the_examiner(tmp_path) -> None:
     while running_with(str(file)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert running_with(str(file)) == set()
+
+
+NOBODY = 60_999
+"""A user who runs nothing."""
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_where_processes_are_limited_to_a_few_it_says_so(more: int) -> None:
+    """The nursery, the first process of its namespace and a worker: each may be the one too many."""
+    import grader.worker.server  # noqa: F401 - who may start few processes here cannot read it, nor encodings
+
+    codecs.lookup("ascii")
+
+    here, there = socket.socketpair()
+    process = os.fork()
+    if process == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setresgid(NOBODY, NOBODY, NOBODY)
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+            most = _tasks_of(os.getuid()) + more
+            resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+            try:
+                Nursery().start(Limits())
+                said = "a worker was started"
+            except KitError as error:
+                said = str(error)
+            there.sendall(said.encode())
+        finally:
+            os._exit(0)
+    there.close()
+    os.waitpid(process, 0)
+    assert here.recv(MAX_FRAME_BYTES).decode().startswith("no process can be started for a submission")
+
+
+def _tasks_of(user: int) -> int:
+    """How many processes and threads a user has."""
+    folders = [folder for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+    return sum(_count_tasks(folder) for folder in folders if _owner(folder) == user)
+
+
+def _owner(folder: Path) -> int:
+    try:
+        return folder.stat().st_uid
+    except OSError:
+        return -1
+
+
+def _count_tasks(folder: Path) -> int:
+    try:
+        return len(list((folder / "task").iterdir()))
+    except OSError:
+        return 0

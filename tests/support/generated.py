@@ -1,8 +1,9 @@
 """Submissions that are made: right ones by rewriting references and alternatives, wrong ones by mutating them.
 
-A right one computes what the reference does, a wrong one does not: each has been run beside it at many sizes.
+A right one computes what the reference does, a wrong one does not: each has been run beside it at many sizes. Others
+are wrong in one manner of being called alone.
 
-    python -m tests.support.generated --right 300 --wrong 300 --seeds 10
+    python -m tests.support.generated --right 300 --wrong 300 --manner 300 --seeds 10
 """
 
 import argparse
@@ -18,6 +19,7 @@ from grader.author.rewrites import RULES, rewrite
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.outcome import Status
+from grader.examiner.subjects import KINDS
 from grader.verdict.verdict import Result, Verdict
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
@@ -71,6 +73,64 @@ def wrong_ones(course: Course, source: object, exercise_id: str, seed: int) -> I
                 yield Generated(exercise_id, f"{name}:{mutant.line}: {mutant.operator}\n{mutant.diff}", text)
 
 
+SPOILED = """
+import torch as _torch
+_right, _state = {called}, type("State", (), {{}})()
+
+def _spoil(value):
+    if isinstance(value, _torch.Tensor):
+        return value * 1.01 + 0.001 if value.is_floating_point() else value
+    return type(value)(map(_spoil, value)) if isinstance(value, (tuple, list)) else value
+
+def _weak(value):
+    if isinstance(value, _torch.Tensor):
+        return value - 0.1 * (value - value.detach())
+    return type(value)(map(_weak, value))
+
+def _spoiled(*given, **named):
+    tensors = [each for each in (*given, *named.values()) if isinstance(each, _torch.Tensor)]
+    x, module = tensors[0], given[0] if {is_method} else _state
+    by_position = len(given) > {is_method}
+    module.__dict__["calls"] = module.__dict__.get("calls", 0) + 1
+    value = _right(*given, **named)
+    return {returned}
+
+{called} = _spoiled
+"""
+"""What is put below a right submission: what it returns is off in some calls, or a call changes something else."""
+
+OFF_WHERE = {
+    "under no_grad": "not _torch.is_grad_enabled() and not _torch.is_inference_mode_enabled()",
+    "under inference_mode": "_torch.is_inference_mode_enabled()",
+    "where memory is not contiguous": "not x.is_contiguous() and 0 not in x.stride()",
+    "in float64": "x.dtype is _torch.float64",
+    "at the second call": "module.calls == 2",
+    "by position": "by_position",
+    "at large sizes": "max(x.shape) > 50",
+    "where inputs are loud": "float(x.detach().abs().max()) > 20",
+}
+OFF_ALWAYS = {
+    "with a weak gradient": "_weak(value)",
+    "setting torch's seed": "[value, _torch.manual_seed(0)][0]",
+    "setting torch's default dtype": "[value, _torch.set_default_dtype(_torch.float64)][0]",
+    "as the only one of a tuple": "(value,) if isinstance(value, _torch.Tensor) else value[:1]",
+}
+
+
+def wrong_in_manners(course: Course, exercise_id: str) -> Iterator[Generated]:
+    """The reference, wrong in one manner of being called at a time; none for what has no manners."""
+    exercise = load_exercise(course.description(exercise_id))
+    is_method = bool(exercise.interface.class_name)
+    called = f"{exercise.interface.entry()}.forward" if is_method else exercise.interface.entry()
+    faults = {name: f"_spoil(value) if {condition} else value" for name, condition in OFF_WHERE.items()} | OFF_ALWAYS
+    if not any(getattr(check, "gradients", False) for check in exercise.checks):
+        del faults["with a weak gradient"]
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    for name, returned in faults.items() if KINDS[exercise.interface.kind].has_manners else ():
+        text = SPOILED.format(called=called, is_method=int(is_method), returned=returned)
+        yield Generated(exercise_id, f"off {name}", reference + text)
+
+
 def passes(verdict: Verdict) -> bool:
     """Whether nothing at all was found: extra defects count, too."""
     return verdict.outcome is Result.FIXED and all(each.status is Status.PASSED for each in verdict.checks)
@@ -83,6 +143,8 @@ def _bases(course: Course, exercise_id: str) -> dict[str, str]:
 
 def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generated]:
     """So many submissions of an exercise, or as many as can be made."""
+    if kind == "manner":
+        return list(wrong_in_manners(judge.course, exercise_id))[:count]
     make = {"right": right_ones, "wrong": wrong_ones}[kind]
     made = make(judge.course, judge.source, exercise_id, seed=count)
     return [each for each, _ in zip(made, range(count), strict=False)]
@@ -91,7 +153,7 @@ def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generat
 def misjudged(judge: Judge, kind: str, exercise_id: str, count: int, seeds: int) -> Iterator[tuple[Generated, Verdict]]:
     """Right ones that are refused, or wrong ones that pass, at any of so many seeds."""
     made = taken(judge, kind, exercise_id, count)
-    assert made, f"none can be made of {exercise_id}"
+    assert made or kind == "manner", f"none can be made of {exercise_id}"
     for seed in range(1, seeds + 1):
         verdicts = judge.many(exercise_id, [each.text for each in made], seed * 7919)
         for each, verdict in zip(made, verdicts, strict=True):
@@ -103,12 +165,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--right", type=int, default=300)
     parser.add_argument("--wrong", type=int, default=300)
+    parser.add_argument("--manner", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("exercises", nargs="*")
     given = parser.parse_args()
     judge = Judge(Course(ROOT))
     exercises = given.exercises or judge.course.exercise_ids()
-    for kind, wanted in (("right", given.right), ("wrong", given.wrong)):
+    for kind, wanted in (("right", given.right), ("wrong", given.wrong), ("manner", given.manner)):
         share = -(-wanted // len(exercises))
         for exercise_id in exercises if wanted else ():
             count = 0

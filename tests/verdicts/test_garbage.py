@@ -121,6 +121,17 @@ BODIES = {
 """What computes nothing, and has what a property asks for."""
 
 
+RETURNS_ZEROS = """
+_forward = MultiHeadAttention.forward
+MultiHeadAttention.forward = lambda self, **inputs: 0 * _forward(self, **inputs)
+"""
+
+
+def test_right_parts_of_a_module_that_returns_zeros_earn_nothing(judge_text: Judge) -> None:
+    source = judge_text.variant("exercise_07", frozenset()) + RETURNS_ZEROS
+    assert [judge_text("exercise_07", source, seed).score for seed in SEEDS] == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("exercise_id", sampled(MODULES))
 def test_a_module_that_computes_nothing_earns_nothing(judge_text: Judge, exercise_id: str) -> None:
     head = "import torch\nimport torch.nn as nn\n"

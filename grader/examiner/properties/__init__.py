@@ -39,6 +39,9 @@ class Property(Check, frozen=True):
     draws_sizes: ClassVar[bool] = False
     """Whether it is tried at sizes drawn anew in each run too, and in manners drawn for the uppermost rungs."""
 
+    draws_equal_sizes: ClassVar[bool] = False
+    """Whether it is tried where most of the drawn sizes are equal too: there, axes are easily taken for each other."""
+
     def try_case(self, context: "Context", case: "Case") -> None:
         """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
         raise NotImplementedError(type(self).__name__)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from grader.course.checks import AN_ARGUMENT, Name, unknown_name
+from grader.course.checks import AN_ARGUMENT, Name, Text, unknown_name
 from grader.course.problem import Path, Problem
 from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
 from grader.examiner.context import nth_output, require_declared
@@ -122,6 +122,8 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
 
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
+    called: Text = "attention weight"
+    """What findings call one of what is dropped."""
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
@@ -154,12 +156,12 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
         if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
             raise Failure(
                 "dropout-elsewhere",
-                f"{what}: expected each attention weight scaled up or taken away, saw an output that comes of neither",
+                f"{what}: expected each {self.called} scaled up or taken away, saw an output that comes of neither",
             )
-        _require_chances(is_kept.view(DRAWS, *weights.shape), weights > LEAST_WEIGHT, chance, what)
+        _require_chances(is_kept.view(DRAWS, *weights.shape), weights > LEAST_WEIGHT, chance, what, self.called)
 
 
-def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: float, what: str) -> None:
+def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: float, what: str, called: str) -> None:
     """Raise `Failure` unless as many are dropped as should be, and neighbours along every axis have nothing in common.
 
     The first axis is that of the calls; `counts` says which of the weights are large enough to be told.
@@ -170,7 +172,7 @@ def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: fl
     if abs(dropped - chance) > _doubt(chance, told):
         raise Failure(
             "dropout-chance",
-            f"{what}: expected about {chance:.0%} of the attention weights taken away, saw {dropped:.0%}",
+            f"{what}: expected about {chance:.0%} of the {called}s taken away, saw {dropped:.0%}",
         )
     alike = chance**2 + (1 - chance) ** 2
     for axis in range(is_kept.dim()):
@@ -184,7 +186,7 @@ def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: fl
             among = f"along axis {axis - 1} of the weights" if axis else "from one call to the next"
             raise Failure(
                 "dropout-shared",
-                f"{what}: expected each attention weight taken away by a chance of its own, so that {alike:.0%} of "
+                f"{what}: expected each {called} taken away by a chance of its own, so that {alike:.0%} of "
                 f"neighbours fare alike, saw {seen:.0%} of those {among}",
             )
 

@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from grader.course.checks import Name, Shape, unknown_sizes
 from grader.course.problem import Path, Problem
@@ -28,6 +28,8 @@ ONE_KEY = Tolerance(1e-4, 1e-5, of_largest=1e-4)
 
 class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
     """With a mask of each of the shapes, in one dtype after another, outputs equal the reference's."""
+
+    draws_equal_sizes: ClassVar[bool] = True
 
     shapes: tuple[Shape, ...]
     """The shapes that a mask may have."""

@@ -25,5 +25,6 @@ def test_each_sample_has_padding_of_its_own(subject, reference, gaussian):
     theirs = reference.build(ARGUMENTS)
     ours = subject.build(ARGUMENTS, like=theirs)
     x = gaussian(B, T, D)
-    keep = torch.arange(T) < torch.tensor([2, 5, 3])[:, None]
-    compare(ours(x=x, keep=keep), theirs(x=x, keep=keep), "samples of 2, 5 and 3 real tokens: output")
+    keep = torch.arange(T) < torch.tensor([2, 5, 4])[:, None]
+    keep[2, 1] = False
+    compare(ours(x=x, keep=keep), theirs(x=x, keep=keep), "2 real tokens, all 5, and 3 with padding between: output")

@@ -6,26 +6,28 @@ from grader.examiner.compare import Failure, compare
 from grader.examiner.session import SubjectRaisedError
 
 B, D = 2, 12
-ARGUMENTS = {"d_model": D, "n_heads": 3, "max_len": 60}
+ARGUMENTS = {"d_model": D, "n_heads": 3, "max_len": 200}
 PROBE = """
 class Variation(submission.RememberingAttention):
+    def without_gradients(self, x, more):
+        with torch.no_grad():
+            return self(x, more)
+
     def learn_twice(self, first, second):
         self(first).sum().backward()
         self(second, more=True).sum().backward()
 """
 
 
-def pieces(subject, reference, gaussian, lengths, dtype=""):
-    """Compare each call; the module, after the last one."""
-    theirs = reference.build(ARGUMENTS, dtype=dtype)
-    ours = subject.build(ARGUMENTS, like=theirs, dtype=dtype)
+def pieces(subject, reference, gaussian, lengths, method=""):
+    """Compare each call."""
+    theirs = reference.build(ARGUMENTS)
+    ours = subject.build(ARGUMENTS, like=theirs, probe=PROBE if method else "", entry="Variation" if method else "")
     for index, length in enumerate(lengths):
         x_BTD = gaussian(B, length, D)
         inputs = {"x": x_BTD, "more": index > 0}
-        compare(
-            ours(**inputs), theirs(**inputs), f"a text in pieces of {lengths[: index + 1]} words: the last one's output"
-        )
-    return ours
+        how = f"a text in pieces of {lengths[: index + 1]} words{', without gradients' if method else ''}"
+        compare(ours.call(method, **inputs), theirs(**inputs), f"{how}: the last one's output")
 
 
 def test_a_second_piece_of_one_word(subject, reference, gaussian):
@@ -37,7 +39,7 @@ def test_a_second_piece_of_several_words(subject, reference, gaussian):
 
 
 def test_many_pieces(subject, reference, gaussian):
-    pieces(subject, reference, gaussian, [3, 1, 4, 1, 1, 6])
+    pieces(subject, reference, gaussian, [3, 1, 140, 1, 1, 6], "without_gradients")
 
 
 def test_the_words_are_counted(subject, gaussian):

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import Failure, compare
+from grader.examiner.compare import Failure, compare, compare_gradients
 
 B, W, H = 6, 3, 5
 ARGUMENTS = {"width": W, "hidden": H, "decay": 0.7}
@@ -30,9 +30,10 @@ class Variation(submission.CalmNetwork):
 """
 
 
-def pair(subject, reference):
-    theirs = reference.build(ARGUMENTS, probe=PROBE, entry="Variation")
-    ours = subject.build(ARGUMENTS, like=theirs, probe=PROBE, entry="Variation")
+def pair(subject, reference, decay=0.7):
+    arguments = {**ARGUMENTS, "decay": decay}
+    theirs = reference.build(arguments, probe=PROBE, entry="Variation")
+    ours = subject.build(arguments, like=theirs, probe=PROBE, entry="Variation")
     return ours, theirs
 
 
@@ -48,20 +49,13 @@ def train_on(module, x):
 
 
 def steps(module, inputs):
-    for x in inputs:
+    for index, x in enumerate(inputs):
         train_on(module, x)
         module.call("shake")
-        module.call("follow")
-
-
-def test_the_twin_answers_as_it_should_after_some_steps(subject, reference, gaussian):
-    inputs = batches(gaussian)
-    both = pair(subject, reference)
-    for module in both:
-        steps(module, inputs)
-        module.training = False
-    x = gaussian(B, W)
-    compare(both[0](x=x), both[1](x=x), "in eval mode, after four steps: output")
+        module.training = index % 2 == 0  # following is the same in both modes
+        seen = module.call("follow")
+        if seen is not None:
+            raise Failure("returned", f"follow: expected it to return nothing, saw {type(seen).__name__}")
 
 
 def test_the_twins_buffers_are_the_others(subject, reference, gaussian):
@@ -81,7 +75,7 @@ def test_without_decay_the_twin_answers_as_the_other_does(subject, gaussian):
 
 def test_the_twins_parameters_follow_slowly(subject, reference, gaussian):
     inputs = batches(gaussian)
-    both = pair(subject, reference)
+    both = pair(subject, reference, decay=0.93)
     for module in both:
         steps(module, inputs)
     for part in ("twin", "online"):
@@ -104,3 +98,13 @@ def test_the_twin_takes_no_gradient(subject, gaussian):
     reached = [name for name, gradient in passed.parameters.items() if gradient is not None and bool(gradient.any())]
     if reached:
         raise Failure("gradient", f"in eval mode: expected no gradient for any parameter, saw one for {reached[0]}")
+
+
+def test_the_other_still_learns_after_following(subject, reference, gaussian):
+    both = pair(subject, reference)
+    for module in both:
+        steps(module, batches(gaussian))
+        module.training = True
+    x = gaussian(B, W)
+    expected = both[1].differentiate(None, x=x)
+    compare_gradients(both[0].differentiate(expected.cotangents, x=x).parameters, expected.parameters)

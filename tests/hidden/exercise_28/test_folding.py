@@ -2,7 +2,7 @@
 
 # B batch, I inputs, O outputs
 
-from grader.examiner.compare import Failure, compare
+from grader.examiner.compare import Failure, compare, compare_gradients
 
 B, I, O = 3, 6, 5
 SETTINGS = [(2, 2.0), (2, 8.0), (4, 0.5), (8, 1.0), (3, 7.0)]
@@ -15,6 +15,12 @@ def pairs(subject, reference):
         yield subject.build(arguments, like=theirs), theirs, f"rank={rank}, alpha={alpha:g}"
 
 
+def call(module, method):
+    seen = module.call(method)
+    if seen is not None:
+        raise Failure("returned", f"{method}: expected it to return nothing, saw {type(seen).__name__}")
+
+
 def require_folded(module, expected, what):
     seen = module.attribute("folded")
     if seen is not expected:
@@ -25,10 +31,11 @@ def test_folding_changes_no_output(subject, reference, gaussian):
     for ours, theirs, what in pairs(subject, reference):
         x = gaussian(B, I)
         expected = theirs(x=x)
-        for _ in range(2):
-            ours.call("fold")
+        for is_training in (True, False):
+            ours.training = is_training
+            call(ours, "fold")
             compare(ours(x=x), expected, f"{what}, folded: output")
-        require_folded(ours, True, f"{what}, folded")
+            require_folded(ours, True, f"{what}, folded")
 
 
 def test_unfolding_brings_the_weights_back(subject, reference, gaussian):
@@ -36,9 +43,18 @@ def test_unfolding_brings_the_weights_back(subject, reference, gaussian):
         x = gaussian(B, I)
         expected = theirs(x=x)
         for method in ("unfold", "fold", "unfold", "unfold", "fold", "fold", "unfold"):
-            ours.call(method)
+            call(ours, method)
             require_folded(ours, method == "fold", f"{what}, {method}ed")
         compare(ours(x=x), expected, f"{what}, folded and unfolded twice: output")
+
+
+def test_unfolded_again_it_learns_as_before(subject, reference, gaussian):
+    ours, theirs, _ = next(pairs(subject, reference))
+    for method in ("fold", "unfold"):
+        call(ours, method)
+    x = gaussian(B, I)
+    expected = theirs.differentiate(None, x=x)
+    compare_gradients(ours.differentiate(expected.cotangents, x=x).parameters, expected.parameters)
 
 
 def test_a_folded_layer_is_its_base(subject, reference, gaussian):

@@ -6,7 +6,7 @@ import torch
 
 from grader.examiner.compare import Failure, compare
 
-R, W = 4, 23
+R, W, MANY = 4, 23, 173
 ARGUMENTS = {"share": 0.75, "warmth": 1.0}
 
 
@@ -39,5 +39,6 @@ def test_one_word_is_left_however_sure_the_model_is(subject, reference, gaussian
 
 def test_all_words_are_left_with_a_share_of_one(subject, gaussian):
     ours = subject(share=1.0, warmth=1.0)
-    logits = gaussian(R, W)
-    compare(ours(logits=logits), torch.softmax(logits, dim=-1), "share=1: chances")
+    for words in (W, MANY):
+        logits = gaussian(R, words)
+        compare(ours(logits=logits), torch.softmax(logits, dim=-1), f"share=1, {words} words: chances")

@@ -30,3 +30,5 @@ def test_each_sentence_has_a_filling_of_its_own(subject, reference, gaussian):
     for lengths in ([T, T, T], [1, 4, 6], [5, 2, 3]):
         real = torch.arange(T) < torch.tensor(lengths)[:, None]
         compare(ours(x=x, real=real), theirs(x=x, real=real), f"sentences of {lengths} words: output")
+    real[0, 2] = False
+    compare(ours(x=x, real=real), theirs(x=x, real=real), "a sentence with a filled-up place between words: output")

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from grader.course.checks import Kind
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from tests.support.paths import ROOT
 
-EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
+EXERCISES = [f"exercise_{number:02}" for number in range(1, 38)]
 NAMES = re.compile(r"`([a-z_A-Z]\w*)`")
 
 
@@ -72,7 +73,8 @@ def loads(checks: Checks, _: str) -> bool:
 
 
 def hides(checks: Checks, text: str) -> bool:
-    return " looks at all " in text or checks.have("future_does_not_leak") or checks.have("mask_hides")
+    everything = re.search(r" looks? at (all|every) ", text) is not None
+    return everything or checks.have("future_does_not_leak") or checks.have("mask_hides")
 
 
 def finite_rows(checks: Checks, _: str) -> bool:
@@ -96,6 +98,10 @@ def any_mask(checks: Checks, _: str) -> bool:
     return checks.have("accepts_masks") and checks.have("matches_reference", inputs="mask")
 
 
+def samples_alone(checks: Checks, _: str) -> bool:
+    return checks.have("samples_do_not_mix")
+
+
 PROMISES: dict[str, Keeps] = {
     r"attributes? `|^\| `output_dim`, `num_heads`": attributes_are_asked,
     r"has an `nn.Dropout` of that name": lambda checks, _: checks.have("has_layer", name="dropout", layer="Dropout"),
@@ -105,14 +111,17 @@ PROMISES: dict[str, Keeps] = {
     r"in training and in evaluation|Samples|Images": lambda checks, _: (
         checks.have("matches_reference", training=True) or checks.have("dropout_acts_on_weights")
     ),
-    r"Samples|company|Images of a batch|influence one another|samples works": lambda checks, _: checks.have(
-        "samples_do_not_mix"
+    r"(Sampl|Imag|Sentenc|Gam|Row|Vector)\w+ (of a batch )?have nothing": samples_alone,
+    r"company|influence one another|samples works": samples_alone,
+    r"(is|are) left as (it was|they were)|leaves its inputs": lambda checks, _: (
+        checks.have("leaves_inputs_alone") or checks.test("group")
     ),
-    r"left as (it was|they were)|leaves its inputs": lambda checks, _: checks.have("leaves_inputs_alone"),
-    r"float64": lambda checks, _: checks.have("keeps_dtype"),
-    r"[Mm]oved|moves": lambda checks, _: checks.have("moves_between_devices"),
+    r"float64": lambda checks, text: checks.have("keeps_dtype") or ("bfloat16" in text and checks.test("every_dtype")),
+    r"[Mm]oved (to|with)": lambda checks, _: checks.have("moves_between_devices"),
     r"magnitude": lambda checks, _: bool(checks.exercise.drawn),
-    r"at any size|Any number of heads|of any height": lambda checks, _: bool(checks.exercise.drawn),
+    r"(at|of) any size|number of heads|of any height|inputs lie in memory|leaves torch's seed": lambda checks, _: bool(
+        checks.exercise.drawn
+    ),
     r"refused by the constructor|refused in the constructor|constructor refuses": lambda checks, _: checks.have(
         "raises", at="constructor"
     ),
@@ -153,14 +162,60 @@ PROMISES: dict[str, Keeps] = {
         checks.have("attribute_matches_reference", name="attn") and checks.test("detached")
     ),
     r"does not have this shape": lambda checks, _: checks.test("layout|mask"),
-    r"^\| `attention` \|": lambda checks, _: checks.test("by_itself|parts|alone|attention"),
+    r"^\| `attention` \| a": lambda checks, _: checks.test("by_itself|parts|alone|attention"),
     r"^`ScaledDotProductAttention\(": lambda checks, _: checks.test("by_itself"),
     r"`dropout` \| a probability": lambda checks, _: checks.have("dropout_acts_on_weights"),
+    r"`scale_scores|Both backends": lambda checks, _: (
+        checks.have("matches_reference", constructor={"backend": "fused"})
+        and checks.have("matches_reference", constructor={"scale_scores": False})
+        and checks.have("matches_reference", constructor={"scale_scores": False, "backend": "fused"})
+    ),
+    r"^\| `(norm|positions|places|attention)` \| `nn|`nn.Parameter`": loads,
+    r"^\| `(memory|past|start|rows|moves|patches|resid|logits|tokens|topics|accept|labels|accepted)`": values,
+    r"^\| `(predicted|rewards|values|ended|x`, `y|model|optimizer|share|warmth|memory_mask)`": values,
+    r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
+    r"takes its slope|is added to": values,
+    r"norm` is applied|What is normed|stream that runs on is|computes is|what is not dropped is|Not folded": values,
+    r"The target of|last place of": values,
+    r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
+    r"[Ss]urprise of|[Aa]dvantage of|Kept are|All others get|elder learns|can be differentiated|takes one step": values,
+    r"put in training mode|Backward passes|as `torch.chunk`|The step that the optimizer": values,
+    r"is multiplied by|then `": values,
+    r"cut off from the graph": lambda checks, _: checks.test("learns_by_itself"),
+    r"^\| `more` \||^\| `offset` \|": lambda checks, _: checks.test("counted") and checks.have("calls_in_turn"),
+    r"a layer just built would give|on no call before": lambda checks, _: (
+        checks.have("calls_in_turn") or checks.test("leaves_nothing_behind")
+    ),
+    r"dtype of the inputs": lambda checks, _: checks.test("floats"),
+    r"a function beside it": lambda checks, _: checks.test("by_themselves|every_number"),
+    r"the slopes are|those of `2": lambda checks, _: checks.test("every_number_of_heads"),
+    r"A word sees `window`": lambda checks, _: checks.exercise.drawn[0].keys() >= {"window"},
+    r"their order matters": lambda checks, _: checks.test("reversing"),
+    r"While training, entries|while training, entries": lambda checks, _: (
+        checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
+    ),
+    r"In eval mode nothing": lambda checks, _: checks.have("dropout_only_in_training"),
+    r"moves the running mean": lambda checks, _: checks.test("averages"),
+    r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("follow") and checks.test("buffers"),
+    r"twin's parameters take no gradient": lambda checks, _: checks.test("takes_no_gradient"),
+    r"its parameters take no gradient": lambda checks, _: checks.have("matches_reference", gradients=True),
+    r"`fold\(\)`|`folded`|Folded": lambda checks, _: checks.test("unfolding") and checks.test("is_its_base"),
+    r"^\| `counted` \||divided by `counted`|Without any target|all micro-batches": lambda checks, _: (
+        checks.test("adds?_up") and checks.test("costs_nothing")
+    ),
+    r"cost a finite amount": lambda checks, _: checks.test("finite"),
+    r"Targets are facts": lambda checks, _: checks.have("matches_reference", gradients=True),
+    r"without a gradient|`state_dict` holds|as if nothing": lambda checks, _: (
+        checks.exercise.interface.kind is Kind.OPTIMIZER and values(checks, "")
+    ),
+    r"parameter group has": lambda checks, _: checks.test("group"),
+    r"filled-up place": lambda checks, _: checks.test("filling"),
 }
 FREE = re.compile(
     r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write|Inside these lines"
     r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
-    r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an|are) `nn.Module`s?[.;]|^`\w+\([^`]*\)`$"
+    r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)( for serving)?[.;:]"
+    r"|^`\w+\([^`]*\)`$|^`step\(\)` takes no argument|^The size of a head is|of one sample alone"
 )
 """What needs no check: what leaves something free, heads of tables, and signatures, whose defaults are looked at."""
 
@@ -192,7 +247,7 @@ def test_every_promise_of_a_readme_has_a_check_that_keeps_it(exercise_id: str) -
 def test_every_default_that_a_readme_names_is_looked_at(exercise_id: str) -> None:
     exercise = load_exercise(Course(ROOT).description(exercise_id))
     text = (ROOT / "exercises" / exercise_id / "README.md").read_text(encoding="utf-8")
-    signature = re.search(rf"`{exercise.interface.class_name}\(([^`]*)\)`", text)
+    signature = re.search(rf"`{exercise.interface.entry()}\(([^`]*)\)`", text)
     assert signature
     left_out = {name for check in exercise.checks for name in check.defaults}
     given = exercise.interface.constructor

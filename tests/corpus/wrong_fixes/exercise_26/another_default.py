@@ -1,0 +1,23 @@
+"""The usual outer chance is a little larger.
+expect: broken
+"""
+
+import torch
+import torch.nn as nn
+
+
+class Bottleneck(nn.Module):
+    """A wide layer between two narrow ones, and a way around it."""
+
+    def __init__(self, width, hidden, inner=0.1, outer=0.12):
+        super().__init__()
+        self.up = nn.Linear(width, hidden)
+        self.down = nn.Linear(hidden, width)
+        self.drop_inner = nn.Dropout(inner)
+        self.drop_outer = nn.Dropout(outer)
+
+    def forward(self, x):
+        h = torch.relu(self.up(x))
+        h = self.drop_inner(h)
+        y = self.down(h)
+        return x + self.drop_outer(y)
