@@ -120,12 +120,16 @@ def _why_invalid(notebook: Path) -> str:
     return ""
 
 
-def _tree(text: str) -> str:
+def without_docstring(text: str) -> ast.Module:
     """The syntax tree without the module's docstring, which a notebook has in a text cell."""
     tree = ast.parse(text)
     if tree.body and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
         del tree.body[0]
-    return ast.dump(tree)
+    return tree
+
+
+def _tree(text: str) -> str:
+    return ast.dump(without_docstring(text))
 
 
 def _first_difference(one: str, other: str) -> int:
@@ -215,4 +219,5 @@ def _made_of(spec: Any) -> str:
     if spec.between is not None:
         return f", numbers between {spec.between[0]:g} and {spec.between[1]:g}"
     ignored = f", or {spec.ignored} where there is nothing to count" if spec.ignored is not None else ""
-    return f", whole numbers from {spec.start} up to and without {spec.integers}{ignored}"
+    without = "" if spec.inclusive else "and without "
+    return f", whole numbers from {spec.start} up to {without}{spec.integers}{ignored}"

@@ -16,7 +16,7 @@ LOSS = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
 STEP = re.compile(r"step|train|update|epoch")
 SCALARS = re.compile(
     r"^(p|k|eps|dim|alpha|beta|gamma|tau|lam|lambda_?|temperature|smoothing|margin|threshold|reduction|ignore_index)$"
-    r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps)$"
+    r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps|stride|offset|seed|every)$"
 )
 """Names of what is handed over as it stands."""
 

@@ -1,4 +1,4 @@
-"""What a process of the pool does for a proof: run mutants, judge what must be judged exactly, run the usual tests."""
+"""What a process of the pool does for a proof: run mutants, and judge what must be judged exactly."""
 
 from collections.abc import Iterator
 from itertools import cycle, product
@@ -14,20 +14,14 @@ from grader.course.checks import Check
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.course.records import Defect, Exercise
+from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
 from grader.examiner.case import make_case, seed_draws
-from grader.examiner.compare import Failure
-from grader.examiner.context import Context
 from grader.examiner.key import variant_name, write_key
-from grader.examiner.ladder import rungs_of, walk
 from grader.examiner.outcome import Examination, Key, Status
-from grader.examiner.properties import Property
-from grader.examiner.proxies import Subject, flatten
+from grader.examiner.proxies import flatten
 from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.reference import Reference
-from grader.examiner.reference_cache import ReferenceCache
-from grader.examiner.session import Session, SubjectError
 from grader.examiner.workers import WorkerSource
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
@@ -240,39 +234,3 @@ def _with_status(verdict: Verdict, status: DefectStatus) -> list[str]:
 def _failures(verdict: Verdict) -> str:
     failed = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
     return "; ".join(failed) or verdict.reason or "no check fails"
-
-
-SEED = 7
-
-
-def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
-    """Each test that a defect is missed by passes with that defect alone, and on the starter."""
-    course = Course(root)
-    exercise = load_exercise(course.description(exercise_id))
-    problems = []
-    count = 0
-    for defect in exercise.defects:
-        for index, usual in enumerate(defect.missed_by):
-            count += 1
-            for what, defects in (("the starter", exercise.defects), (f"{defect.id} alone", [defect])):
-                seen = _what_fails(source, course, exercise, defects, usual.test)
-                if seen:
-                    named = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
-                    problems.append(f"{named} does not miss it: with {what}, {seen}; take it out")
-    return [Step("usual tests", str(count), problems)]
-
-
-def _what_fails(source: WorkerSource, course: Course, exercise: Exercise, defects: list[Defect], test: Property) -> str:
-    """What a test says of the reference with these defects put back; nothing where it passes."""
-    path = course.reference(exercise.id)
-    submission = submission_from_text(put_back(path.read_text(encoding="utf-8"), defects))
-    session = Session(source, exercise, submission)
-    reference = ReferenceCache(Reference(path, exercise.interface))
-    session.renew()
-    try:
-        walk(test, Context(Subject(session), reference, exercise), rungs_of(test, exercise, SEED))
-    except (Failure, SubjectError) as error:
-        return str(error)
-    finally:
-        session.close()
-    return ""

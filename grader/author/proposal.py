@@ -32,6 +32,10 @@ They share no number with each other, nor with batches, tokens and heads, nor do
 """
 
 
+VOCABULARY = re.compile(r"vocab|embeddings$|^(num|n)_(tokens|classes|types|labels|symbols)$")
+SOME_VOCABULARY = 50
+"""What token ids are below: a size of the constructor's, or a number."""
+
 SOME_WIDTH = 16
 """For a class that is built without sizes."""
 
@@ -62,15 +66,21 @@ def propose(interface: Interface) -> Proposal:
     constructor, blanks = _constructor(interface.constructor, roles)
     sizes = {name: roles[name] for name, value in constructor.items() if value == name}
     tensors = [parameter.name for parameter in interface.forward if parameter.is_required]
-    inputs = _inputs([name for name in tensors if "mask" not in name.lower()], interface, sizes)
+    vocabulary = next((name for name in sizes if VOCABULARY.search(name.lower())), SOME_VOCABULARY)
+    widths = {name: role for name, role in sizes.items() if name != vocabulary}
+    gaussian = [name for name in tensors if "mask" not in name.lower() and not _whole_numbers(name, [], 0)]
+    inputs = _inputs(gaussian, interface, widths)
     weights = _weights(list(inputs), sizes)
+    places: Shape = ["batch", "queries" if "keys" in weights else "tokens"]
+    made = {name: _whole_numbers(name, places, vocabulary) for name in tensors}
+    given = next(iter(inputs.values()), [*places, _width(widths)])
     ladder = _ladder(sizes, is_cross="keys" in weights)
     mask: Shape = [1 if size in sizes else size for size in weights]
-    outputs = [_output(next(iter(inputs.values()), weights), sizes), *([weights] * (interface.outputs - 1))]
+    outputs = [_output(given, widths), *([weights] * (interface.outputs - 1))]
     return Proposal(
         constructor,
         blanks,
-        {name: inputs.get(name) or {"mask": "random", "shape": mask} for name in tensors},
+        {name: made.get(name) or inputs.get(name) or {"mask": "random", "shape": mask} for name in tensors},
         [parameter.name for parameter in interface.forward if not parameter.is_required],
         mask,
         outputs,
@@ -112,13 +122,18 @@ def _heads(sizes: dict[str, Role]) -> str:
 
 
 def _inputs(names: list[str], interface: Interface, sizes: dict[str, Role]) -> dict[str, Shape]:
-    widths = [name for name, role in sizes.items() if role is Role.SIZE]
-    width = next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
+    width = _width(sizes)
     like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
     return {
         name: _shape(interface.axes.get(name, like_others), _length(name, names), width, _heads(sizes))
         for name in names
     }
+
+
+def _width(sizes: dict[str, Role]) -> str | int:
+    """What the features of an input are called, or how many there are."""
+    widths = [name for name, role in sizes.items() if role is Role.SIZE]
+    return next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
 
 
 def _length(name: str, inputs: list[str]) -> str:
@@ -231,13 +246,21 @@ def _other_input(name: str, places: Shape, interface: Interface) -> Shape | dict
     lower = name.lower()
     if "mask" in lower:
         return {"mask": "random", "shape": places if len(places) > 1 else [*places, "tokens"]}
-    if LENGTHS.search(lower):
-        return {"integers": "tokens", "start": 1, "shape": places[:1]}
-    if IDS.search(lower):
+    made = _whole_numbers(name, places, "width")
+    if made:
         ignored = [each.default for each in interface.constructor if each.name == "ignore_index"]
-        return {"integers": "width", **({"ignored": ignored[0]} if ignored else {}), "shape": places}
+        return {**made, **({"ignored": ignored[0]} if ignored and made["integers"] == "width" else {})}
     rank = len(interface.axes.get(name, [*places, "width"]))
     return [*places, "width"][:rank] if rank < len(places) else [*places, "width"]
+
+
+def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str, object]:
+    """Token ids or lengths, where a name stands for such; nothing where it does not."""
+    if LENGTHS.search(name.lower()):
+        longest = "tokens" if places[-1:] in ([], ["batch"]) else places[-1]
+        texts = [place for place in places if place != longest]
+        return {"integers": longest, "start": 1, "inclusive": True, "shape": texts}
+    return {"integers": vocabulary, "shape": places} if IDS.search(name.lower()) else {}
 
 
 def _other_proposal(

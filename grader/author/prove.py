@@ -14,9 +14,10 @@ from msgspec import structs
 
 from grader.author.derived_files import compare_sources, derive_files, read_module
 from grader.author.differential import Matching, find_differences, match_equivalents
+from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import Mutant, mutants_of
 from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for, constant_sizes, points_step
-from grader.author.proof_tasks import judge_exactly, judge_rewrites, run_usual_tests, try_mutants
+from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.course.loading import read_exercise
 from grader.course.paths import Course, write_whole
 from grader.examiner.key import has_key, key_digest, kit_digest
@@ -70,7 +71,10 @@ class _UnfinishedProof:
         self._cache = ProofCache(course, exercise_id)
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
         missed_by = [defect.missed_by for defect in exercise.defects]  # no part of what other steps depend on
-        told = hashlib.sha256(msgspec.json.encode(missed_by)).hexdigest()[:16]
+        mends = [path.read_text(encoding="utf-8") for path in sorted(course.wrong_fixes(exercise_id).glob("*.py"))]
+        how = kit_digest(run_usual_tests.__module__)
+        about = [missed_by, exercise.difficulty, how, [] if exercise.defects else mends]
+        told = hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:16]
         self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEPS}
         self._steps = {task: self._cache.steps(name) for task, name in self._names.items()}
         if not has_key(course, exercise_id):

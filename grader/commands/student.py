@@ -38,9 +38,8 @@ def list_exercises() -> None:
         progress = load_progress(course, exercise_id)
         try:
             exercise = load_exercise(course.description(exercise_id))
-            entries.append(
-                OverviewLine(exercise_id, exercise.title, progress, exercise.is_public(), exercise.difficulty)
-            )
+            told = exercise.title, progress, exercise.is_public(), exercise.difficulty, exercise.theme
+            entries.append(OverviewLine(exercise_id, *told))
         except SpecError:
             entries.append(OverviewLine(exercise_id, "(grading it says what is wrong with its description)", progress))
     print_report(render_overview(entries, width=width(), color=has_color()))

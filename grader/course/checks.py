@@ -97,6 +97,8 @@ class MadeInput(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """Whole numbers below this one, a size or a number; `true` for a mask of ones and zeros."""
     start: int = 0
     """The smallest of the whole numbers."""
+    inclusive: bool = False
+    """Whether `integers` itself occurs too, as in lengths of texts of which one is as long as there are tokens."""
     ignored: int | None = None
     """A whole number that stands in some of the places besides, such as -100 for labels that do not count."""
     between: tuple[float, float] | None = None

@@ -89,6 +89,10 @@ class Course:
         """Right fixes, written in other ways than the reference."""
         return self.root / "tests" / "corpus" / "alternatives" / exercise_id
 
+    def wrong_fixes(self, exercise_id: str) -> Path:
+        """Fixes that look right and are not."""
+        return self.root / "tests" / "corpus" / "wrong_fixes" / exercise_id
+
     def state_folder(self) -> Path:
         """Where the kit remembers: last verdicts, hints given, kept copies, what this machine has proven."""
         return self.root / ".grader"

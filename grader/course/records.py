@@ -182,7 +182,7 @@ class Exercise(Record, frozen=True):
     """
 
     ONLY_SHOWN = (
-        *("title", "difficulty", "source", "story", "nothing_else_broke", "equivalents"),
+        *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
         *("decoy", *EDITION_KEYS),
     )
 
@@ -214,6 +214,8 @@ class Exercise(Record, frozen=True):
     """What a submission may use."""
     equivalents: list[Equivalent] = []
     """Changes of the reference that no check can see, each with its reason."""
+    theme: str = ""
+    """The heading in the list under which it stands: what its code is; none for the end of the list."""
     decoy: str = ""
     """What in the starter looks wrong and is right, and why; told once everything is right."""
     hidden_checks: Index = 0

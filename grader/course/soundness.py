@@ -195,7 +195,7 @@ def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: Path) -> Iterato
         yield Problem(path, "what it is made of: mask, integers or between", "none of them", remedy)
     elif isinstance(spec.integers, str):
         yield from unknown_sizes([spec.integers], sizes, (*path, "integers"), is_item=False)
-    elif spec.integers <= spec.start:
+    elif spec.integers + spec.inclusive <= spec.start:
         expected = f"a number above {spec.start}, the smallest"
         yield Problem((*path, "integers"), expected, str(spec.integers), f"write integers: {spec.start + 2}")
 

@@ -139,20 +139,21 @@ def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
     if spec.between is not None:
         low, high = spec.between
         return low + (high - low) * torch.rand(_shape(spec.shape, sizes))
-    return _make_integers(spec, sizes)
+    return make_integers(spec, sizes)
 
 
-def _make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
-    """Whole numbers from `start` up to and without `integers`; smallest and largest occur where there is room."""
+def make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
+    """Whole numbers from `start` to `integers`, with it or without; smallest and largest occur where there is room."""
     import torch
 
     assert not isinstance(spec.integers, bool)
-    shape, end = _shape(spec.shape, sizes), size_of(spec.integers, sizes)
-    numbers = torch.randint(spec.start, max(end, spec.start + 1), shape)
+    shape = _shape(spec.shape, sizes)
+    end = max(size_of(spec.integers, sizes) + spec.inclusive, spec.start + 1)
+    numbers = torch.randint(spec.start, end, shape)
     places = torch.randperm(numbers.numel())
     flat = numbers.view(-1)
     if len(places) > 1:
-        flat[places[0]], flat[places[1]] = spec.start, max(end, spec.start + 1) - 1
+        flat[places[0]], flat[places[1]] = spec.start, end - 1
     if spec.ignored is not None:
         flat[places[2::IGNORED_EVERY]] = spec.ignored
     return numbers

@@ -1,6 +1,6 @@
 """What the terminal shows beside verdicts: the list of exercises, hints, a student's history, the doctor's table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ class OverviewLine(Struct, frozen=True):
     progress: Progress
     is_public: bool = False
     difficulty: int = 0
+    theme: str = ""
 
     def is_done(self) -> bool:
         """Whether it is fixed, or in a student edition, right as far as its public checks see."""
@@ -39,7 +40,7 @@ class OverviewLine(Struct, frozen=True):
 
 
 def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:
-    """The list as lines of text."""
+    """The list as lines of text: under each theme its exercises, the easiest first."""
     done = sum(entry.is_done() for entry in entries)
     filled = round(BAR_WIDTH * done / max(len(entries), 1))
     state = "pass their public checks" if any(entry.is_public for entry in entries) else "fixed"
@@ -47,15 +48,29 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
         ("█" * filled, "green"), ("░" * (BAR_WIDTH - filled), "dim"), f"  {done} of {len(entries)} {state}"
     )
     longest = max((len(entry.title) for entry in entries), default=0)
-    lines = [*(_line(entry, longest + 2) for entry in entries), Text(), bar]
+    lines = [*_grouped(entries, longest + 2), Text(), bar]
     left = [entry for entry in entries if not entry.is_done()]
     if left:
-        upcoming = min(left, key=lambda entry: (entry.difficulty or HARDEST + 1, entry.exercise)).exercise
+        upcoming = min(left, key=_easiest).exercise
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
         lines.append(Text(f"  python -m grader {upcoming}", "dim"))
     elif entries and not any(entry.is_public for entry in entries):
         lines.append(Text("Every defect of every hunt is found and fixed: nobody will fool you soon.", "bold green"))
     return render_page(lines, width, color=color)
+
+
+def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:
+    """The themes in the order of their first exercises, with what has none at the end."""
+    firsts = {entry.theme: entry.exercise for entry in sorted(entries, key=lambda entry: entry.exercise, reverse=True)}
+    for place, theme in enumerate(sorted(firsts, key=lambda theme: (not theme, firsts[theme]))):
+        yield from [Text()] * (place > 0) + [Text(theme, "bold")] * bool(theme)
+        chosen = [entry for entry in entries if entry.theme == theme]
+        yield from (_line(entry, title_width) for entry in sorted(chosen, key=_easiest))
+
+
+def _easiest(entry: OverviewLine) -> tuple[int, str]:
+    """What sorts exercises, those of unknown difficulty last."""
+    return entry.difficulty or HARDEST + 1, entry.exercise
 
 
 def _line(entry: OverviewLine, title_width: int) -> Text:

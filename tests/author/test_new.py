@@ -259,6 +259,36 @@ def test_keyword_only_inputs_and_other_layouts_are_read():
     assert found.dropout == "dropout_prob"
 
 
+def test_token_ids_and_lengths_of_a_module_are_whole_numbers():
+    source = (
+        "class Tagger(nn.Module):\n    def __init__(self, vocab_size, width):\n        pass\n\n"
+        "    def forward(self, input_ids, lengths):\n        return self.out(input_ids)\n"
+    )
+    proposal = propose(find_interface(source, "tagger.py"))
+    assert proposal.inputs == {
+        "input_ids": {"integers": "vocab_size", "shape": ["batch", "tokens"]},
+        "lengths": {"integers": "tokens", "start": 1, "inclusive": True, "shape": ["batch"]},
+    }
+    assert proposal.outputs == [["batch", "tokens", "width"]]
+    cross = propose(find_interface(source.replace("(self, input_ids,", "(self, x, memory, token_ids,"), "tagger.py"))
+    assert cross.inputs == {
+        "x": ["batch", "queries", "width"],
+        "memory": ["batch", "keys", "width"],
+        "token_ids": {"integers": "vocab_size", "shape": ["batch", "queries"]},
+        "lengths": {"integers": "queries", "start": 1, "inclusive": True, "shape": ["batch"]},
+    }
+
+
+def test_how_a_dataset_cuts_is_handed_over_as_it_stands():
+    source = (
+        "class Windows:\n    def __init__(self, token_ids, max_length, stride):\n        pass\n\n"
+        "    def __getitem__(self, index):\n        pass\n"
+    )
+    proposal = propose(find_interface(source, "windows.py"))
+    assert proposal.inputs == {"token_ids": {"integers": 50, "shape": ["items"]}}
+    assert proposal.blanks == ["max_length", "stride"]
+
+
 def test_a_value_that_only_the_author_knows_is_left_blank():
     found = proposed("config, d_model, activation: str, causal: bool", "x")
     assert found.blanks == ["config", "activation"]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import OPERATORS, mutants_of
 from grader.author.proof import ADVICE, MutantStatus, Step, constant_sizes, points_step
-from grader.author.proof_tasks import run_usual_tests
 from grader.author.prove import ProofCache, prove
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -320,7 +320,7 @@ def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_name
     text = re.sub(r"\n    missed_by:\n(?:      .*\n)+", "\n", path.read_text(encoding="utf-8"))
     text = re.sub(r"(\n    why: >\n(?:      .*\n)+)", rf"\1{USUAL_TESTS}", text, count=1)
     path.write_text(text, encoding="utf-8")
-    [step] = run_usual_tests(judge_text.source, own_course.root, "exercise_03")
+    step, _ = run_usual_tests(judge_text.source, own_course.root, "exercise_03")
     defect = load_exercise(path).defects[0]
     assert step.figures == "2"
     assert {each.partition(": ")[0] for each in step.problems} == {defect.id}

@@ -70,11 +70,12 @@ def test_the_list_has_each_hunt_once_under_a_theme_the_easiest_first(course):
     page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8")
     themes = rows_by_heading(page.partition("\n## Paths\n")[0])
     assert sorted(row[0] for rows in themes.values() for row in rows) == EXERCISES
-    for rows in themes.values():
+    for theme, rows in themes.items():
         assert rows == sorted(rows, key=lambda row: (row[1].count("●"), row[0]))
         for exercise_id, dots, rest in rows:
             exercise = load_exercise(course.description(exercise_id))
             assert dots.count("●") == exercise.difficulty
+            assert exercise.theme == theme
             assert rest == f"{exercise.title} | `{exercise.interface.entry()}`"
 
 

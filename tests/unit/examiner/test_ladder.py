@@ -3,8 +3,10 @@
 import pytest
 from msgspec import structs
 
+from grader.course.checks import MadeInput
 from grader.course.loading import load_exercise
 from grader.course.records import Limits, Seconds
+from grader.examiner.case import make_integers, seed_draws
 from grader.examiner.examiner import Examiner
 from grader.examiner.outcome import Outcome, Status
 from grader.examiner.pytest_session import with_examiner
@@ -57,3 +59,15 @@ def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text
     assert hung.status is Status.TIMED_OUT
     assert hung.finding is not None
     assert "input_dim=10" in hung.finding.sizes
+
+
+@pytest.mark.parametrize(("is_inclusive", "largest"), [(False, 4), (True, 5)])
+def test_whole_numbers_go_from_the_smallest_to_the_largest_with_it_where_that_is_said(
+    is_inclusive: bool, largest: int
+) -> None:
+    spec = MadeInput(shape=["batch"], integers="tokens", start=1, inclusive=is_inclusive)
+    for batch in (2, 3, 50):
+        seed_draws(f"whole numbers of {batch}")
+        numbers = make_integers(spec, {"batch": batch, "tokens": 5})
+        assert (int(numbers.min()), int(numbers.max())) == (1, largest)
+    assert make_integers(spec, {"batch": 3, "tokens": 1}).tolist() == [1, 1, 1]

@@ -1,0 +1,188 @@
+"""Usual tests, which miss defects: run on the starter, where they pass; and the difficulty that follows from them."""
+
+import ast
+import contextlib
+import difflib
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.author.derived_files import without_docstring
+from grader.author.proof import Step
+from grader.course.checks import Kind
+from grader.course.fragments import put_back
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.course.records import Exercise
+from grader.examiner.compare import Failure
+from grader.examiner.context import Context
+from grader.examiner.examiner import Examiner
+from grader.examiner.ladder import rungs_of, walk
+from grader.examiner.properties import Property
+from grader.examiner.properties.tutorials import LossFalls, RepeatsWithASeed
+from grader.examiner.properties.values import MatchesReference, ReturnsShapes
+from grader.examiner.proxies import MisfitError, Subject
+from grader.examiner.pytest_session import with_examiner
+from grader.examiner.reference import Reference
+from grader.examiner.reference_cache import ReferenceCache
+from grader.examiner.session import Session, SubjectError
+from grader.examiner.workers import WorkerSource
+from grader.submission import submission_from_text
+
+SEED = 7
+
+
+class Fault(Struct, frozen=True):
+    """What makes a fault hard to find, measured on the reference with this fault alone.
+
+    `missed_by` names those of so many usual tests that pass in spite of it; `shows_at` are the smallest sizes at which
+    a check fails, empty where that is a check without sizes, and `grown` says how many of them are not the smallest
+    there are.
+    """
+
+    name: str
+    missed_by: list[str]
+    usual: int
+    shows_at: dict[str, int]
+    grown: int
+    lines: int
+
+    def __str__(self) -> str:
+        lines = f"{self.lines} line{'s' * (self.lines != 1)}"
+        missed = f"{len(self.missed_by)} of {self.usual} usual tests miss it"
+        return f"{self.name}: {missed}, it shows {self.shows_from()}, {lines}"
+
+    def shows_from(self) -> str:
+        """The smallest sizes at which it shows, in words."""
+        if not self.shows_at:
+            return "in a test of its own"
+        return "from " + ", ".join(f"{name}={size}" for name, size in self.shows_at.items())
+
+
+EASIEST, HARDEST = 1, 5
+MISSED_SHARE, GROWN_SHARE, LINES_SHARE = 0.5, 0.3, 0.2
+"""How much each fact counts: usual tests that miss it, sizes that have to grow, lines to change."""
+MOST_GROWN, MOST_LINES = 3, 6
+"""From so many on, more make nothing harder."""
+
+
+def difficulty_of(faults: list[Fault]) -> int:
+    """From 1, a first hunt, to 5, by what was measured of an exercise's faults."""
+    missed = statistics.mean(len(fault.missed_by) / max(fault.usual, 1) for fault in faults)
+    grown = statistics.mean(min(fault.grown, MOST_GROWN) for fault in faults) / MOST_GROWN
+    lines = min(sum(fault.lines for fault in faults) - 1, MOST_LINES) / MOST_LINES
+    share = MISSED_SHARE * missed + GROWN_SHARE * grown + LINES_SHARE * lines
+    return EASIEST + round((HARDEST - EASIEST) * share)
+
+
+def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
+    """Each test that a defect is missed by passes with that defect alone, and on the starter; and the difficulty."""
+    course = Course(root)
+    exercise = load_exercise(course.description(exercise_id))
+    problems = []
+    count = 0
+    for defect in exercise.defects:
+        for index, usual in enumerate(defect.missed_by):
+            count += 1
+            for what, defects in (("the starter", exercise.defects), (f"{defect.id} alone", [defect])):
+                text = put_back(course.reference(exercise_id).read_text(encoding="utf-8"), defects)
+                seen = what_fails(source, course, exercise, text, usual.test)
+                if seen:
+                    named = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
+                    problems.append(f"{named} does not miss it: with {what}, {seen}; take it out")
+    return [Step("usual tests", str(count), problems), difficulty_step(source, course, exercise)]
+
+
+def difficulty_step(source: WorkerSource, course: Course, exercise: Exercise) -> Step:
+    """The measured difficulty, and a warning where the description has another."""
+    faults = measure_faults(source, course, exercise)
+    if not faults:
+        where = course.wrong_fixes(exercise.id).relative_to(course.root)
+        return Step(
+            "difficulty", warnings=[f"nothing to measure it by; put mends that break the starter into {where}/"]
+        )
+    measured = difficulty_of(faults)
+    facts = "; ".join(map(str, faults))
+    warning = f"{exercise.difficulty} is written, and {measured} is measured ({facts}); write difficulty: {measured}"
+    return Step("difficulty", str(measured), warnings=[] if measured == exercise.difficulty else [warning])
+
+
+def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> list[Fault]:
+    """The facts about each defect that counts; about each wrong mend of a starter that is right."""
+    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    texts = {defect.id: put_back(reference, [defect]) for defect in exercise.defects if not defect.stretch}
+    if not exercise.defects:
+        paths = sorted(course.wrong_fixes(exercise.id).glob("*.py"))
+        texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
+    usual = []
+    for test in usual_tests(exercise):
+        with contextlib.suppress(Exception):  # sizes that the reference refuses are no test of it
+            if not what_fails(source, course, exercise, reference, test):
+                usual.append(test)
+
+    def body(examiner: Examiner) -> list[Fault]:
+        return [
+            Fault(
+                name,
+                [test.id for test in usual if not what_fails(source, course, exercise, text, test)],
+                len(usual),
+                *_first_sizes(examiner, exercise, text),
+                lines_between(reference, text),
+            )
+            for name, text in texts.items()
+        ]
+
+    return with_examiner(course, exercise, source, body)
+
+
+def usual_tests(exercise: Exercise) -> Iterator[Property]:
+    """What a tutorial tests: shapes, the smallest sizes, one head or a batch of one, a falling loss, a seed twice."""
+    smallest, largest = exercise.ladder[0], exercise.ladder[-1]
+    yield ReturnsShapes(id="shapes", ladder=[largest])
+    yield MatchesReference(id="smallest sizes", ladder=[smallest])
+    for name in smallest:
+        if smallest[name] == 1 < largest[name]:
+            yield MatchesReference(id=f"{name}=1", ladder=[{**largest, name: 1}])
+    if exercise.interface.kind is Kind.MODULE:
+        yield LossFalls(id="a falling loss", training=True, ladder=[largest])
+        yield RepeatsWithASeed(id="the same seed", ladder=[largest])
+
+
+def lines_between(one: str, other: str) -> int:
+    """How many lines have to be changed, added or taken out to make one module of the other, words about it aside."""
+    before, after = (ast.unparse(without_docstring(text)).splitlines() for text in (one, other))
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return sum(max(b - a, d - c) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal")
+
+
+def _first_sizes(examiner: Examiner, exercise: Exercise, text: str) -> tuple[dict[str, int], int]:
+    """The smallest sizes at which a check fails, and how many of them are above the ladder's smallest."""
+    smallest = exercise.ladder[0]
+    outcomes = examiner.examine(submission_from_text(text), SEED).outcomes
+    found = [
+        {name: size for name, size in each.finding.at.items() if name in smallest}
+        for each in outcomes
+        if each.finding is not None and each.finding.at
+    ]
+
+    def grown(sizes: dict[str, int]) -> int:
+        return sum(size > smallest[name] for name, size in sizes.items())
+
+    first = min(found, key=lambda sizes: (grown(sizes), sum(sizes.values())), default={})
+    return first, grown(first) if first else MOST_GROWN
+
+
+def what_fails(source: WorkerSource, course: Course, exercise: Exercise, text: str, test: Property) -> str:
+    """What a test says of a text; nothing where it passes."""
+    session = Session(source, exercise, submission_from_text(text))
+    reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
+    session.renew()
+    try:
+        walk(test, Context(Subject(session), reference, exercise), rungs_of(test, exercise, SEED))
+    except (Failure, SubjectError, MisfitError) as error:
+        return str(error)
+    finally:
+        session.close()
+    return ""

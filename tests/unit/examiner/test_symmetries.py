@@ -1,0 +1,65 @@
+"""Properties of what must make no difference: right modules pass, and a module in which it does is told so."""
+
+import pytest
+
+from grader.author.difficulty import what_fails
+from grader.course.checks import MadeInput, MaskKind
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.examiner.properties import Property
+from grader.examiner.properties.symmetries import PaddingChangesNothing, SamplesInAnyOrder, StaysFinite, UnchangedBy
+from tests.support.judging import Judge
+
+PADDING = MadeInput(shape=["batch", "words", "words"], mask=MaskKind.PADDING)
+
+CASES = {
+    "order": (
+        "exercise_24",
+        SamplesInAnyOrder(id="order"),
+        ("torch.arange(rows.size(1), device=rows.device)", "torch.arange(rows.size(0), device=rows.device)[:, None]"),
+        "samples in reversed order, reversed again: output",
+    ),
+    "parts": (
+        "exercise_24",
+        SamplesInAnyOrder(id="parts"),
+        ("torch.arange(rows.size(1), device=rows.device)", "torch.full((rows.size(1),), rows.size(0))"),
+        "samples in two parts, put together again: output",
+    ),
+    "shift": (
+        "exercise_20",
+        UnchangedBy(id="shift", instead={"start": 30}),
+        ("self.angles(q, start + earlier)", "self.angles(q, 2 * start + earlier)"),
+        "with start=30, which should change nothing: output",
+    ),
+    "shift in short floats": (
+        "exercise_20",
+        UnchangedBy(id="shift", instead={"start": 1000}, dtype="bfloat16", loudness=4.0),
+        ("precision = torch.float64", "precision = z.dtype"),
+        "with start=1000, which should change nothing: in bfloat16",
+    ),
+    "padding": (
+        "exercise_13",
+        PaddingChangesNothing(id="padding", tokens="words", mask="allowed", inputs={"allowed": PADDING}),
+        ("allowed = allowed.repeat_interleave(self.heads, dim=0)", "allowed = torch.ones_like(scores) > 0"),
+        "of padding after them: output at the former",
+    ),
+    "finite": (
+        "exercise_17",
+        StaysFinite(id="finite"),
+        ("scores.softmax(dim=-1)", "scores.exp() / scores.exp().sum(dim=-1, keepdim=True)"),
+        "inputs 60 times as large: output",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_must_make_no_difference_is_seen_where_it_does(course: Course, judge_text: Judge, name: str) -> None:
+    exercise_id, check, (before, after), told = CASES[name]
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    assert reference.count(before) == 1
+    assert failure_of(course, judge_text, exercise_id, reference, check) == ""
+    assert told in failure_of(course, judge_text, exercise_id, reference.replace(before, after), check)
+
+
+def failure_of(course: Course, judge_text: Judge, exercise_id: str, text: str, check: Property) -> str:
+    return what_fails(judge_text.source, course, load_exercise(course.description(exercise_id)), text, check)
