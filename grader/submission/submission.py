@@ -33,7 +33,7 @@ class Submission(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
     def digest(self) -> str:
-        """A fingerprint of the source."""
+        """A digest of the exact source."""
         digest = hashlib.sha256()
         for chunk in self.chunks:
             digest.update(chunk.text.encode("utf-8", "surrogatepass") + b"\0")

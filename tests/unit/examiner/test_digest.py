@@ -31,8 +31,6 @@ print(key_digest(course, "exercise_03"), proof, versions(course, "exercise_03"))
 JUDGES = [
     "verdict/attribution.py",
     "verdict/verdict.py",
-    "verdict/attribution.py",
-    "submission/submission.py",
     "submission/submission.py",
     "examiner/outcome.py",
     "examiner/properties/values.py",
