@@ -34,8 +34,8 @@ class ModuleProxy(Protocol):
     def call(self, method: str, **inputs: Any) -> Any:
         """What another method returns; an empty name means forward."""
 
-    def repeat(self, times: int, **inputs: Any) -> list[Any]:
-        """What so many calls of forward return, one after the other."""
+    def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
+        """What forward returns for each of them, one after the other; without `grad`, under `no_grad`."""
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         """Forward, then backward from the sum of outputs times cotangents; the reference may draw them itself."""
@@ -114,11 +114,13 @@ class RemoteProxy:
     def call(self, method: str, **inputs: Any) -> Any:
         return _decoded(self._request(method, inputs).value)
 
-    def repeat(self, times: int, **inputs: Any) -> list[Any]:
-        values = _decoded(self._request("", inputs, times=times).value)
+    def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
+        first, *others = inputs
+        more = [{name: value for name, value in each.items() if value is not first.get(name)} for each in others]
+        values = _decoded(self._request("", first, more=more, grad=grad).value)
         if isinstance(values, protocol.Other):  # more than may travel at once
-            return [values] * times
-        if not isinstance(values, list) or len(values) != times:
+            return [values] * len(inputs)
+        if not isinstance(values, list) or len(values) != len(inputs):
             raise SubjectDiedError("answered with a message that was not asked for")
         return values
 
@@ -168,11 +170,16 @@ class RemoteProxy:
         self._shapes = reply.parameters
 
     def _request(
-        self, method: str, inputs: dict[str, Any], cotangents: list[TensorValue] | None = None, times: int = 1
+        self,
+        method: str,
+        inputs: dict[str, Any],
+        cotangents: list[TensorValue] | None = None,
+        more: list[dict[str, Any]] | None = None,
+        grad: bool = True,
     ) -> Returned:
         self._session.calls_of_the_module += self._is_whole and not method
-        arguments = {name: _value(value) for name, value in inputs.items()}
-        call = protocol.Call(self.number, arguments, method, self.training, cotangents, self._build, times)
+        values = None if more is None else [_values(each) for each in more]
+        call = protocol.Call(self.number, _values(inputs), method, self.training, cotangents, self._build, values, grad)
         self._build = None
         reply = self._session.request(call)
         if call.build is not None and isinstance(reply, Built):
@@ -209,7 +216,7 @@ class Subject:
         """
         self._count += 1
         weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
-        values = {name: _value(value) for name, value in arguments.items()}
+        values = _values(arguments)
         adapter, own_entry = adapter_of(self._session.exercise.interface)
         is_whole = bool(probe) or entry in ("", own_entry)
         probe, entry = probe or adapter, entry or own_entry
@@ -217,6 +224,10 @@ class Subject:
         if at_once:
             module.build()
         return module
+
+
+def _values(values: dict[str, Any]) -> dict[str, protocol.Value]:
+    return {name: _value(value) for name, value in values.items()}
 
 
 def _value(value: Any) -> protocol.Value:

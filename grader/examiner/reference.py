@@ -32,8 +32,9 @@ class LocalModule:
     def call(self, method: str, **inputs: Any) -> Any:
         return _detached(self._run(method, inputs, requires_grad=False)[0])
 
-    def repeat(self, times: int, **inputs: Any) -> list[Any]:
-        return [self.call("", **inputs) for _ in range(times)]
+    def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
+        with torch.set_grad_enabled(grad):
+            return [self.call("", **each) for each in inputs]
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         self.module.zero_grad(set_to_none=True)

@@ -197,8 +197,8 @@ class CachedProxy:
     def call(self, method: str, **inputs: Any) -> Any:
         return self._ask("call", method, **inputs)
 
-    def repeat(self, times: int, **inputs: Any) -> list[Any]:
-        values: list[Any] = self._ask("repeat", times, **inputs)
+    def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
+        values: list[Any] = self._ask("call_each", inputs, grad=grad)
         return values
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
@@ -227,7 +227,7 @@ class CachedProxy:
 
     def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
         number, training = self.number, self.training
-        self._answers.is_called |= method in ("call", "repeat", "differentiate")
+        self._answers.is_called |= method in ("call", "call_each", "differentiate")
 
         def act() -> Any:
             module = self._answers.modules[number]

@@ -120,7 +120,8 @@ class Call(Message, frozen=True):
 
     With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products and the inputs
     come back too. With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer.
-    Called more `times` than once, with the same arguments, the value is a list of what each call returned.
+    With `more`, it is called once more for each of these, added to the arguments or in place of some, and the value is
+    a list of what each call returned. Without `grad`, nothing is kept for a backward pass.
     """
 
     module: int
@@ -129,7 +130,8 @@ class Call(Message, frozen=True):
     training: bool = False
     cotangents: list[TensorValue] | None = None
     build: Build | None = None
-    times: int = 1
+    more: list[dict[str, Value]] | None = None
+    grad: bool = True
 
 
 class Read(Message, frozen=True):

@@ -32,6 +32,7 @@ from grader.worker.protocol import (
     Returned,
     TensorValue,
     Transfer,
+    Value,
     receive_request,
     send,
 )
@@ -39,6 +40,7 @@ from grader.worker.syntax_trees import compiled, fingerprint, method_trees, oper
 from grader.worker.torch_import import left_incomplete, stub_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
+    from_each,
     from_python,
     from_tensors,
     gradient_of,
@@ -166,9 +168,11 @@ class Server:
             self._modes[request.module] = request.training
         if request.cotangents is not None:
             module.zero_grad(set_to_none=True)
-        if request.times > 1:
-            return Returned(from_python([self._run(request) for _ in range(request.times)]))
-        value = self._run(request)
+        if request.more is not None:
+            each = [request.arguments, *({**request.arguments, **others} for others in request.more)]
+            with contextlib.nullcontext() if request.grad else torch.no_grad():
+                return Returned(from_each(self._run(request, arguments) for arguments in each))
+        value = self._run(request, request.arguments)
         answer = from_python(value)
         if request.cotangents is None:
             return Returned(answer)
@@ -180,10 +184,10 @@ class Server:
         input_gradients = {name: gradient_of(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
         return Returned(answer, after, True, parameter_gradients, input_gradients)
 
-    def _run(self, request: Call) -> Any:
+    def _run(self, request: Call, given: dict[str, Value]) -> Any:
         """What one call returns."""
         module = self.modules[request.module]
-        arguments = {name: to_python(value) for name, value in request.arguments.items()}
+        arguments = {name: to_python(value) for name, value in given.items()}
         self._handed_in = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         if request.cotangents is not None:
             for tensor in self._handed_in.values():

@@ -2,7 +2,7 @@
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -92,6 +92,26 @@ def from_python(value: Any) -> Value:
         return _from_any_tensor(value)
     obstacle = _why_too_much(value)
     return Other(obstacle) if obstacle else _pack(value)
+
+
+def from_each(values: Iterable[Any]) -> Value:
+    """The same of several, each before the next is made: it may write to what was returned before."""
+    items, size = [], 0
+    for value in values:
+        items.append(from_python(value))
+        size += _size(items[-1])
+        if size > MAX_TENSOR_BYTES:
+            return Other(f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}")
+    return Sequence(items, is_tuple=False)
+
+
+def _size(value: Value) -> int:
+    """The bytes of the tensors in a value that travels."""
+    if isinstance(value, TensorValue):
+        return len(value.data)
+    if isinstance(value, Sequence | Mapping):
+        return sum(map(_size, value.items.values() if isinstance(value, Mapping) else value.items))
+    return 0
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:

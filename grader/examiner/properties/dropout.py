@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
-MOST_DRAWS = 40
+SOME_DRAWS, MOST_DRAWS = 6, 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
 
-DRAWS = 32
+DRAWS, FEW_DRAWS = 32, 4
+"""Of a single weight a few: eight standard deviations of its share are most of what there is in all the draws too."""
+
 CHANCE = 0.3
 """Not a half, at which keeping and dropping look the same."""
 
@@ -94,14 +96,14 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
         from grader.examiner.proxies import flatten
 
         module = context.ours(self, case.built_with(self.probability, 0.5))
-        values = module.repeat(2, **case.inputs)
+        values = module.call_each([case.inputs] * 2)
         for value in values:
             require_declared(value, context.exercise, self, case.sizes)
         first, again = map(flatten, values)
         if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
             raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
         module.training = True
-        if _comes_out_alike(module, case, 2) and _comes_out_alike(module, case, MOST_DRAWS):
+        if all(_comes_out_alike(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
             raise Failure(
                 "no-dropout",
                 f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, "
@@ -142,7 +144,8 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
         if isinstance(response, str):
             raise Failure("no-dropout", f"the reference, in training mode: {response}")
         value, weights, chance, base, parts = response
-        draws = ours.repeat(DRAWS, **case.inputs)
+        times = DRAWS if weights.numel() > 1 else FEW_DRAWS
+        draws = ours.call_each([case.inputs] * times, grad=False)
         what = f"in training mode with dropout {number(chance)}"
         for draw in draws:
             require_form(draw, value, f"{what}, output")
@@ -158,7 +161,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
                 "dropout-elsewhere",
                 f"{what}: expected each {self.called} scaled up or taken away, saw an output that comes of neither",
             )
-        _require_chances(is_kept.view(DRAWS, *weights.shape), weights > LEAST_WEIGHT, chance, what, self.called)
+        _require_chances(is_kept.view(times, *weights.shape), weights > LEAST_WEIGHT, chance, what, self.called)
 
 
 def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: float, what: str, called: str) -> None:
@@ -210,5 +213,5 @@ def _comes_out_alike(module: "ModuleProxy", case: "Case", times: int) -> bool:
     """Whether so many calls return the same."""
     import torch
 
-    first, *others = (nth_output(value, 0) for value in module.repeat(times, **case.inputs))
+    first, *others = (nth_output(value, 0) for value in module.call_each([case.inputs] * times, grad=False))
     return all(torch.equal(first, other) for other in others)

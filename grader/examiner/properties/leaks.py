@@ -50,12 +50,10 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
         tokens = case.inputs[self.input].size(self.axis)
         if tokens == 1:
             return
-        module = context.ours(self, case)
-        before = declared_output(context, self, case, module(**case.inputs), self.output)
-        for token in sorted({1, tokens - 1}):
-            after = declared_output(
-                context, self, case, module(**with_change(case, self.input, self.axis, token)), self.output
-            )
+        module, changed = context.ours(self, case), sorted({1, tokens - 1})
+        changes = [with_change(case, self.input, self.axis, token) for token in changed]
+        before, *others = _outputs(context, self, case, module, [case.inputs, *changes])
+        for token, after in zip(changed, others, strict=True):
             drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen < changed)
             kept = list(range(token))
             require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
@@ -93,10 +91,8 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         if not hidden:
             return
         module = context.ours(self, case)
-        before = declared_output(context, self, case, module(**case.inputs), self.output)
-        after = declared_output(
-            context, self, case, module(**with_change(case, self.input, self.axis, hidden[0])), self.output
-        )
+        change = with_change(case, self.input, self.axis, hidden[0])
+        before, after = _outputs(context, self, case, module, [case.inputs, change])
         is_self_attention = len(case.tensors()) == 1
         others = [token for token in range(before.size(self.axis)) if not (is_self_attention and token == hidden[0])]
 
@@ -197,14 +193,23 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
         if samples == 1:
             return
         module = context.ours(self, case)
-        before = declared_output(context, self, case, module(**case.inputs), self.output)
-        after = declared_output(
-            context, self, case, module(**with_change(case, self.input, self.axis, samples - 1)), self.output
-        )
+        change = with_change(case, self.input, self.axis, samples - 1)
+        before, after = _outputs(context, self, case, module, [case.inputs, change])
         others = list(range(samples - 1))
         drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen != changed)
         what = f"changing sample {samples - 1}"
         require_unchanged(before, after, self.axis, others, what, "mixing", "sample", drawn)
+
+
+def _outputs(
+    context: "Context",
+    check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix,
+    case: "Case",
+    module: "ModuleProxy",
+    inputs: list[dict[str, Any]],
+) -> "list[torch.Tensor]":
+    """What comes out for each of the inputs where it is looked at, one call after the other."""
+    return [declared_output(context, check, case, value, check.output) for value in module.call_each(inputs)]
 
 
 def _draw_movement(
@@ -255,15 +260,15 @@ def _require_unchanged_loudly(
     if case.sizes != (check.ladder or context.exercise.ladder)[-1]:
         return
     module, specs = context.ours(check, case), check.all_inputs(context.exercise)
+    pairs = []
     for _ in range(LOUD_DRAWS):
         gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
         inputs = {**case.inputs, **{name: torch.randn_like(each) * LOUDNESS for name, each in gaussian.items()}}
         changed = inputs[check.input].clone()
         changed.select(check.axis, token).normal_().mul_(LOUDNESS)
-        before, after = (
-            declared_output(context, check, case, module(**each), check.output)
-            for each in (inputs, {**inputs, check.input: changed})
-        )
+        pairs += [inputs, {**inputs, check.input: changed}]
+    outputs = _outputs(context, check, case, module, pairs)
+    for before, after in zip(outputs[::2], outputs[1::2], strict=True):
         loudly = f"with inputs {LOUDNESS:g} times as large, {what}"
         require_unchanged(before, after, check.axis, kept, loudly, "leak")
 
