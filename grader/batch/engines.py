@@ -6,9 +6,11 @@ import logging
 import os
 import secrets
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engine]:
     """An engine of `jobs` examiners, which are ended with it, whatever they are judging."""
-    executor = ThreadPoolExecutor(jobs, "examiner")
+    executor = _ExerciseExecutor(jobs)
     try:
         yield Engine(executor, jobs, Place(str(course.root), is_strict), machine_memory())
     except BaseException:
@@ -41,6 +43,66 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     finally:
         executor.shutdown(cancel_futures=True)
         close_examiners()
+
+
+class _Waiting(NamedTuple):  # a call; `exercise` is empty where it is for none
+    exercise: str
+    future: "Future[Any]"
+    act: Callable[[], Any]
+
+
+class _ExerciseExecutor(Executor):
+    """Threads beside one examiner each, which prefer exercises that they have begun, then those that nobody has.
+
+    Opening an exercise takes as long as judging a submission to it. Whoever would be idle takes what comes first.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._waiting: list[_Waiting] = []
+        self._change = threading.Condition()
+        self._is_over = False
+        self._begun: list[set[str]] = [{""} for _ in range(jobs)]
+        self._threads = [threading.Thread(target=self._run, args=(begun,)) for begun in self._begun]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        names = [each.record.exercise if isinstance(each, Task) else each for each in args]
+        exercise = next((name for name in names if isinstance(name, str)), "")
+        waiting = _Waiting(exercise, Future(), partial(fn, *args, **kwargs))
+        with self._change:
+            self._waiting.append(waiting)
+            self._change.notify()
+        return waiting.future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        with self._change:
+            self._is_over = True
+            for each in self._waiting if cancel_futures else ():
+                each.future.cancel()
+            self._change.notify_all()
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _run(self, begun: set[str]) -> None:
+        while (task := self._next(begun)) is not None:
+            if task.future.set_running_or_notify_cancel():
+                try:
+                    task.future.set_result(task.act())
+                except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
+                    task.future.set_exception(error)
+
+    def _next(self, begun: set[str]) -> _Waiting | None:
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._is_over)
+            if not self._waiting:
+                return None
+            everywhere = set().union(*self._begun)
+            preferred = (begun.__contains__, lambda exercise: exercise not in everywhere, lambda _: True)
+            chosen = next(each for fits in preferred for each in self._waiting if fits(each.exercise))
+            self._waiting.remove(chosen)
+            begun.add(chosen.exercise)
+            return chosen
 
 
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

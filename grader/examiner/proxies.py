@@ -136,7 +136,7 @@ class RemoteProxy:
 
     def inputs_after(self) -> Tensors:
         if self._after is None:
-            self._after = _all_tensors(_returned(self._session.request(protocol.ReadInputs())).inputs)
+            self._after = _all_tensors(_returned(self._session.request(protocol.Read(self.number))).inputs)
         return self._after
 
     def weights(self) -> Tensors:

@@ -81,6 +81,10 @@ class ExaminerProcess:
         if self.is_cancelled:
             self.cancel()
 
+    def has_opened(self, exercise_id: str) -> bool:
+        """Whether it has judged a submission to the exercise, so that the next one takes less."""
+        return exercise_id in self._stamps
+
     def judge(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
         """The verdict; `file` is what it calls the submission.
 

@@ -36,10 +36,11 @@ class ExaminerPool:
             os.register_at_fork(after_in_child=self._abandon)
 
     @contextlib.contextmanager
-    def lend(self, course: Course, *, strict: bool) -> Iterator[ExaminerProcess]:
-        """An examiner process for the caller alone."""
+    def lend(self, course: Course, *, strict: bool, exercise_id: str = "") -> Iterator[ExaminerProcess]:
+        """An examiner process for the caller alone; one that has opened the exercise where one waits."""
         with self._lock:
-            found = next((each for each in self._idle if each[:2] == (course.root, strict)), None)
+            fitting = [each for each in self._idle if each[:2] == (course.root, strict)]
+            found = max(fitting, key=lambda each: each[2].has_opened(exercise_id), default=None)
             if found:
                 self._idle.remove(found)
             examiner = found[2] if found else ExaminerProcess(course, strict=strict)
@@ -110,7 +111,7 @@ class PoolClient:
         if refused is not None:
             return refused
         assert isinstance(read, Submission)
-        with self._lend() as examiner:
+        with self._lend(exercise_id) as examiner:
             return examiner.judge(exercise_id, read, file, seed)
 
     def fingerprint(self, submission: Submission) -> str:
@@ -125,8 +126,8 @@ class PoolClient:
             examiner.cancel()
 
     @contextlib.contextmanager
-    def _lend(self) -> Iterator[ExaminerProcess]:
-        with self._pool.lend(self._course, strict=self._strict) as examiner:
+    def _lend(self, exercise_id: str = "") -> Iterator[ExaminerProcess]:
+        with self._pool.lend(self._course, strict=self._strict, exercise_id=exercise_id) as examiner:
             self._at_work.add(examiner)
             if self._is_cancelled:
                 examiner.cancel()

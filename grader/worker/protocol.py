@@ -135,14 +135,10 @@ class Call(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """Read an attribute of a module; answered by `Returned` or `Raised`."""
+    """Read an attribute of a module, or the tensors that the last call left; answered by `Returned` or `Raised`."""
 
     module: int
-    name: str
-
-
-class ReadInputs(Message, frozen=True):
-    """Read the tensors that the last call was handed, as it left them; answered by `Returned` or `Raised`."""
+    name: str = ""
 
 
 class Transfer(Message, frozen=True):
@@ -152,7 +148,7 @@ class Transfer(Message, frozen=True):
     target: int
 
 
-Request = Load | Parse | Build | Call | Read | ReadInputs | Transfer
+Request = Load | Parse | Build | Call | Read | Transfer
 
 
 class Location(Message, frozen=True):
@@ -274,7 +270,7 @@ def _receive(connection: socket.socket, deadline: float | None) -> bytes:
     received = bytearray()
     whole = HEADER.size
     while len(received) < whole:
-        received += _receive_part(connection, PART_BYTES, deadline)
+        received += _receive_part(connection, deadline)
         if whole == HEADER.size and len(received) >= whole:
             (size,) = HEADER.unpack_from(received)
             if size > MAX_FRAME_BYTES:
@@ -285,14 +281,14 @@ def _receive(connection: socket.socket, deadline: float | None) -> bytes:
     return bytes(memoryview(received)[HEADER.size :])
 
 
-def _receive_part(connection: socket.socket, most: int, deadline: float | None) -> bytes:
+def _receive_part(connection: socket.socket, deadline: float | None) -> bytes:
     if deadline is not None:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise TimeoutError
         connection.settimeout(remaining)
     try:
-        part = connection.recv(most)
+        part = connection.recv(PART_BYTES)
     except TimeoutError:
         raise
     except OSError as error:

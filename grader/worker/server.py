@@ -27,7 +27,6 @@ from grader.worker.protocol import (
     Parsed,
     Raised,
     Read,
-    ReadInputs,
     Request,
     Returned,
     TensorValue,
@@ -40,12 +39,12 @@ from grader.worker.syntax_trees import compiled, fingerprint, method_trees, oper
 from grader.worker.torch_import import left_incomplete, stub_compiler
 from grader.worker.values import (
     TORCH_DTYPES,
+    backward,
     from_each,
     from_python,
     from_tensors,
     gradient_of,
     sendable,
-    tensors_in,
     to_python,
     to_tensor,
     type_name,
@@ -102,9 +101,9 @@ class Server:
         if isinstance(request, Call):
             return self._call(request)
         if isinstance(request, Read):
+            if not request.name:
+                return Returned(from_python(None), from_tensors(self._handed_in))
             return Returned(from_python(getattr(self.modules[request.module], request.name)))
-        if isinstance(request, ReadInputs):
-            return Returned(from_python(None), from_tensors(self._handed_in))
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
@@ -178,7 +177,7 @@ class Server:
             return Returned(answer)
         tensors = self._handed_in
         after = from_tensors(tensors)
-        if not _backward(value, request.cotangents):
+        if not backward(value, request.cotangents):
             return Returned(answer, after)
         parameter_gradients = {name: gradient_of(parameter) for name, parameter in module.named_parameters()}
         input_gradients = {name: gradient_of(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
@@ -287,18 +286,3 @@ def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
         if is_drawn and parameter.is_floating_point():
             parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
     torch.default_generator.set_state(state)
-
-
-def _backward(value: Any, cotangents: list[TensorValue]) -> bool:
-    """Run backward from the sum of output times cotangent; False where they do not fit or nothing asks for it."""
-    outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
-    if len(outputs) != len(cotangents):
-        return False
-    pairs = [(output, to_tensor(value)) for output, value in zip(outputs, cotangents, strict=True)]
-    if any(output.shape != cotangent.shape for output, cotangent in pairs):
-        return False
-    live = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
-    if not live:
-        return False
-    sum(live[1:], start=live[0]).backward()  # type: ignore[no-untyped-call]
-    return True

@@ -121,6 +121,24 @@ def tensors_in(value: Any) -> list[torch.Tensor]:
     return [part for part in _parts(value) if _is_tensor(part) and not _why_it_stays(part)]
 
 
+def backward(value: Any, cotangents: list[TensorValue]) -> bool:
+    """Run backward from the sum of output times cotangent; False where they do not fit or nothing asks for it."""
+    outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
+    if len(outputs) != len(cotangents):
+        return False
+    pairs = [(output, to_tensor(value)) for output, value in zip(outputs, cotangents, strict=True)]
+    if any(output.shape != cotangent.shape for output, cotangent in pairs):
+        return False
+    live = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
+    if not live:
+        return False
+    total = live[0]
+    for term in live[1:]:
+        total = total + term
+    total.backward()  # type: ignore[no-untyped-call]
+    return True
+
+
 def _why_too_much(value: Any) -> str:
     """Why a value cannot travel as a whole, found before anything of it is copied; empty where it can."""
     parts = list(islice(_parts(value), MAX_ITEMS + 1))

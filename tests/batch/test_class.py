@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import threading
+import time
 
 import pytest
 
@@ -24,6 +26,36 @@ def hand_in(root, sources):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(source, encoding="utf-8")
     return root
+
+
+def test_an_examiner_goes_on_with_the_exercises_that_it_has_begun(course):
+    """Two would each open all of them otherwise, which takes as long as judging."""
+    began = set()
+
+    def judge(exercise):
+        began.add((threading.get_ident(), exercise))
+        time.sleep(0.01)
+        return exercise
+
+    wanted = [f"exercise_{number % 6:02}" for number in range(60)]
+    with local_engine(course, 2, is_strict=True) as running:
+        given = [running.executor.submit(judge, exercise) for exercise in wanted]
+        assert [each.result() for each in given] == wanted
+    assert len({thread for thread, _ in began}) == 2
+    assert len(began) <= 6 + 2  # at the end, whoever has nothing of its own takes another's
+
+
+def test_one_exercise_alone_keeps_all_examiners_busy_and_what_it_raises_is_raised(course):
+    meeting = threading.Barrier(2, timeout=20)
+
+    def judge(_exercise):
+        meeting.wait()
+        raise ValueError("both came")
+
+    with local_engine(course, 2, is_strict=True) as running:
+        for each in [running.executor.submit(judge, EXERCISE) for _ in range(4)]:
+            with pytest.raises(ValueError, match="both came"):
+                each.result()
 
 
 def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
