@@ -132,10 +132,7 @@ def backward(value: Any, cotangents: list[TensorValue]) -> bool:
     live = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
     if not live:
         return False
-    total = live[0]
-    for term in live[1:]:
-        total = total + term
-    total.backward()  # type: ignore[no-untyped-call]
+    sum(live[1:], start=live[0]).backward()  # type: ignore[no-untyped-call]
     return True
 
 

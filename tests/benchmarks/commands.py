@@ -19,8 +19,12 @@ SEED = 7
 SECONDS_EACH, SECONDS_ALL = 10.0, 300.0
 """What a command may take, for each submission and besides: longer means that something hangs."""
 
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-"""One thread for everything that is compared: on as many cores as there are jobs, more would be in each other's way."""
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+"""One thread for everything that is compared: on as many cores as there are jobs, more would be in each other's way.
+
+Bytecode is kept, as it is by default: torch's was when it was installed.
+"""
 
 
 def machine() -> str:

@@ -19,7 +19,7 @@ COMMANDS = {
     "grade a fix": ["-m", "grader", EXERCISE, "--file", FIX],
     "list the exercises": ["-m", "grader"],
 }
-SINGLE, WATCHED = Target(0.70), Target(0.10)
+SINGLE, WATCHED = Target(0.70), Target(0.08)
 PAUSE_SECONDS = 0.3
 """Between a verdict and the next save: the next worker is being made meanwhile, as it is while a student thinks."""
 

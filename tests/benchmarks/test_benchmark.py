@@ -37,7 +37,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     ("ratio", "bound"),
     [
         ("grade a fix / import torch", "<= 0.70"),
-        ("save to verdict / import torch", "<= 0.10"),
+        ("save to verdict / import torch", "<= 0.08"),
         ("batch / pytest, start aside", ">= 40.00"),
         ("batch / bare fork, start aside", ">= 0.80"),
         ("two cores / one core, start included", ">= 1.80"),
