@@ -35,7 +35,7 @@ from grader.worker.protocol import (
 )
 from grader.worker.sandbox import ENVIRONMENT
 from grader.worker.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
-from tests.support.hostile import Household, at_import, in_forward, relatives, running_with
+from tests.support.hostile import Household, at_import, in_forward, reference, relatives, running_with
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 
@@ -310,10 +310,39 @@ POISON = in_forward("if x.shape[1] == 5: os._exit(7)\nif x.shape[1] == 6:\n    w
 ARGUMENTS = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
 
 
-def session_of(judge: Judge, seconds: Seconds) -> Session:
+def session_of(judge: Judge, seconds: Seconds, source: str = POISON) -> Session:
     exercise = load_exercise(judge.course.description("exercise_03"))
     exercise = msgspec.structs.replace(exercise, limits=Limits(seconds=seconds))
-    return Session(judge.source, exercise, submission_from_text(POISON))
+    return Session(judge.source, exercise, submission_from_text(source))
+
+
+REUSES = (
+    reference()
+    + """
+
+class CausalSelfAttention(CausalSelfAttention):
+    def forward(self, x):
+        output = super().forward(x).detach()
+        self.kept = self.kept.copy_(output) if hasattr(self, "kept") else output
+        return self.kept
+"""
+)
+
+
+def test_what_several_calls_return_is_taken_down_before_the_next_one_may_write_to_it(judge_text: Judge) -> None:
+    session = session_of(judge_text, Seconds(load=10.0, check=5.0, total=60.0), REUSES)
+    try:
+        session.load()
+        session.begin_check()
+        module = Subject(session)(**ARGUMENTS)
+        inputs = [{"x": torch.randn(2, 5, 4)} for _ in range(3)]
+        together = module.call_each([*inputs, inputs[0]])
+        assert [len(each.unique()) > 1 for each in together] == [True] * 4
+        for seen, each in zip(together, [*inputs, inputs[0]], strict=True):
+            assert torch.equal(seen, module(**each))
+        assert not torch.equal(together[0], together[1])
+    finally:
+        session.close()
 
 
 def test_a_session_goes_on_with_a_new_worker_and_ends_where_it_hung_twice(judge_text: Judge) -> None:

@@ -42,15 +42,23 @@ def serve():
                 parameters |= {f"W_{name}.bias": bias for name in ("query", "key", "value")}
             protocol.send(end, protocol.Built(parameters, []))
         elif isinstance(request, protocol.Call):
-            protocol.send(end, answer(request, sizes))
+            protocol.send(end, answer_each(request, sizes))
         else:
             protocol.send(end, protocol.Raised("ValueError", ["ValueError"], " ".join(map(str, range(99)))))
 
 
-def answer(request, sizes):
+def answer_each(request, sizes):
+    if request.more is None:
+        return answer(request, request.arguments, sizes)
+    each = [answer(request, {**request.arguments, **others}, sizes) for others in [{}, *request.more]]
+    raised = [one for one in each if isinstance(one, protocol.Raised)]
+    return raised[0] if raised else protocol.Returned(protocol.Sequence([one.value for one in each], False))
+
+
+def answer(request, arguments, sizes):
     if request.method:
         return protocol.Returned(protocol.Sequence([protocol.Scalar("meta")], False), {})
-    x = request.arguments["x"]
+    x = arguments["x"]
     batch, tokens, _ = x.shape
     if tokens > sizes["context_length"]:
         text = f"{tokens} tokens are too many: context_length is {sizes['context_length']}"
@@ -61,7 +69,7 @@ def answer(request, sizes):
     if request.cotangents:
         gradients = {name: values.from_tensor(torch.ones(size)) for name, size in shapes(sizes).items()}
     return protocol.Returned(
-        values.from_tensor(output), dict(request.arguments), gradients is not None, gradients or {}, {"x": x}
+        values.from_tensor(output), dict(arguments), gradients is not None, gradients or {}, {"x": x}
     )
 
 
