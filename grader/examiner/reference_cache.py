@@ -246,9 +246,10 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor):
         return one.dtype == other.dtype and torch.equal(one, other)
     if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
+        return len(one) == len(other) and all(a is b or _is_same(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_is_same(value, other[name]) for name, value in one.items())
+        pairs = ((value, other.get(name)) for name, value in one.items())
+        return one.keys() == other.keys() and all(a is b or _is_same(a, b) for a, b in pairs)
     return bool(one == other)
 
 
