@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import BrokenExerciseError
+from grader.examiner.pytest_session import Examiners, with_examiners
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 
@@ -129,3 +131,26 @@ def test_a_batch_goes_on_where_pytest_says_that_a_check_failed(own_course: Cours
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert "2" in done.stdout
+
+
+class Collected:
+    """A plugin that notes what pytest looks at while it collects."""
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
+        self.paths.append(collector.path)
+
+
+def test_opening_an_exercise_meets_no_other_so_that_it_takes_as_long_among_many(judge_text: Judge) -> None:
+    collected, exercise = Collected(), load_exercise(judge_text.course.description("exercise_03"))
+
+    def body(examiners: Examiners) -> list[str]:
+        assert examiners._session is not None
+        examiners._session.config.pluginmanager.register(collected)
+        return examiners.examiner(exercise).check_ids()
+
+    names = with_examiners(judge_text.course, judge_text.source, body)
+    assert {each.parent.name for each in collected.paths} == {"exercise_03"}
+    assert {*names} > {check.id for check in exercise.checks}  # and the hidden tests'
