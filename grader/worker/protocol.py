@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 
 HEADER = struct.Struct(">I")
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-PART_BYTES = 1 << 16
 MAX_TEXT = 2000
 """Characters of a message or name that travel; the rest is cut and counted."""
 
@@ -266,33 +265,27 @@ def receive_reply(connection: socket.socket, deadline: float) -> Reply:
 
 
 def _receive(connection: socket.socket, deadline: float | None) -> bytes:
-    """The body of one frame; whoever sends another before it was answered breaks the protocol."""
+    (size,) = HEADER.unpack(_receive_exactly(connection, HEADER.size, deadline))
+    if size > MAX_FRAME_BYTES:
+        raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
+    return _receive_exactly(connection, size, deadline)
+
+
+def _receive_exactly(connection: socket.socket, size: int, deadline: float | None) -> bytes:
     received = bytearray()
-    whole = HEADER.size
-    while len(received) < whole:
-        received += _receive_part(connection, deadline)
-        if whole == HEADER.size and len(received) >= whole:
-            (size,) = HEADER.unpack_from(received)
-            if size > MAX_FRAME_BYTES:
-                raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
-            whole += size
-    if len(received) > whole:
-        raise MalformedError("more than one frame")
-    return bytes(memoryview(received)[HEADER.size :])
-
-
-def _receive_part(connection: socket.socket, deadline: float | None) -> bytes:
-    if deadline is not None:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError
-        connection.settimeout(remaining)
-    try:
-        part = connection.recv(PART_BYTES)
-    except TimeoutError:
-        raise
-    except OSError as error:
-        raise ClosedError(str(error)) from error
-    if not part:
-        raise ClosedError("the connection ended")
-    return part
+    while len(received) < size:
+        if deadline is not None:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise TimeoutError
+            connection.settimeout(remaining)
+        try:
+            part = connection.recv(min(size - len(received), 1 << 20))
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise ClosedError(str(error)) from error
+        if not part:
+            raise ClosedError("the connection ended")
+        received += part
+    return bytes(received)

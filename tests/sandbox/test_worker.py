@@ -108,14 +108,6 @@ def test_a_reply_that_trickles_in_ends_at_the_deadline() -> None:
         theirs.close()
 
 
-def test_a_reply_that_is_followed_by_one_to_what_was_not_asked_yet_is_refused() -> None:
-    ours, theirs = socket.socketpair()
-    protocol.send(theirs, protocol.Returned(protocol.Scalar(1)))
-    protocol.send(theirs, protocol.Returned(protocol.Scalar(2)))
-    with ours, theirs, pytest.raises(protocol.MalformedError, match="more than one frame"):
-        protocol.receive_reply(ours, time.monotonic() + LONG)
-
-
 def test_a_message_over_the_limit_is_not_sent() -> None:
     ours, theirs = socket.socketpair()
     large = TensorValue("uint8", [MAX_FRAME_BYTES], bytes(MAX_FRAME_BYTES))
