@@ -237,10 +237,11 @@ def require_close(
     off = difference > tolerance.absolute + tolerance.relative * expected.abs()
     worst = place_of_largest(difference.nan_to_num(torch.inf))
     theirs, ours = numbers(float(expected[tuple(worst)]), float(seen[tuple(worst)]))
-    count = f"{int(off.sum())} of {off.numel()} elements are off"
+    where = f" at {place(worst)}" if worst else ""
+    count = f"; {int(off.sum())} of {off.numel()} elements are off" if worst else ""
     failure = Failure(
         kind,
-        f"{what} at {place(worst)}: expected {theirs}, saw {ours}; {count}",
+        f"{what}{where}: expected {theirs}, saw {ours}{count}",
         pictures.values(seen, expected, worst),
         explain(seen, expected, tolerance.relative, tolerance.absolute),
         saw=seen,

@@ -48,3 +48,8 @@ def test_a_wrong_form_is_told_as_what_it_is() -> None:
         require_form(both[::-1], both, "output")
     with pytest.raises(Failure, match="expected dtype float32, saw float64"):
         require_form((both[0].double(), both[1]), both, "output")
+
+
+def test_a_single_number_has_no_place_and_is_not_counted() -> None:
+    with pytest.raises(Failure, match=r"^the loss: expected 3\.52, saw 0$"):
+        compare(torch.tensor(0.0), torch.tensor(3.52), "the loss")
