@@ -14,7 +14,9 @@ from grader.author.difficulty import Fault, difficulty_of, measure_faults
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
-from tests.support.judging import Judge
+from grader.examiner.pytest_session import with_examiner
+from grader.submission import submission_from_text
+from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "solutions" / "README.md"
@@ -50,7 +52,10 @@ def measure(judge: Judge, exercise_id: str) -> Hunt:
     exercise = load_exercise(course.description(exercise_id))
     starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
     faults = measure_faults(judge.source, course, exercise)
-    seconds = [verdict.seconds for verdict in judge.many(exercise_id, [starter] * RUNS)]
+    submission = submission_from_text(starter)
+    seconds = with_examiner(
+        course, exercise, judge.source, lambda each: [each.examine(submission, SEED).seconds for _ in range(RUNS)]
+    )
     return Hunt(exercise, faults, 1000 * statistics.median(seconds))
 
 
@@ -67,15 +72,15 @@ def facts_of(exercise: Exercise, faults: list[Fault]) -> list[str]:
     source = f"[{exercise.source.title}]({exercise.source.url})" if exercise.source.url else exercise.source.title
     difficulty = str(difficulty_of(faults))
     told = [f"`{fault.name}`" for fault in faults] if exercise.defects else [DECOY]
-    shows = _each(fault.shows_from() for fault in faults)
-    missed = _each(", ".join(fault.missed_by) or "none" for fault in faults)
+    shows = _each([fault.shows_from() for fault in faults], exercise)
+    missed = _each([", ".join(fault.missed_by) or "none" for fault in faults], exercise)
     return [exercise.id, source, str(exercise.interface.kind), difficulty, "<br>".join(told), shows, missed]
 
 
-def _each(cells: Iterator[str]) -> str:
-    """Cells below each other; once where they are all the same."""
-    found = list(cells)
-    return "<br>".join(found if len(set(found)) > 1 else found[:1])
+def _each(cells: list[str], exercise: Exercise) -> str:
+    """A line for each defect; for wrong mends, and where all are the same, each once."""
+    once = list(dict.fromkeys(cells))
+    return "<br>".join(once if len(once) == 1 or not exercise.defects else cells)
 
 
 def _row(cells: "list[str] | tuple[str, ...]") -> str:

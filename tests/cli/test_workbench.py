@@ -222,12 +222,15 @@ def test_the_list_shows_every_state_and_the_overall_progress(own_course, run_cli
     assert states["exercise_03"].endswith("1 of 2 fixed")
     assert states["exercise_05"].endswith("does not run")
     assert any(line.endswith(f"  1 of {len(marks)} fixed") for line in lines)
+    difficulty = {name: load_exercise(own_course.description(name)).difficulty for name in states}
+    upcoming = min((name for name in states if marks[name] != "✓"), key=lambda name: (difficulty[name], name))
     assert lines[-2:] == [
-        "Next, easiest first: read exercises/exercise_02/README.md, then",
-        "  python -m grader exercise_02",
+        f"Next, easiest first: read exercises/{upcoming}/README.md, then",
+        f"  python -m grader {upcoming}",
     ]
     assert max(map(len, lines)) <= 80
-    assert "●●○○○  Half of it never wakes up" in states["exercise_01"]
+    dots = difficulty["exercise_01"]
+    assert f"{'●' * dots}{'○' * (5 - dots)}  Half of it never wakes up" in states["exercise_01"]
 
 
 def test_all_fixed_is_celebrated_in_one_line(own_course, run_cli):
