@@ -80,6 +80,7 @@ ADVICE = {
     "detached": "matches_reference with gradients, every_parameter_learns",
     "layer skipped or residual added": "matches_reference",
     "truth value flipped": "matches_reference with `defaults` naming the argument",
+    "constant moved": "matches_reference, with `defaults` naming the argument where it is a default",
     "None assigned": "attribute_equals, where the interface promises the attribute",
     "statement removed": "attribute_equals for an attribute, raises for a refusal, else matches_reference",
     "condition negated": "raises for a refusal, else matches_reference with the flag set in `constructor` or `inputs`",

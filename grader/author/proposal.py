@@ -216,8 +216,8 @@ SIZES = {
 }
 """What sizes are called, and how large they are on the first, second and last rung."""
 
-SIZES_OF_TRAINING = {**SIZES, "batch": (3, 5, 6)}
-"""Batch norm takes no batch of one."""
+SIZES_OF_TRAINING = {**SIZES, "batch": (5, 6, 9)}
+"""Batch norm takes no batch of one, nor half of a batch that is one."""
 
 STEPS_SEEN = 5
 """An optimizer's parameters are seen before its four steps and after each."""
