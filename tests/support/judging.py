@@ -5,12 +5,14 @@ import msgspec
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.course.records import Limits
+from grader.course.records import Limits, Seconds
 from grader.submission import Submission, submission_from_text
 from grader.verdict.verdict import Result, Verdict
 from grader.worker.torch_import import import_torch
 
 SEED = 7
+AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
+"""For what is not about time: a busy machine takes no part in it."""
 
 
 class Judge:
@@ -50,7 +52,7 @@ class Judge:
 
     def refused(self, exercise_id: str, texts: dict[str, str], seed: int = SEED) -> dict[str, object]:
         """Of right submissions those that do not get everything, by name, with what was found."""
-        verdicts = self.many(exercise_id, list(texts.values()), seed)
+        verdicts = self.many(exercise_id, list(texts.values()), seed, AMPLE)
         return {
             name: verdict.reason or [outcome for outcome in verdict.checks if outcome.finding]
             for name, verdict in zip(texts, verdicts, strict=True)
