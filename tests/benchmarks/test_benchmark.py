@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.slow
 
 SMALLEST = ("--runs", "1", "--submissions", "4", "--jobs", "1", "--exercises", "exercise_03")
-FIGURE = r"[\d.,]+ \([\d.,]+ to [\d.,]+\)"
+FIGURE = r"-?[\d.,]+ \(-?[\d.,]+ to -?[\d.,]+\)"
 
 
 def run(folder: Path, *parts: str) -> str:
