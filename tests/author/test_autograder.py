@@ -16,9 +16,10 @@ import pytest
 from grader.author.autograder import PLATFORMS, write_autograder
 from grader.course.loading import load_exercise
 from grader.errors import UsageError
+from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import reference, starter
-from tests.support.platform_host import PlatformHost
+from tests.support.platform_host import LEFT_RUNNING, PlatformHost
 
 EXERCISE = "exercise_03"
 RUNNER = 1001
@@ -81,10 +82,26 @@ class Grader:
 
     def grade(self, text: str | None) -> tuple[subprocess.CompletedProcess[str], dict]:
         """What its entry point says of a file, and the results that are there then; none where there is no file."""
-        for each in self.submission.glob("*"):
-            each.unlink()
+        self.clear()
         if text is not None:
             (self.submission / "attention.py").write_text(text, encoding="utf-8")
+        return self.judged()
+
+    def clear(self) -> None:
+        for each in self.submission.glob("*"):
+            each.unlink()
+
+    def place(self, attack: Attack) -> None:
+        """Hand in an attack, which knows where the course lies."""
+        self.clear()
+        path = self.submission / f"attention{Path(attack.name).suffix}"
+        if attack.key in MAKERS:
+            MAKERS[attack.key](path)
+        else:
+            path.write_bytes(self.tell(attack))
+
+    def judged(self) -> tuple[subprocess.CompletedProcess[str], dict]:
+        """What its entry point says of what was handed in, and the results that are there then."""
         done = self.run()
         return done, json.loads(self.results.read_text(encoding="utf-8")) if self.results.is_file() else {}
 
@@ -104,13 +121,8 @@ class Grader:
         }
         return self.host.run([sys.executable, "/autograder/source/autograder.py"], cwd="/checkout", **told)
 
-    def tell(self, attack: Attack) -> str:
-        """The attack's text; an attacker knows where the course lies."""
-        words = {"@COURSE@": "/autograder/source", "@EXAMINER@": "1", "@PORT@": "9", "@ABSTRACT@": "none"}
-        text = attack.path.read_text(encoding="utf-8")
-        for word, value in words.items():
-            text = text.replace(word, value)
-        return text
+    def tell(self, attack: Attack) -> bytes:
+        return told(attack, "/autograder/source")
 
 
 @pytest.fixture
@@ -123,13 +135,27 @@ def grader(package, tmp_path) -> Callable[..., Grader]:
     return make
 
 
+def told(attack: Attack, course: str) -> bytes:
+    """The attack's text; an attacker knows where the course lies."""
+    words = {"@COURSE@": course, "@EXAMINER@": "1", "@PORT@": "9", "@ABSTRACT@": "none"}
+    text = attack.path.read_bytes()
+    for word, value in words.items():
+        text = text.replace(word.encode(), value.encode())
+    return text
+
+
 def own(folder: Path, user: int) -> None:
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, user, follow_symlinks=False)
 
 
 def attacks(*families: str) -> list[Attack]:
-    return [each for each in read_corpus() if each.family in families and each.path.is_file()]
+    return [each for each in read_corpus() if each.family in families]
+
+
+def one_in_each() -> list[Attack]:
+    """The last of each family."""
+    return list({each.family: each for each in read_corpus()}.values())
 
 
 def names_and_ids(course) -> list[str]:
@@ -197,7 +223,7 @@ def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader)
     done, results = machine.grade("def (:\n")
     assert "SyntaxError" in results["tests"][0]["output"]
     (attack,) = [each for each in attacks("secrets") if each.name == "reads_the_reference.py"]
-    done, results = machine.grade(machine.tell(attack))
+    done, results = machine.grade(machine.tell(attack).decode())
     assert results["score"] == 0
     assert results["extra_data"]["isolation"]["filesystem"] is False
     assert "Open to submissions on this machine: the file system" in done.stdout
@@ -282,13 +308,18 @@ MACHINES = (
     ("prairielearn", 0, ("namespaces",)),
     ("classroom50", RUNNER, ("namespaces",)),
 )
+WHOLE_FAMILIES = os.environ.get("GRADER_ATTACKS", "").split()
+"""Families of attacks that are tried whole, on the first machine."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(MACHINES)))
-def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, number):
-    """The attacks are dealt out, for each starts the platform's program anew."""
+def test_no_attack_reads_the_reference_forges_a_result_or_is_left_running(grader, tmp_path, number):
+    """Those that reach for files are dealt out, for each starts the platform's program anew."""
     platform, user, lacks = MACHINES[number]
+    some = attacks("secrets", "writing")[number :: len(MACHINES)] + ([] if "landlock" in lacks else one_in_each())
+    if WHOLE_FAMILIES and number == 0:
+        some = attacks(*WHOLE_FAMILIES)
     machine = grader(platform, user=user, lacks=lacks)
     description = machine.source / "solutions" / EXERCISE / "exercise.yaml"
     with description.open("a", encoding="utf-8") as file:
@@ -297,13 +328,15 @@ def test_no_attack_reads_the_reference_or_forges_a_result(grader, tmp_path, numb
         subprocess.run(["chmod", "-R", "go=", machine.source], check=True)
     sources = {path: path.read_bytes() for path in machine.source.rglob("*.py")}
     wrong = {}
-    for attack in attacks("secrets", "writing")[number :: len(MACHINES)]:
+    for attack in some:
+        machine.place(attack)
         if user:
             own(tmp_path / platform, user)
-        done, results = machine.grade(machine.tell(attack))
+        done, results = machine.judged()
         text = json.dumps(results) + done.stdout
         score = results.get("score", 99) * (10 if platform == "prairielearn" else 1)
-        if not results or score > attack.expected.bound() or "canary-" in text:
+        is_forged = not results or score > attack.expected.bound() or "canary-" in text
+        if is_forged or LEFT_RUNNING in done.stderr:
             wrong[attack.key] = (done.returncode, done.stderr[-300:], score)
     assert wrong == {}
     assert {path: path.read_bytes() for path in machine.source.rglob("*.py")} == sources
@@ -327,7 +360,9 @@ NBGRADER = [sys.executable, "-m", "nbgrader"]
 
 
 def nbgrader(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*NBGRADER, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    command = [*NBGRADER, *arguments]
+    started = {"start_new_session": True}  # attacks aim at process groups
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False, **started)
 
 
 def notebook_of(text: str, released: Path, target: Path) -> None:
@@ -337,6 +372,15 @@ def notebook_of(text: str, released: Path, target: Path) -> None:
     cell["source"] = text
     target.parent.mkdir(parents=True)
     target.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def scores_of_nbgrader(folder: Path) -> dict[str, tuple[float, float]]:
+    """Each student's points and the most there are, as nbgrader has them once it has graded what was submitted."""
+    for arguments in (("autograde", EXERCISE), ("export", "--to", "grades.csv")):
+        done = nbgrader(folder, *arguments)
+        assert done.returncode == 0, done.stderr
+    with (folder / "grades.csv").open(encoding="utf-8", newline="") as file:
+        return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
 
 
 FORGERY = """
@@ -364,12 +408,7 @@ def test_nbgrader_gives_the_points_of_the_hidden_cell_and_runs_no_cell_of_a_stud
     }
     for student, text in handed_in.items():
         notebook_of(text, released, folder / "submitted" / student / EXERCISE / "attention.ipynb")
-    done = nbgrader(folder, "autograde", EXERCISE)
-    assert done.returncode == 0, done.stderr
-    done = nbgrader(folder, "export", "--to", str(tmp_path / "grades.csv"))
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "grades.csv").open(encoding="utf-8", newline="") as file:
-        scores = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+    scores = scores_of_nbgrader(folder)
     assert scores == {"ada": (10, 10), "bob": (0, 10), "eve": (0, 10), "mal": (0, 10)}
     assert not marker.exists()
     graded = json.loads((folder / "autograded/bob" / EXERCISE / "attention.ipynb").read_bytes())

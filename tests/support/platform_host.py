@@ -32,6 +32,22 @@ done
 shift
 exec chroot "$root" "$@"
 """
+WATCH = r"""
+"$@"; code=$?
+for second in 1 2 3 4 5; do
+    left=
+    for each in /proc/[0-9]*; do
+        [ "$each" = "/proc/$$" ] || left="$left$(tr '\0' ' ' 2>/dev/null < "$each/cmdline")"
+    done 2>/dev/null
+    [ -z "$left" ] && break
+    sleep 1
+done
+[ -z "$left" ] || echo "LEFT RUNNING: $left" >&2
+exit $code
+"""
+"""Runs a command and says which processes it has left behind: there are no others on the machine."""
+
+LEFT_RUNNING = "LEFT RUNNING"
 NO_NAMESPACES = "no mount namespace is to be had here: the platform's commands run at other paths, by variables"
 SECONDS = 600
 
@@ -64,7 +80,7 @@ class PlatformHost:
         self._variables = variables or {}
 
     def run(self, command: Sequence[str], cwd: str = "/", **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run it, to its end; paths in it are those of the platform."""
+        """Run it, to its end; paths in it are those of the platform. What it left running is told by its stderr."""
         plain = {"PATH": os.environ["PATH"], "HOME": "/tmp", **_package_index(), **environment}
         if has_namespaces():
             told = self._inside(command, cwd)
@@ -81,7 +97,7 @@ class PlatformHost:
         places = [str(each) for path, folder in {**shown, **self._folders}.items() for each in (folder, path)]
         user = ["setpriv", f"--reuid={self._user}", f"--regid={self._user}", "--clear-groups"] if self._user else []
         layers = [sys.executable, "/opt/host.py", "--without", ",".join(self._lacks), "--"]
-        inside = [*user, "env", "-C", cwd, *layers, *command]
+        inside = [*user, "env", "-C", cwd, *layers, "bash", "-c", WATCH, "bash", *command]
         return [*UNSHARE, "sh", "-c", BUILD, "sh", str(self._root), *places, "--", *inside]
 
     def _here(self, path: str) -> str:
