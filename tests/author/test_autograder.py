@@ -18,7 +18,7 @@ from grader.course.loading import load_exercise
 from grader.errors import UsageError
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
-from tests.support.hostile import reference, starter
+from tests.support.hostile import reference, running_with, starter
 from tests.support.platform_host import LEFT_RUNNING, PlatformHost
 
 EXERCISE = "exercise_03"
@@ -417,6 +417,30 @@ def test_nbgrader_gives_the_points_of_the_hidden_cell_and_runs_no_cell_of_a_stud
     assert outputs[0]["name"] == "stdout"
     assert "defect 1 · still there" in "".join(outputs[0]["text"])
     assert "".join(outputs[1]["data"]["text/plain"]) == "0.0"
+
+
+@pytest.mark.slow
+def test_no_attack_gets_points_from_nbgrader_or_reads_the_reference(package, tmp_path):
+    folder = tmp_path / "nbcourse"
+    shutil.copytree(package("nbgrader"), folder)
+    with (folder / "autograder/solutions" / EXERCISE / "exercise.yaml").open("a", encoding="utf-8") as file:
+        file.write("# canary-0123456789abcdef\n")
+    nbgrader(folder, "generate_assignment", EXERCISE)
+    released = folder / "release" / EXERCISE / "attention.ipynb"
+    written = [each for each in read_corpus() if each.path.is_file() and each.path.suffix == ".py"]
+    some = {each.family: each for each in written}
+    for family, attack in some.items():
+        text = told(attack, str(folder / "autograder")).decode()
+        notebook_of(text, released, folder / "submitted" / family / EXERCISE / "attention.ipynb")
+    kit = {path: path.read_bytes() for path in (folder / "autograder").rglob("*.py")}
+    scores = scores_of_nbgrader(folder)
+    assert scores.keys() == some.keys()
+    assert [name for name, (score, _) in scores.items() if score > some[name].expected.bound()] == []
+    graded = list((folder / "autograded").rglob("*.ipynb"))
+    assert len(graded) == len(some)
+    assert not [path for path in graded if "canary-0123456789abcdef" in path.read_text(encoding="utf-8")]
+    assert {path: path.read_bytes() for path in (folder / "autograder").rglob("*.py")} == kit
+    assert not running_with(str(folder))
 
 
 @pytest.mark.slow
