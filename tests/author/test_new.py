@@ -360,7 +360,7 @@ def test_shipped_references_are_left_alone(own_course):
 def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written(own_course, new):
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=7)"})
-    with pytest.raises(SpecError, match=r":35:10: defects\[0\]\.was: .* stands nowhere; no line is like .dim=7"):
+    with pytest.raises(SpecError, match=r":36:10: defects\[0\]\.was: .* stands nowhere; no line is like .dim=7"):
         derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 

@@ -137,22 +137,22 @@ LOADING_SECONDS = 8.0
 """Loading may take 6 s by itself; nothing is tried after it."""
 
 STUCK = {
-    "in forward": (in_forward(LOOP), FORWARD_SECONDS, "it was still running after 1.", "attention.py, line 30"),
+    "in forward": (in_forward(LOOP), FORWARD_SECONDS, "it was still running after 1.", "attention.py, line 3[01]"),
     "in __init__": (
         starter().replace("super().__init__()\n", f"super().__init__()\n        {LOOP}\n"),
         FORWARD_SECONDS,
         "it was still running after 1.",
-        "attention.py, line 15",
+        "attention.py, line 1[56]",
     ),
-    "at import": (at_import(LOOP), LOADING_SECONDS, "it was still running after 6.0 s", "attention.py, line 3"),
+    "at import": (at_import(LOOP), LOADING_SECONDS, "it was still running after 6.0 s", "attention.py, line [34]"),
     "in a notebook cell": (
         notebook(code(starter()), code(f"x = 1\n{LOOP}")),
         LOADING_SECONDS,
         "it was still running after 6.0 s",
-        "code cell 2, line 2",
+        "code cell 2, line [23]",
     ),
 }
-"""Where an endless loop stands: the seconds that judging it may take, how the sentence begins, the line it names."""
+"""Where an endless loop stands: the seconds it may take, how the sentence begins, the lines it may name."""
 
 
 @pytest.mark.parametrize("place", STUCK)
@@ -164,7 +164,8 @@ def test_an_endless_loop_costs_seconds_and_the_sentence_says_where_it_is(judge_t
     assert isinstance(submission, Submission)
     verdict = judge_text("exercise_03", submission)
     found = verdict.where or next(each.finding for each in verdict.checks if each.finding)
-    assert (found.text.startswith(words), str(found.location)) == (True, line), found
+    assert found.text.startswith(words), found
+    assert re.fullmatch(line, str(found.location)), found
     assert verdict.outcome is (Result.NOT_GRADABLE if most == LOADING_SECONDS else Result.NOT_FIXED)
     assert verdict.seconds <= most
     assert verdict.score == 0

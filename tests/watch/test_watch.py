@@ -273,22 +273,22 @@ def test_an_error_restores_the_terminal_too(tmp_path):
     course = small_course(tmp_path, "exercise_03", "exercise_06")
     with Watch(course) as watch:
         watch.verdict()
-        (course / "solutions/exercise_06/exercise.yaml").write_text("title: [", encoding="utf-8")
-        fix = (course / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
-        (course / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")
+        (course / "solutions/exercise_03/exercise.yaml").write_text("title: [", encoding="utf-8")
+        fix = (course / "solutions/exercise_06/attention.py").read_text(encoding="utf-8")
+        (course / "exercises/exercise_06/attention.py").write_text(fix, encoding="utf-8")
         assert watch.process.wait(30) == 2
         assert watch.is_restored()
-        assert "exercise_06/exercise.yaml" in watch.wait_for(r"exercise.yaml:\d+")
+        assert "exercise_03/exercise.yaml" in watch.wait_for(r"exercise.yaml:\d+")
 
 
-def test_without_a_name_the_first_exercise_not_fixed_is_followed_and_then_the_next(tmp_path):
+def test_without_a_name_the_easiest_exercise_not_fixed_is_followed_and_then_the_next(tmp_path):
     course = small_course(tmp_path, "exercise_03", "exercise_06")
     with Watch(course) as watch:
-        assert "Watching: exercise_03" in watch.verdict()
+        assert "Watching: exercise_06" in watch.verdict()
         watch.forget()
         for exercise, follows in (
-            ("exercise_03", r"Fixed · .*Next: exercise_06.*As it is now: not yet, 0 of 10"),
-            ("exercise_06", r"Fixed · .*Every exercise is fixed"),
+            ("exercise_06", r"Fixed · .*Next: exercise_03.*As it is now: not yet, 0 of 10"),
+            ("exercise_03", r"Fixed · .*Every exercise is fixed"),
         ):
             fix = (course / f"solutions/{exercise}/attention.py").read_text(encoding="utf-8")
             (course / f"exercises/{exercise}/attention.py").write_text(fix, encoding="utf-8")

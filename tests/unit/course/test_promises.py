@@ -190,7 +190,7 @@ PROMISES: dict[str, Keeps] = {
     r"a function beside it": lambda checks, _: checks.test("by_themselves|every_number"),
     r"the slopes are|those of `2": lambda checks, _: checks.test("every_number_of_heads"),
     r"A word sees `window`": lambda checks, _: checks.exercise.drawn[0].keys() >= {"window"},
-    r"their order matters": lambda checks, _: checks.test("reversing"),
+    r"their order matters": lambda checks, _: checks.have("samples_in_any_order"),
     r"While training, entries|while training, entries": lambda checks, _: (
         checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
     ),

@@ -111,9 +111,9 @@ def test_values_that_fail_from_two_heads_on_stand_beside_those_of_one_head(judge
 
 
 def test_a_submission_that_dies_while_it_is_drawn_keeps_its_finding_and_has_no_picture(judge_text: Judge) -> None:
-    """The third call of a module is the first that is made for the picture."""
+    """The fourth call of a module is the first that is made for the picture."""
     counting = (
-        'self.calls = getattr(self, "calls", 0) + 1\n        if self.calls > 2: raise ValueError\n        keys = '
+        'self.calls = getattr(self, "calls", 0) + 1\n        if self.calls > 3: raise ValueError\n        keys = '
     )
     source = judge_text.variant("exercise_03", frozenset({"mask-discarded"})).replace("keys = ", counting, 1)
     checks = judge_text("exercise_03", source).checks
