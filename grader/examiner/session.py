@@ -9,7 +9,7 @@ from grader.course.records import Exercise
 from grader.errors import OpenHostError
 from grader.examiner.manners import IN_MANNER
 from grader.examiner.outcome import Location
-from grader.examiner.workers import DiedError, KilledError, Processor, Worker, WorkerSource
+from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedError, Processor, Worker, WorkerSource
 from grader.submission import Submission
 from grader.worker import protocol
 from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request
@@ -179,8 +179,10 @@ class Session:
         self._before, self._since_before = now, 0.0
 
     def _load(self) -> Loaded:
-        self._worker = self._source.start(self.exercise.limits)
-        self.isolation = self._worker.wait_until_confined()
+        try:
+            self._worker, self.isolation = self._start()
+        except KilledUnconfinedError:  # by something outside: no submission has run in it yet
+            self._worker, self.isolation = self._start()
         self._before, self._since_before = self._worker.processor(), 0.0
         if self._strict:
             _require_closed(self.isolation)
@@ -190,6 +192,10 @@ class Session:
             self.close()
             raise SubjectDiedError("answered with a message that was not asked for")
         return reply
+
+    def _start(self) -> tuple[Worker, Isolation]:
+        worker = self._source.start(self.exercise.limits)
+        return worker, worker.wait_until_confined()
 
     def _ask(self, message: Request) -> Any:
         assert self._worker is not None

@@ -36,6 +36,10 @@ class KilledError(DiedError):
     """It was killed, and not by the kit: the machine ran out of memory, or somebody ended it."""
 
 
+class KilledUnconfinedError(KitError):
+    """It was killed, and not by the kit, before it could confine itself: no submission had run in it."""
+
+
 class Processor(NamedTuple):
     """Seconds that a process has run, all its threads together, and that its main thread has waited for a processor."""
 
@@ -94,7 +98,10 @@ class Worker:
         try:
             reply = receive_reply(self._connection, time.monotonic() + CONFINE_SECONDS)
         except (ClosedError, TimeoutError, MalformedError) as error:
-            raise KitError(f"a worker could not be confined: it {self.end()}") from error
+            ended_by_itself = isinstance(error, ClosedError) and self._process.has_ended(GRACE_SECONDS)
+            how = self.end()
+            kind = KilledUnconfinedError if ended_by_itself and how in KILLED else KitError
+            raise kind(f"a worker could not be confined: it {how}") from error
         assert isinstance(reply, Isolation)
         return reply
 

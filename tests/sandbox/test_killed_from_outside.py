@@ -77,6 +77,15 @@ def test_what_was_killed_from_outside_is_judged_once_more(judge_text: Judge, slo
     assert (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
 
 
+def test_what_was_killed_before_it_was_confined_is_replaced(judge_text: Judge) -> None:
+    killer = Killer(most=1, age=0.0)
+    killer.start()
+    verdict = judge_text(EXERCISE, judge_text.variant(EXERCISE, frozenset()), limits=AMPLE)
+    killer.stop()
+    assert len(killer.killed) == 1
+    assert (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
+
+
 def test_what_is_killed_twice_is_not_judged(judge_text: Judge) -> None:
     killer = Killer(most=2)
     killer.start()
