@@ -81,13 +81,15 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
     """Each test that a defect is missed by passes with that defect alone, and on the starter; and the difficulty."""
     course = Course(root)
     exercise = load_exercise(course.description(exercise_id))
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    starter = put_back(reference, exercise.defects)
     problems = []
     count = 0
     for defect in exercise.defects:
+        alone = put_back(reference, [defect])
         for index, usual in enumerate(defect.missed_by):
             count += 1
-            for what, defects in (("the starter", exercise.defects), (f"{defect.id} alone", [defect])):
-                text = put_back(course.reference(exercise_id).read_text(encoding="utf-8"), defects)
+            for what, text in (("the starter", starter), (f"{defect.id} alone", alone)):
                 seen = what_fails(source, course, exercise, text, usual.test)
                 if seen:
                     named = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
