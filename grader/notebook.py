@@ -141,7 +141,7 @@ class GraderMagics(Magics):
         """`%%grade exercise_03`: the verdict on this cell's source; the cell is judged and not run here."""
         return _told(lambda: _grade(_exercise(line), _from_cell(cell)))
 
-    @line_magic("grade")  # type: ignore[arg-type]
+    @line_magic("grade")  # type: ignore[arg-type]  # likewise
     def grade_definitions(self, line: str) -> NotebookVerdict | None:
         """`%grade exercise_03`: the verdict on the class or function as the cells that ran have left it."""
         return _told(lambda: _grade(_exercise(line), self._definitions(_exercise(line))))

@@ -85,15 +85,15 @@ def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
     with gradebook.transaction() as connection:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, points))
         verdicts = [verdict for (verdict,) in connection.execute(AFFECTED, about)]
-        connection.execute(f"UPDATE defects SET number = -number WHERE verdict IN ({AFFECTED})", about)  # noqa: S608
+        connection.execute(f"UPDATE defects SET number = -number WHERE verdict IN ({AFFECTED})", about)
         for defect, worth in defects:
             connection.execute(
-                "UPDATE defects SET number = ?, max_points = ?, points = CASE status WHEN ? THEN ? ELSE 0 END"  # noqa: S608
+                "UPDATE defects SET number = ?, max_points = ?, points = CASE status WHEN ? THEN ? ELSE 0 END"
                 f" WHERE defect = ? AND verdict IN ({AFFECTED})",
                 (numbers[defect], worth, DefectStatus.FIXED, worth, defect, *about),
             )
         connection.execute(
-            "UPDATE verdicts SET max_score = ?, score = CASE outcome WHEN ? THEN ? ELSE 0 END + (SELECT"  # noqa: S608
+            "UPDATE verdicts SET max_score = ?, score = CASE outcome WHEN ? THEN ? ELSE 0 END + (SELECT"
             " coalesce(sum(points), 0) FROM defects WHERE verdict = coalesce(shared_with, verdicts.id) AND NOT stretch)"
             f" WHERE score IS NOT NULL AND id IN ({AFFECTED})",
             (exercise.max_score(), Result.FIXED, exercise.nothing_else_broke, *about),

@@ -167,7 +167,7 @@ class Gradebook(GradebookConnection):
     def request_regrade(self, exercise: str, student: str | None, reason: str) -> int:
         """Have verdicts judged again by the next batch; how many. `UsageError` where there is none."""
         where = "exercise = ? AND student = coalesce(?, student)"
-        row = self.row(f"SELECT count(*) FROM submissions WHERE {where}", exercise, student)  # noqa: S608
+        row = self.row(f"SELECT count(*) FROM submissions WHERE {where}", exercise, student)
         if row is None or not row[0]:
             whose = "" if student is None else f" by {student}"
             raise UsageError(
@@ -204,7 +204,7 @@ class Gradebook(GradebookConnection):
             own = self._about(connection, batch, submission, versions) | {"seconds": 0.0, "shared_with": shared.id}
             del own["fingerprint"]
             row = connection.execute(
-                f"INSERT INTO verdicts ({', '.join(own)}, {COPIED})"  # noqa: S608 - names of columns
+                f"INSERT INTO verdicts ({', '.join(own)}, {COPIED})"
                 f" SELECT {', '.join('?' * len(own))}, {COPIED} FROM verdicts WHERE id = ?",
                 (*own.values(), shared.id),
             ).lastrowid
@@ -237,7 +237,7 @@ class Gradebook(GradebookConnection):
         results = ", ".join(f"sum(outcome = '{result}')" for result in (*Result, NOT_JUDGED))
         return list(
             self.rows(
-                f"SELECT exercise, count(*), {results}, count(shared_with), avg(score), max(max_score)"  # noqa: S608
+                f"SELECT exercise, count(*), {results}, count(shared_with), avg(score), max(max_score)"
                 " FROM current GROUP BY exercise ORDER BY exercise"
             )
         )
@@ -277,7 +277,7 @@ def _submission_id(connection: sqlite3.Connection, submission: SubmissionRecord)
 
 def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any]) -> int:
     """Add a row; its id."""
-    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     return connection.execute(statement, tuple(columns.values())).lastrowid or 0
 
 
@@ -285,7 +285,7 @@ def _insert_all(connection: sqlite3.Connection, table: str, verdict: int, rows: 
     """Add rows that belong to a verdict."""
     if rows:
         places = ", ".join("?" * (1 + len(rows[0])))
-        connection.executemany(f"INSERT INTO {table} VALUES ({places})", [(verdict, *row) for row in rows])  # noqa: S608
+        connection.executemany(f"INSERT INTO {table} VALUES ({places})", [(verdict, *row) for row in rows])
 
 
 def now() -> str:

@@ -59,7 +59,7 @@ COLUMNS = (
 )
 SEALED = (
     "SELECT student, exercise FROM submissions WHERE id = (SELECT submission FROM verdicts WHERE id = ?)",
-    f"SELECT {COLUMNS} FROM verdicts WHERE id = ?",  # noqa: S608
+    f"SELECT {COLUMNS} FROM verdicts WHERE id = ?",
     "SELECT * FROM defects WHERE verdict = ? ORDER BY number",
     "SELECT * FROM checks WHERE verdict = ? ORDER BY number",
 )
