@@ -132,13 +132,17 @@ def here(value):
 def stays(value):
     return isinstance(value, torch.Tensor) and value.dim() > 0 and value.device.type == "cpu"
 
+def has_elements(value):
+    is_shape_alone = type(value).__module__ == "torch.nn.attention.bias"
+    return isinstance(value, torch.Tensor) and value.dim() > 0 and not is_shape_alone
+
 def there(value):
     return value.to("meta") if isinstance(value, torch.Tensor) else value
 
 class Watch(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords, name, devices = keywords or {{}}, getattr(function, "__name__", ""), set()
-        note = lambda part: devices.add(part.device.type) if isinstance(part, torch.Tensor) and part.dim() else None
+        note = lambda part: devices.add(part.device.type) if has_elements(part) else None
         each_in([arguments, keywords], note)
         if len(devices) > 1 and name not in MAY_MIX:
             raise RuntimeError(f"{{function}}: Expected all tensors to be on the same device")
@@ -171,8 +175,9 @@ class Variation(submission.{entry}):
 """A probe: torch's device of tensors without elements, the only other device that every machine has.
 
 Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
-is as strict as other devices are. Everything is computed here too, on zeros: torch raises less there than it does on
-other devices, and some of it has no kernels there until its import is complete, which takes half a second.
+is as strict as other devices are, but for torch's own causal masks, which are made where they are used. Everything is
+computed here too, on zeros: torch raises less there than it does on other devices, and some of it has no kernels there
+until its import is complete, which takes half a second.
 """
 
 MOVED = "module and inputs moved to another device"
