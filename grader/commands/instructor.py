@@ -222,7 +222,7 @@ def history(student: str, gradebook: Path) -> None:
 def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:
     """Write a gradebook in another program's format, or as feedback for students, into a folder."""
     from grader.commands.student import looks_at
-    from grader.report.exports import Exercises
+    from grader.report.exports import Exercises, left_out
     from grader.report.exports import export as write_export
     from grader.report.exports.platforms import write_feedback
 
@@ -235,6 +235,10 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
     else:
         written = f"feedback on {write_feedback(gradebook, folder, Exercises(course), looks_at):,} submissions"
     click.echo(f"{folder} holds {written}.")
+    if gone := left_out(gradebook, course, to or ""):
+        click.echo(
+            f"Left out, for the course has them no more: {', '.join(gone)}. --to csv and canvas have the grades."
+        )
 
 
 def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any]) -> int:

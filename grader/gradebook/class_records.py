@@ -79,6 +79,16 @@ class ClassRecords(GradebookConnection):
         """Those of which anything was handed in."""
         return [row[0] for row in self.rows("SELECT DISTINCT exercise FROM submissions ORDER BY 1")]
 
+    def worth(self, exercise: str) -> tuple[float | None, bool]:
+        """The most points that its newest verdicts were out of, None where there is none, and whether it has extras."""
+        points, has_extras = self.row(
+            "SELECT max(max_score), EXISTS (SELECT 1 FROM current_defects WHERE exercise = ? AND stretch)"
+            " FROM current WHERE exercise = ?",
+            exercise,
+            exercise,
+        ) or (None, 0)
+        return points, bool(has_extras)
+
     def grades(self) -> Iterator[GradeRow]:
         """A row for each student and exercise, absent students of the roster included, in order."""
         for row in self.rows(GRADES):

@@ -19,7 +19,7 @@ from grader.report.console import printable, printable_line, printable_lines
 from grader.report.foot import is_public_alone, open_layers, points, result_and_points
 from grader.report.json import full_text
 from grader.report.picture import draw
-from grader.report.terminal import MARKS, WORDS, called, render_terminal, rest
+from grader.report.terminal import MARKS, WORDS, called, line_and_caret, render_terminal, rest
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, defects_behind, hiding_crash, listed, told_causes
@@ -57,7 +57,6 @@ def render_report(
 
 def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
     """What the templates show, as plain texts."""
-    where = verdict.where.location if verdict.where else None
     shown = told_causes(verdict)
     crash = hiding_crash(shown)
     printing = next((cause for cause in shown if cause.finding.printed), None)
@@ -76,7 +75,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "seconds": f"{verdict.seconds:.2f}",
         "file": printable(verdict.file),
         "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
-        "line": f"{where.line} │ {printable_line(where.text)}" if where else "",
+        "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise) if has_rows else [],
         "whys": [
             f"{called(each, exercise)}: {each.story()}"

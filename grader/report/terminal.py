@@ -86,6 +86,16 @@ def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
     return f"defect {exercise.numbers()[defect.id]}"
 
 
+def line_and_caret(verdict: Verdict) -> tuple[str, str]:
+    """The line for which nothing could be graded, and the caret below its place; empty where there is none."""
+    at = verdict.where.location if verdict.where else None
+    if at is None:
+        return "", ""
+    before = printable_line(at.text[: at.column - 1])
+    caret = f"       │ {' ' * len(before)}^" if 0 < at.column <= MOST_BEFORE_CARET else ""
+    return f"  {at.line:>4} │ {printable_line(at.text)}", caret
+
+
 def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
     """What is said of everything else: a mark with its style, the state, the points, and a note."""
     worth = points(exercise.nothing_else_broke)
@@ -230,14 +240,9 @@ def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
 
 
 def _not_gradable(verdict: Verdict) -> list[Line]:
-    lines: list[Line] = [Text.assemble(("Not gradable: ", "bold red"), printable(verdict.reason or ""))]
-    at = verdict.where.location if verdict.where else None
-    if at:
-        lines.append(Text(f"  {at.line:>4} │ {printable_line(at.text)}"))
-        if 0 < at.column <= MOST_BEFORE_CARET:
-            before = printable_line(at.text[: at.column - 1])
-            lines.append(Text(f"       │ {' ' * len(before)}^", "red"))
-    return lines
+    reason: Line = Text.assemble(("Not gradable: ", "bold red"), printable(verdict.reason or ""))
+    line, caret = line_and_caret(verdict)
+    return [reason, *([Text(line)] if line else []), *([Text(caret, "red")] if caret else [])]
 
 
 def _check(words: str, status: Status) -> Line:

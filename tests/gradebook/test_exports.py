@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -361,3 +362,22 @@ def test_a_page_of_five_thousand_students_is_written_quickly_and_small(gradebook
     export(gradebook, "html", tmp_path / "out", course)
     assert time.monotonic() - started < 30
     assert (tmp_path / "out/index.html").stat().st_size < 1_000_000
+
+
+def test_an_exercise_that_was_taken_out_of_the_course_costs_no_grade_and_stops_no_export(
+    gradebook, course, tmp_path, run_cli
+):
+    smaller = tmp_path / "course"
+    for folder in ("exercises", "solutions"):
+        shutil.copytree(course.root / folder / "exercise_05", smaller / folder / "exercise_05")
+    for to in (*export_names(), "feedback"):
+        how = ["--feedback"] if to == "feedback" else ["--to", to]
+        done = run_cli("export", str(gradebook), *how, str(tmp_path / to), "--course", str(smaller))
+        assert done.returncode == 0, (to, done.stderr)
+        is_told = "Left out, for the course has them no more: exercise_03." in " ".join(done.stdout.split())
+        assert is_told is (to not in ("csv", "canvas"))
+    with (tmp_path / "canvas/canvas.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["exercise_03"], row["exercise_03 extra"]) for row in rows[:2]] == [("10", "0"), ("10", "1")]
+    written = sorted(path.relative_to(tmp_path) for path in (tmp_path / "junit").rglob("*.xml"))
+    assert written == [Path("junit/ada/exercise_05/junit.xml")]

@@ -51,6 +51,7 @@ class ClassExport(Struct, frozen=True):
     file: str
     write: "Callable[[ClassRecords, Exercises, Path, bool], None]"
     can_be_anonymous: bool = False
+    is_grades_alone: bool = False
 
 
 class StudentTest(Struct, frozen=True):
@@ -157,6 +158,10 @@ class Exercises:
         self._course = course
         self.get = cache(self._load)
 
+    def has(self, exercise_id: str) -> bool:
+        """Whether the course has it still: a gradebook remembers what was taken out."""
+        return self._course.description(exercise_id).is_file()
+
     def _load(self, exercise_id: str) -> Exercise:
         return load_exercise(self._course.description(exercise_id))
 
@@ -169,10 +174,23 @@ def make_folder(folder: Path) -> None:
         raise UsageError(f"{folder} cannot be made: {error.strerror}; name another folder") from None
 
 
+def has_file(grade: GradeRow, exercises: Exercises) -> bool:
+    """Whether a student has a file about it: there is a verdict, and an exercise that tells what it means."""
+    return grade.outcome not in (ABSENT, NOT_JUDGED) and exercises.has(grade.exercise)
+
+
+def left_out(gradebook: Path, course: Course, to: str) -> list[str]:
+    """The exercises that the course has no more, of which a format tells nothing unless it has grades alone."""
+    if getattr(_exports().get(to), "is_grades_alone", False):
+        return []
+    with ClassRecords(gradebook) as records:
+        return [name for name in records.exercises() if not Exercises(course).has(name)]
+
+
 def _write_verdicts(records: ClassRecords, exercises: Exercises, folder: Path, chosen: VerdictExport) -> int:
     count = 0
     for grade in records.grades():
-        if grade.outcome in (ABSENT, NOT_JUDGED):
+        if not has_file(grade, exercises):
             continue
         target = folder / folder_name(grade.student) / grade.exercise / chosen.file
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def _write_csv(records: ClassRecords, _exercises: "Exercises", path: Path, _anon
             rows.writerow([*before, *points, grade.attempts, *after])
 
 
-GRADES_CSV = ClassExport("csv", "grades.csv", _write_csv)
+GRADES_CSV = ClassExport("csv", "grades.csv", _write_csv, is_grades_alone=True)
 
 
 ABOUT = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
@@ -61,15 +61,24 @@ def _write_canvas(records: ClassRecords, exercises: "Exercises", path: Path, _an
     names = records.exercises()
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
-        extras = {name for name in names if any(defect.stretch for defect in exercises.get(name).defects)}
+        worth = {name: _worth(records, exercises, name) for name in names}
+        extras = {name for name in names if worth[name][1]}
         rows.writerow([*ABOUT, *itertools.chain.from_iterable(_headings(name, extras) for name in names)])
-        possible = [[number(exercises.get(name).max_score()), *(["0"] if name in extras else [])] for name in names]
+        possible = [[number(worth[name][0]), *(["0"] if name in extras else [])] for name in names]
         rows.writerow(["    Points Possible", *[""] * (len(ABOUT) - 1), *itertools.chain.from_iterable(possible)])
         for _, grades in itertools.groupby(records.grades(), key=lambda grade: grade.student):
             of_student = {grade.exercise: grade for grade in grades}
             some = next(iter(of_student.values()))
             points = [_canvas_points(of_student.get(name), has_extra=name in extras) for name in names]
             rows.writerow([*_canvas_about(some), *itertools.chain.from_iterable(points)])
+
+
+def _worth(records: ClassRecords, exercises: "Exercises", name: str) -> tuple[float | None, bool]:
+    """The points that an exercise gives and whether it has extras; as they were, where the course has it no more."""
+    if not exercises.has(name):
+        return records.worth(name)
+    exercise = exercises.get(name)
+    return exercise.max_score(), any(defect.stretch for defect in exercise.defects)
 
 
 def _headings(exercise: str, extras: set[str]) -> list[str]:
@@ -90,7 +99,7 @@ def _canvas_about(grade: GradeRow) -> list[str]:
     return [cell(each) for each in about]
 
 
-CANVAS = ClassExport("canvas", "canvas.csv", _write_canvas)
+CANVAS = ClassExport("canvas", "canvas.csv", _write_canvas, is_grades_alone=True)
 
 
 WRONG_VALUES = 3
@@ -112,7 +121,7 @@ def _write_page(records: ClassRecords, exercises: "Exercises", path: Path, anony
 
     Rows wait in a file until everything above them is counted, so that memory stays flat however many there are.
     """
-    names = records.exercises()
+    names = [name for name in records.exercises() if exercises.has(name)]
     opened = {name: exercises.get(name) for name in names}
     summaries = {name: Summary() for name in names}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="backslashreplace") as spool:
@@ -143,7 +152,7 @@ def _rows(
     for _, grades in itertools.groupby(records.grades(), key=lambda grade: grade.student):
         called: tuple[str, str] = ("", "")
         shown = {}
-        for grade in grades:
+        for grade in (each for each in grades if each.exercise in exercises):
             called = _called(grade, key, anonymous=anonymous)
             shown[grade.exercise] = [grade.outcome, grade.score, _count(records, grade, exercises, summaries)]
         yield [*called, [shown.get(name) for name in exercises]]

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.errors import UsageError
-from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
-from grader.gradebook.gradebook import NOT_JUDGED
+from grader.gradebook.class_records import ClassRecords, GradeRow
 from grader.report.exports import (
     Exercises,
     Graded,
@@ -20,6 +19,7 @@ from grader.report.exports import (
     VerdictExport,
     folder_name,
     graded,
+    has_file,
     make_folder,
     student_tests,
 )
@@ -212,7 +212,7 @@ def write_feedback(
     with ClassRecords(gradebook) as records:
         make_folder(folder)
         for grade in records.grades():
-            if grade.outcome in (ABSENT, NOT_JUDGED):
+            if not has_file(grade, exercises):
                 continue
             exercise = exercises.get(grade.exercise)
             verdict = graded(records, grade, exercise).verdict

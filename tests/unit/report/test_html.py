@@ -165,3 +165,14 @@ def test_a_page_shows_the_way_in_which_values_are_wrong(exercise) -> None:
     finding = Finding("values", "output off", explanation="every element is 3 times what was expected")
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=[Outcome("values", Status.FAILED, finding)])
     assert "<p>Every element is 3 times what was expected.</p>" in render_section(verdict, exercise)
+
+
+def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
+    where = Finding("crash", "'(' was never closed", Location("attention.py", 28, "\tdef forward(<b>", 13))
+    refused = msgspec.structs.replace(
+        verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", where=where, checks=[]
+    )
+    (line, caret) = re.findall(r'<pre class="source"[^>]*>(.*?)</pre>', render_section(refused, exercise), re.DOTALL)[
+        0
+    ].split("\n")
+    assert html.unescape(line)[caret.index("^")] == "("
