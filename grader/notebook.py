@@ -130,6 +130,8 @@ def _only(text: str, spans: list[tuple[int, int]]) -> str:
 Kind = TypeVar("Kind")
 
 _pool = ExaminerPool(most_idle=1)
+_seed = secrets.randbelow(MAX_SEED)
+"""All inputs of a kernel are drawn from it, as those of a watch are: what the reference answers is computed once."""
 
 
 @magics_class
@@ -183,8 +185,7 @@ def _hint(exercise_id: str, submission: Submission) -> str:
 
 def _judged(course: Course, exercise_id: str, submission: Submission) -> Verdict:
     """The verdict of a process that stays ready for the next one; it is remembered."""
-    seed = secrets.randbelow(MAX_SEED)
-    verdict = PoolClient(_pool, course).judge(exercise_id, submission, submission.name, seed)
+    verdict = PoolClient(_pool, course).judge(exercise_id, submission, submission.name, _seed)
     remember_verdict(course, verdict)
     return verdict
 
