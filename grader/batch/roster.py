@@ -42,6 +42,8 @@ class ClassList:
         self._gradebook = gradebook
         self._roster = roster if roster.students else make_roster(gradebook.enrolled())
         self._strangers: list[str] = []
+        self._known_as: dict[str, str] = {}
+        self._namesakes: list[str] = []
         if roster.students:
             gradebook.enroll(list(roster.students.values()))
 
@@ -49,19 +51,33 @@ class ClassList:
         """The submissions under the roster's ids; who is known by name alone is remembered by it."""
         for files in submissions:
             identified, is_known = self._roster.identify(files)
-            if self._roster.students and not is_known and files.student not in self._strangers:
+            if is_known and self._is_anothers(identified.student, files.student):
+                identified, is_known = files, False
+            elif self._roster.students and not is_known and files.student not in self._strangers:
                 self._strangers.append(files.student)
             if not is_known and files.name:
                 self._gradebook.name_student(Student(files.student, files.name))
             yield identified
 
+    def _is_anothers(self, enrolled: str, student: str) -> bool:
+        """Whether a line of the roster was taken for another student of the platform: both keep a grade."""
+        first = self._known_as.setdefault(enrolled, student)
+        told = f"{first} and {student} may both be {enrolled}; {student} keeps its own id"
+        if first != student and told not in self._namesakes:
+            self._namesakes.append(told)
+        return first != student
+
     def warnings(self) -> list[str]:
-        """Who handed in and is in no line of the roster."""
+        """Who handed in and is in no line of the roster, or in that of somebody else."""
         count = len(self._strangers)
+        told = [f"two for one line of the roster: {printable(each)}" for each in self._namesakes]
         if not count:
-            return []
+            return told
         more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
-        return [f"not in the roster: {', '.join(map(printable, self._strangers[:SHOWN]))}{more}; graded all the same"]
+        return [
+            *told,
+            f"not in the roster: {', '.join(map(printable, self._strangers[:SHOWN]))}{more}; graded all the same",
+        ]
 
 
 def read_roster(path: Path) -> Roster:

@@ -11,10 +11,10 @@ import pytest
 
 from grader.batch.layouts import LayoutOptions, SkippedFiles, SubmissionFiles, open_layout
 from grader.batch.layouts import files as archive
-from grader.batch.roster import make_roster, read_roster
+from grader.batch.roster import ClassList, make_roster, read_roster
 from grader.batch.tasks import SubmissionLoader
 from grader.errors import UsageError
-from grader.gradebook import Student
+from grader.gradebook import Gradebook, Student
 from grader.submission import Submission
 from tests.support.hostile import reference, starter
 from tests.support.notebooks import code, notebook
@@ -453,3 +453,29 @@ def test_whoever_handed_in_something_is_taken_or_named(tmp_path, course):
         loaded = [SubmissionLoader(course, folder).load(each)[1] for each in layout]
     assert [type(each) for each in loaded] == [Submission] * 4
     assert "bo_2_2_my_solution.py" not in str(listed(root)[1])  # no exercise is told that it could be for
+
+
+def test_what_systems_leave_beside_files_is_nobodys_name(tmp_path):
+    root = put(tmp_path, *CANVAS, *(f"._{name}" for name in CANVAS), "__MACOSX/x", ".DS_Store")
+    with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, _):
+        assert [(each.student, each.name) for each in layout] == [("124", "bo"), ("124", "bo"), ("123", "smithjane")]
+
+
+def test_the_repository_of_an_exercise_counts_before_the_same_in_another_exercises(tmp_path):
+    """Repositories that were made from the whole course hold every exercise's starter."""
+    whole = [f"exercise-01-jane/exercises/exercise_{number}/attention.py" for number in ("01", "03")]
+    _, found, told = listed(put(tmp_path, *whole, "exercise-03-jane/attention.py"))
+    assert found == [("jane", "exercise_01", whole[0]), ("jane", "exercise_03", "exercise-03-jane/attention.py")]
+    assert told == [f"handed in twice: {whole[1]}; another of jane is taken"]
+
+
+def test_two_who_have_the_name_of_one_line_of_the_roster_keep_a_grade_each(tmp_path):
+    put(tmp_path / "class", *(f"Jane Smith_{number}_assignsubmission_file_/attention.py" for number in (123, 200)))
+    roster = make_roster([Student("m1", "Jane Smith", "", {}, is_enrolled=True)])
+    with (
+        Gradebook(tmp_path / "class.sqlite") as book,
+        open_layout(tmp_path / "class", EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (found, _),
+    ):
+        class_list = ClassList(book, roster)
+        assert [each.student for each in class_list.identify(found)] == ["m1", "200"]
+    assert class_list.warnings() == ["two for one line of the roster: 123 and 200 may both be m1; 200 keeps its own id"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Unpacker, is_by_the_way
+from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Unpacker, handed_in
 from grader.batch.layouts.own import Folder, Lines, Pattern, StudentFolders
 from grader.batch.layouts.platforms import (
     EXERCISES,
@@ -66,7 +66,7 @@ def open_layout(
             what = "neither a folder nor a .jsonl file nor a zip" if path.exists() else "not there"
             raise UsageError(f"{path} is {what}; hand over {LAYOUTS}")
         try:
-            names = sorted(os.listdir(root))
+            names = handed_in(root)
         except OSError as error:
             raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
         family = _family(root, names, options)
@@ -85,8 +85,7 @@ def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | No
     counts = [(family.count(root, names), -number, family) for number, family in enumerate(FAMILIES)]
     count, _, best = max(counts, key=lambda each: each[:2])
     is_told = any(family.LANDMARK in names for family in FAMILIES)
-    most = sum(not is_by_the_way(name) for name in names) / 2
-    return best if count > most or (count and is_told) else None
+    return best if count > len(names) / 2 or (count and is_told) else None
 
 
 def _top(folder: Path, exercises: Collection[str]) -> Path:
@@ -104,12 +103,12 @@ def _top(folder: Path, exercises: Collection[str]) -> Path:
 def _export(folder: Path) -> Path:
     """The folder, or the only one in it that holds what a platform handed out for a class."""
     alone = _only_folder(folder)
-    if alone is None or GRADESCOPE_METADATA in (names := os.listdir(alone)):
+    if alone is None or GRADESCOPE_METADATA in (names := handed_in(alone)):
         return alone or folder
     return alone if any(family.count(alone, names) > len(names) / 2 for family in OF_A_CLASS) else folder
 
 
 def _only_folder(folder: Path) -> Path | None:
-    names = [name for name in os.listdir(folder) if not is_by_the_way(name)]
+    names = handed_in(folder)
     alone = folder / names[0] if len(names) == 1 else folder
     return alone if alone != folder and alone.is_dir() and not alone.is_symlink() else None

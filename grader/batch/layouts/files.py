@@ -109,6 +109,11 @@ def is_by_the_way(name: str) -> bool:
     return name in BY_THE_WAY or name.startswith(".")
 
 
+def handed_in(folder: Path) -> list[str]:
+    """What lies in a folder, in order, without what is by the way."""
+    return sorted(name for name in os.listdir(folder) if not is_by_the_way(name))
+
+
 def storable(name: str) -> str:
     """A file's name as text: bytes that are no UTF-8 are spelled out."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -139,9 +139,7 @@ class StudentFolders:
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         for name in names:
             student = storable(name)
-            if is_by_the_way(name):
-                skipped.add(LEFT_BEHIND, student)
-            elif (root / name).is_symlink():
+            if (root / name).is_symlink():
                 skipped.add(LINK, student)
             elif (root / name).is_dir() and not NUMBERED.fullmatch(name):
                 yield Unit(student, folder=name, aliases=(student,))

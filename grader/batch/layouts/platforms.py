@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from grader.batch.layouts.files import STRAY, SkippedFiles, is_by_the_way, storable
+from grader.batch.layouts.files import STRAY, SkippedFiles, handed_in, storable
 from grader.batch.layouts.units import NUMBERED, Family, Unit
 from grader.errors import UsageError
 from grader.gradebook.gradebook import TIME
@@ -37,7 +37,7 @@ class Gradescope:
             if isinstance(about, dict) and (root / name).is_dir() and not (root / name).is_symlink():
                 for person in _mappings(about.get("submitters")):
                     yield _of_person(name, about, person)
-            elif name != GRADESCOPE_METADATA and not is_by_the_way(name):
+            elif name != GRADESCOPE_METADATA:
                 skipped.add(STRAY, f"{storable(name)}, of which {GRADESCOPE_METADATA} says nothing")
 
 
@@ -108,8 +108,7 @@ class Moodle:
         for each in names:
             match = MOODLE_FOLDER.fullmatch(each)
             if match is None:
-                if not is_by_the_way(each):
-                    skipped.add(STRAY, storable(each))
+                skipped.add(STRAY, storable(each))
                 continue
             name = storable(match["name"])
             about = Unit(match["id"], name=name, aliases=(name,))
@@ -139,7 +138,7 @@ class Canvas:
             match = CANVAS_FILE.fullmatch(name)
             if match:
                 users.setdefault(match["user"], []).append(match)
-            elif not is_by_the_way(name):
+            else:
                 skipped.add(STRAY, storable(name))
         for user, matches in users.items():
             name = storable(matches[0]["name"])
@@ -170,7 +169,7 @@ class Repositories:
             if told is not None and not (root / name).is_symlink():
                 exercise, login = told
                 yield Unit(login, folder=name, exercise=exercise, aliases=(login,))
-            elif not is_by_the_way(name):
+            else:
                 skipped.add(STRAY, storable(name))
 
 
@@ -205,14 +204,11 @@ class Nbgrader:
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each student's assignment; the course's other folders are none of the batch's business."""
         base = "" if root.name == SUBMITTED else f"{SUBMITTED}{os.sep}"
-        students = names if not base else sorted(os.listdir(root / SUBMITTED))
-        for student in students:
-            if is_by_the_way(student):
-                continue
+        for student in handed_in(root / base):
             if not (root / base / student).is_dir() or (root / base / student).is_symlink():
                 skipped.add(STRAY, storable(base + student))
                 continue
-            for assignment in sorted(os.listdir(root / base / student)):
+            for assignment in handed_in(root / base / student):
                 folder = f"{base}{student}{os.sep}{assignment}"
                 if (root / folder).is_dir() and not (root / folder).is_symlink():
                     name = storable(student)
@@ -220,7 +216,7 @@ class Nbgrader:
                     exercise = f"exercise_{int(number[1]):02}" if number else ""
                     stamp = _nbgrader_time(root / folder / "timestamp.txt")
                     yield Unit(name, folder=folder, exercise=exercise, aliases=(name,), submitted_at=stamp)
-                elif not is_by_the_way(assignment):
+                else:
                     skipped.add(STRAY, storable(folder))
 
 
@@ -264,7 +260,7 @@ class Edition:
                 yield Unit(student, folder=edition, aliases=(student,))
             elif name.lower().endswith(".zip"):
                 yield Unit(student, loose=((name, name),), aliases=(student,))
-            elif not is_by_the_way(name):
+            else:
                 skipped.add(STRAY, storable(name))
 
 
@@ -273,7 +269,7 @@ def _exercises_of(root: Path, name: str) -> str:
     folder = root / name
     if folder.is_symlink() or not folder.is_dir():
         return ""
-    inside = [each for each in os.listdir(folder) if not is_by_the_way(each)]
+    inside = handed_in(folder)
     for path in (name, f"{name}{os.sep}{inside[0]}" if len(inside) == 1 else name):
         if (root / path / EXERCISES).is_dir():
             return f"{path}{os.sep}{EXERCISES}"

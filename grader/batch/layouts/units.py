@@ -24,6 +24,7 @@ from grader.batch.layouts.files import (
     SkippedFiles,
     SubmissionFiles,
     Unpacker,
+    handed_in,
     is_by_the_way,
     storable,
 )
@@ -78,26 +79,38 @@ class Units:
         unpacker: Unpacker,
         exercise: str = "",
     ) -> None:
-        names = sorted(os.listdir(root))
         self.name = family.NAME
         self._root = root
         self._exercises = exercises
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
-        self._units = list(family.units(root, names, skipped))
+        self._units = list(family.units(root, handed_in(root), skipped))
         self.total = len(self._units)
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
+        """A unit that is called by an exercise may hold others too, as a whole course does: they come after all that
+        were handed in under their own names.
+        """
         seen: set[tuple[str, str]] = set()
+        others: list[SubmissionFiles] = []
         for position, unit in enumerate(self._units, 1):
             for files in self._of_unit(unit, position):
-                key = (files.student, files.exercise)
-                if key in seen:
-                    self._skipped.add(TWICE, f"{files.place}; the first of {files.student} is taken")
-                    continue
-                seen.add(key)
-                yield files
+                if unit.exercise in ("", files.exercise):
+                    yield from self._first(files, seen)
+                else:
+                    others.append(structs.replace(files, position=self.total))
+        for files in others:
+            yield from self._first(files, seen)
+
+    def _first(self, files: SubmissionFiles, seen: set[tuple[str, str]]) -> Iterator[SubmissionFiles]:
+        """The submission, unless the student has another for the exercise."""
+        key = (files.student, files.exercise)
+        if key in seen:
+            self._skipped.add(TWICE, f"{files.place}; another of {files.student} is taken")
+        else:
+            seen.add(key)
+            yield files
 
     def _of_unit(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
         """The submissions among a student's files, by exercise; those in an archive of the student's come last."""
