@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import nbformat
 
 from grader.author.proof import Step
 from grader.author.scaffold import told_in_notebook
@@ -113,6 +112,8 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
 
 def _why_invalid(notebook: Path) -> str:
     """What Jupyter's own reader has against a notebook that is to be handed out; empty where it has nothing."""
+    import nbformat  # here, for with all of Jupyter installed it takes as long as torch
+
     try:
         nbformat.validate(nbformat.read(notebook, as_version=4))
     except (nbformat.ValidationError, nbformat.reader.NotJSONError, OSError) as error:

@@ -45,13 +45,32 @@ class Survivor(Struct, frozen=True):
     advice: str
 
 
+class Record(Struct, frozen=True):
+    """What a proof that held found, kept beside its exercise; `digest` is that of all that it depends on."""
+
+    digest: str
+    steps: list[Step]
+    statuses: dict[MutantStatus, int]
+
+    def is_sound(self, digest: str, mutants: int) -> bool:
+        """Whether it speaks of this digest and so many mutants, and of a proof that is whole and held."""
+        return (
+            self.digest == digest
+            and sum(self.statuses.values()) == mutants
+            and not self.statuses.get(MutantStatus.SURVIVED)
+            and {step.name for step in self.steps} == STEPS.keys() - ALWAYS_DONE
+            and all(step.holds() for step in self.steps)
+        )
+
+
 class Proof(Struct, frozen=True):
-    """All that was found out about one exercise."""
+    """All that was found out about one exercise, now or, where it is `recorded`, by an earlier proof."""
 
     exercise: str
     steps: list[Step]
     statuses: dict[MutantStatus, int]
     survivors: list[Survivor]
+    recorded: bool = False
 
     def mutants(self) -> int:
         return sum(self.statuses.values())
@@ -144,6 +163,9 @@ STEPS = {
 }
 """The steps, and their headings in the table."""
 
+ALWAYS_DONE = {"sources", "points", "equivalents"}
+"""Steps that take no time, and are taken anew where the others are recorded."""
+
 STATUSES = (MutantStatus.VALUE, MutantStatus.CRASH, MutantStatus.EQUIVALENT)
 TICK, CROSS, MARK = ("✓", "green"), ("✗", "red"), ("!", "yellow")
 
@@ -154,7 +176,9 @@ def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False)
     for proof in proofs:
         lines += _problems(proof)
     holding = sum(proof.holds() for proof in proofs)
-    lines += [Text(), Text(f"{holding} of {len(proofs)} proofs hold.", "bold")]
+    recorded = sum(proof.recorded for proof in proofs)
+    told = f", {recorded} as recorded; --fresh proves them anew" if recorded else ""
+    lines += [Text(), Text(f"{holding} of {len(proofs)} proofs hold{told}.", "bold")]
     return render_page(lines, width, color=color)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, as_completed
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from grader.author.derived_files import compare_sources, derive_files, read_modu
 from grader.author.differential import Matching, find_differences, match_equivalents
 from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import Mutant, mutants_of
-from grader.author.proof import MutantStatus, Proof, Step, Survivor, advice_for, constant_sizes, points_step
+from grader.author.proof import MutantStatus, Proof, Record, Step, Survivor, advice_for, constant_sizes, points_step
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.course.loading import read_exercise
 from grader.course.paths import Course, write_whole
@@ -37,9 +37,12 @@ Advance = Callable[[int, int], None]
 """Called with how much is done and how much there is to do."""
 
 
-def prove(course: Course, exercise_ids: list[str], advance: Advance) -> list[Proof]:
-    """The proofs of the exercises, in their order. Raises `SpecError` for a wrong description."""
-    cases = [_UnfinishedProof(course, exercise_id) for exercise_id in exercise_ids]
+def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: bool = False) -> list[Proof]:
+    """The proofs of the exercises, in their order; `fresh` believes nothing that was found before.
+
+    What held is recorded beside the exercise. Raises `SpecError` for a wrong description.
+    """
+    cases = [_UnfinishedProof(course, exercise_id, fresh=fresh) for exercise_id in exercise_ids]
     pool = TaskPool(os.cpu_count() or 1)
     try:
         jobs = dict(job for case in cases for job in case.start(pool))
@@ -52,6 +55,11 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance) -> list[Pro
     return [case.proof() for case in cases]
 
 
+def record_of(course: Course, exercise_id: str) -> Path:
+    """The file that says what the exercise's last proof found, where it held."""
+    return course.key(exercise_id).with_name("proof.json")
+
+
 STEPS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests)
 """What finds steps of a proof; each is remembered by its name."""
 
@@ -59,7 +67,7 @@ STEPS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests)
 class _UnfinishedProof:
     """The proof of one exercise as it grows."""
 
-    def __init__(self, course: Course, exercise_id: str) -> None:
+    def __init__(self, course: Course, exercise_id: str, *, fresh: bool) -> None:
         starter = read_module(course, course.pristine(course.editable_files(exercise_id)[0]))
         exercise = read_exercise(course.description(exercise_id), starter=starter)
         derive_files(course, exercise)
@@ -68,7 +76,7 @@ class _UnfinishedProof:
         self._exercise = read_exercise(course.description(exercise_id), self._reference)
         sources = compare_sources(course, exercise)
         self._sources = structs.replace(sources, warnings=[*sources.warnings, *constant_sizes(exercise)])
-        self._cache = ProofCache(course, exercise_id)
+        self._cache = ProofCache(course, exercise_id, fresh=fresh)
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
         missed_by = [defect.missed_by for defect in exercise.defects]  # no part of what other steps depend on
         mends = [path.read_text(encoding="utf-8") for path in sorted(course.wrong_fixes(exercise_id).glob("*.py"))]
@@ -76,6 +84,12 @@ class _UnfinishedProof:
         about = [missed_by, exercise.difficulty, how, [] if exercise.defects else mends]
         told = hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:16]
         self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEPS}
+        self._digest = self._cache.digest(
+            steps=self._names.values(),
+            status=(mutant.text for mutant in self._matching.others),
+            difference=(mutant.text for mutant in self._matching.declared),
+        )
+        self._record = None if fresh else self._read_record()
         self._steps = {task: self._cache.steps(name) for task, name in self._names.items()}
         if not has_key(course, exercise_id):
             self._steps[judge_exactly] = None
@@ -86,6 +100,8 @@ class _UnfinishedProof:
 
     def start(self, pool: TaskPool) -> Iterator[Job]:
         """Hand over what has not been found out yet."""
+        if self._record:
+            return
         for task in STEPS:
             if self._steps[task] is None:
                 yield self._start(pool, task, partial(self._store_steps, task))
@@ -117,29 +133,55 @@ class _UnfinishedProof:
 
     def proof(self) -> Proof:
         """What was found out, once everything is in."""
+        if self._record:
+            return self._proof(self._record.steps, self._record.statuses, [], recorded=True)
         others = self._matching.others
         survivors = [mutant for mutant in others if self._statuses[mutant.text] is MutantStatus.SURVIVED]
         statuses = Counter(self._statuses[mutant.text] for mutant in others)
         statuses[MutantStatus.EQUIVALENT] += len(self._matching.declared)
         steps = [step for task in STEPS for step in self._steps[task] or []]
-        return Proof(
-            self._exercise.id,
-            [self._sources, points_step(self._exercise), *steps, self._equivalents_step()],
+        proof = self._proof(
+            steps,
             {status: statuses[status] for status in MutantStatus},
             [Survivor(mutant, advice_for(mutant.operator)) for mutant in survivors],
         )
+        self._keep_record(Record(self._digest, steps, proof.statuses) if proof.holds() else None)
+        return proof
+
+    def _proof(
+        self, steps: list[Step], statuses: dict[MutantStatus, int], survivors: list[Survivor], *, recorded: bool = False
+    ) -> Proof:
+        always_done = [self._sources, points_step(self._exercise), self._equivalents_step()]
+        return Proof(self._exercise.id, [*always_done, *steps], statuses, survivors, recorded)
 
     def _equivalents_step(self) -> Step:
         problems = [
             f"declared equivalent, but {difference}; take it out and add a check that sees it:\n{mutant.diff}"
             for mutant in self._matching.declared
-            if (difference := self._differences[mutant.text])
+            if (difference := "" if self._record else self._differences[mutant.text])
         ]
         problems += [
             f"the equivalent {each.was.strip()!r} -> {each.becomes.strip()!r} matches no mutant; take it out"
             for each in self._matching.idle
         ]
         return Step("equivalents", str(len(self._matching.declared)), problems)
+
+    def _read_record(self) -> Record | None:
+        """What an earlier proof found; None where there is none of these very sources, or the key is not theirs."""
+        try:
+            record = msgspec.json.decode(record_of(self._course, self._exercise.id).read_bytes(), type=Record)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        mutants = len(self._matching.declared) + len(self._matching.others)
+        is_sound = record.is_sound(self._digest, mutants) and has_key(self._course, self._exercise.id)
+        return record if is_sound else None
+
+    def _keep_record(self, record: Record | None) -> None:
+        path = record_of(self._course, self._exercise.id)
+        if record is None:
+            path.unlink(missing_ok=True)  # it may have said otherwise
+        else:
+            write_whole(path, msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1) + b"\n")
 
 
 def _batches(mutants: list[Mutant]) -> Iterator[list[Mutant]]:
@@ -155,15 +197,20 @@ COMPARING, PROVING = "grader.author.differential", "grader.author.proof_tasks"
 class ProofCache:
     """Results by the digest of what each depends on, one line each; half a line at the end does no harm."""
 
-    def __init__(self, course: Course, exercise_id: str) -> None:
+    def __init__(self, course: Course, exercise_id: str, *, fresh: bool = False) -> None:
         self._digests = {kind: digest[:16] for kind, digest in result_digests(course, exercise_id).items()}
         self._path = course.state_folder() / "proofs" / f"{exercise_id}.jsonl"
         found = _read(self._path)
         current = tuple(f"{kind}-{digest}-" for kind, digest in self._digests.items())
-        self._known = {key: value for key, value in found.items() if key.startswith(current)}
+        self._known = {key: value for key, value in found.items() if key.startswith(current) and not fresh}
         if len(self._known) < len(found):
             lines = [b"\n" + msgspec.json.encode([key, value]) for key, value in self._known.items()]
             write_whole(self._path, b"".join(lines))
+
+    def digest(self, **asked: Iterable[str]) -> str:
+        """The same for as long as all results of these kinds about these texts would be."""
+        keys = sorted(self._key(kind, text) for kind, texts in asked.items() for text in texts)
+        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 
     def status(self, text: str) -> MutantStatus | None:
         """What became of a mutant with this text; None where it has not been tried."""

@@ -4,7 +4,6 @@ import ast
 import json
 from typing import Any
 
-import nbformat
 import yaml
 
 from grader.author.interface import Interface
@@ -76,6 +75,8 @@ def told_in_notebook(text: str, exercise: Exercise) -> str:
 
 def notebook_text(cells: list[Cell]) -> str:
     """The cells as a notebook file of format 4.5."""
+    import nbformat  # here, for most of what is made needs no notebook
+
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     notebook = nbformat.from_dict(content)

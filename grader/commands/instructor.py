@@ -29,15 +29,16 @@ def new(exercise_id: str, source: Path) -> None:
 @click.command()
 @exercise_argument(required=False, many=True)
 @course_option
+@click.option("--fresh", is_flag=True, help="Find everything out anew, whatever was found and recorded before.")
 @click.pass_context
-def prove(ctx: click.Context, exercise_ids: tuple[str, ...]) -> None:
+def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> None:
     """Prove exercises sound: sources agree, every subset of defects is named, no mutant survives the checks."""
     from grader.author.proof import render_proofs
     from grader.author.prove import prove as prove_all
 
     course = current_course()
     with progress_bar("proving") as advance:
-        proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance)
+        proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance, fresh=fresh)
     print_report(render_proofs(proofs, width=max(width(), PROOF_WIDTH), color=has_color()))
     ctx.exit(0 if all(proof.holds() for proof in proofs) else 1)
 

@@ -1,6 +1,7 @@
 """A proof finds what the checks of an exercise do not see, and holds for every exercise that is handed out."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,18 @@ from msgspec import structs
 
 from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import OPERATORS, mutants_of
-from grader.author.proof import ADVICE, MutantStatus, Step, constant_sizes, points_step
-from grader.author.prove import ProofCache, prove
+from grader.author.proof import (
+    ADVICE,
+    ALWAYS_DONE,
+    STEPS,
+    MutantStatus,
+    Record,
+    Step,
+    constant_sizes,
+    points_step,
+    render_proofs,
+)
+from grader.author.prove import ProofCache, prove, record_of
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.key import has_key
@@ -200,6 +211,8 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
         if done == 6:
             raise KeyboardInterrupt
 
+    record = record_of(own_course, EXERCISE)
+    record.unlink(missing_ok=True)
     with pytest.raises(KeyboardInterrupt):
         prove(own_course, [EXERCISE], stop_after_six)
     cache = own_course.state_folder() / "proofs" / f"{EXERCISE}.jsonl"
@@ -210,13 +223,51 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     assert sum(proof.statuses.values()) == len(mutants_of(own_course.reference(EXERCISE).read_text(encoding="utf-8")))
     assert proof.statuses[MutantStatus.SURVIVED] == 0
 
+    cache.unlink()
     (again,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
-    assert again == proof
-    assert totals[-1] == 0
+    assert (totals[-1], again) == (0, structs.replace(proof, recorded=True))
+    told = render_proofs([again])
+    assert "1 of 1 proofs hold, 1 as recorded; --fresh proves them anew." in told
+    written = record.read_bytes()
+    record.write_bytes(written.replace(b'"value": ', b'"value": 1'))  # more mutants than there are
+    (again,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
+    assert (totals[-1], again, record.read_bytes()) == (totals[0], proof, written)
     own_course.key(EXERCISE).unlink()
     prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert totals[-1] == 1  # the key is written anew
     assert has_key(own_course, EXERCISE)
+
+
+@pytest.mark.slow
+def test_a_proof_that_is_found_anew_and_fails_takes_its_record_away(own_course: Course) -> None:
+    """As after somebody wrote it by hand: the digest is right, and no such proof was ever made."""
+    record, refused = record_of(own_course, EXERCISE), own_course.alternatives(EXERCISE) / "wrong.py"
+    refused.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(own_course.pristine(own_course.editable_files(EXERCISE)[0]), refused)
+    (proof,) = prove(own_course, [EXERCISE], lambda *_: None)
+    assert [step.name for step in proof.steps if not step.holds()] == ["alternatives"]
+    assert not record.exists()
+
+
+SOUND = Record(
+    "digest", [Step(name) for name in STEPS.keys() - ALWAYS_DONE], {MutantStatus.VALUE: 3, MutantStatus.EQUIVALENT: 1}
+)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"digest": "another"},
+        {"statuses": {MutantStatus.VALUE: 3}},
+        {"statuses": {MutantStatus.VALUE: 3, MutantStatus.SURVIVED: 1}},
+        {"steps": SOUND.steps[1:]},
+        {"steps": [Step(step.name, problems=["refused"]) for step in SOUND.steps]},
+    ],
+    ids=["of other sources", "of fewer mutants", "with a survivor", "not whole", "did not hold"],
+)
+def test_what_is_recorded_counts_where_it_is_of_a_whole_proof_of_these_sources_that_held(other: dict) -> None:
+    assert SOUND.is_sound("digest", 4)
+    assert not structs.replace(SOUND, **other).is_sound("digest", 4)
 
 
 def test_a_proof_forgets_what_depends_on_what_was_changed_and_nothing_else(own_course: Course) -> None:

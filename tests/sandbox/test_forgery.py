@@ -7,7 +7,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 from tests.support.hostile import PREAMBLE, at_import, reference, returning, starter
 from tests.support.judging import Judge
-from tests.support.sampling import sampled
+from tests.support.sampling import in_parts, sampled
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]
 
@@ -82,14 +82,17 @@ def statuses(verdict: Verdict) -> dict[str, DefectStatus]:
     return {defect.id: defect.status for defect in verdict.defects}
 
 
-def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(judge_text: Judge) -> None:
-    wrong = [starter(), *(at_import(patch) for patch in HARMLESS.values())]
+@pytest.mark.parametrize("patches", in_parts(HARMLESS))
+def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(
+    judge_text: Judge, patches: dict[str, str]
+) -> None:
+    wrong = [starter(), *(at_import(patch) for patch in patches.values())]
     plain, *patched = judge_text.many("exercise_03", wrong)
-    for name, verdict in zip(HARMLESS, patched, strict=True):
+    for name, verdict in zip(patches, patched, strict=True):
         assert (statuses(verdict), verdict.score, verdict.outcome) == (statuses(plain), 0, Result.NOT_FIXED), name
         assert [seen.failure_kind() for seen in verdict.checks] == [seen.failure_kind() for seen in plain.checks], name
-    right = [at_import(patch, reference()) for patch in HARMLESS.values()]
-    for name, verdict in zip(HARMLESS, judge_text.many("exercise_03", right), strict=True):
+    right = [at_import(patch, reference()) for patch in patches.values()]
+    for name, verdict in zip(patches, judge_text.many("exercise_03", right), strict=True):
         assert verdict.score == verdict.max_score, name
 
 
@@ -121,10 +124,11 @@ MOST_BYTES = 100_000
 """Of a verdict as JSON; an ordinary one has about five thousand."""
 
 
-def test_what_a_forged_reply_says_does_not_fill_the_verdict(judge_text: Judge) -> None:
+@pytest.mark.parametrize("wordy", in_parts(WORDY))
+def test_what_a_forged_reply_says_does_not_fill_the_verdict(judge_text: Judge, wordy: dict[str, str]) -> None:
     say = "\nserver.send = lambda c, m: real_send(c, m if isinstance(m, protocol.Loaded) else message)\n"
-    sources = [PREAMBLE + WORKER + line + say + starter() for line in WORDY.values()]
-    for name, verdict in zip(WORDY, judge_text.many("exercise_03", sources), strict=True):
+    sources = [PREAMBLE + WORKER + line + say + starter() for line in wordy.values()]
+    for name, verdict in zip(wordy, judge_text.many("exercise_03", sources), strict=True):
         assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 0), name
         assert len(msgspec.json.encode(verdict)) < MOST_BYTES, name
 
@@ -176,9 +180,10 @@ for _ in range(50_000): deep = [deep]
 """
 
 
-def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge) -> None:
-    sources = [returning(code).replace(PREAMBLE, PREAMBLE + CLASSES, 1) for code, _ in RETURNED.values()]
-    for (name, (_, words)), verdict in zip(RETURNED.items(), judge_text.many("exercise_03", sources), strict=True):
+@pytest.mark.parametrize("returned", in_parts(RETURNED))
+def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge, returned: dict[str, tuple[str, str]]) -> None:
+    sources = [returning(code).replace(PREAMBLE, PREAMBLE + CLASSES, 1) for code, _ in returned.values()]
+    for (name, (_, words)), verdict in zip(returned.items(), judge_text.many("exercise_03", sources), strict=True):
         assert verdict.outcome is Result.NOT_FIXED, (name, verdict.reason)
         values = next(seen for seen in verdict.checks if seen.check == "values")
         assert values.finding is not None, name

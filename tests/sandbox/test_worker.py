@@ -338,7 +338,7 @@ def test_what_several_calls_return_is_taken_down_before_the_next_one_may_write_t
 
 
 def test_a_session_goes_on_with_a_new_worker_and_ends_where_it_hung_twice(judge_text: Judge) -> None:
-    session = session_of(judge_text, Seconds(load=10.0, check=5.0, total=60.0))
+    session = session_of(judge_text, Seconds(load=10.0, check=2.0, total=60.0))
     subject = Subject(session)
     try:
         session.load()

@@ -233,6 +233,7 @@ def main() -> None:
     parser.add_argument("--hanging", action="store_true", help="what waits for a deadline, in place of all else")
     parser.add_argument("--quick", action="store_true", help="leave out what takes its time")
     parser.add_argument("--one-in", type=int, default=1, help="of the families that no layer guards against")
+    parser.add_argument("--guarded-one-in", type=int, default=1, help="of the others")
     parser.add_argument("--spare", default="", help="a family to leave out")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
@@ -244,7 +245,7 @@ def main() -> None:
     attacks = [
         each
         for place, each in enumerate(attacks)
-        if each.family in GUARDED or (place + options.seed) % options.one_in == 0
+        if (place + options.seed) % (options.guarded_one_in if each.family in GUARDED else options.one_in) == 0
     ]
     run = run_corpus(attacks, options.seed, TIGHT if options.hanging else AMPLE)
     sys.stdout.buffer.write(msgspec.json.encode(run) + b"\n")

@@ -38,10 +38,17 @@ def dealt(seeds: tuple[int, ...], exercise_id: str) -> int:
 
 
 def share(things: dict[str, T], exercise_id: str, parts: int) -> dict[str, T]:
-    """Of what is tried on every exercise, the part that falls to this one; the example takes all."""
-    if exercise_id == EXAMPLE:
-        return things
+    """Of what is tried on every exercise, the part that falls to this one: each thing is tried on some."""
     return {name: things[name] for name in [*things][_number(exercise_id) % parts :: parts]}
+
+
+def in_parts(things: dict[str, T], parts: int = 3) -> list[object]:
+    """Parts of them as parameters, of which all but the first are slow."""
+    dealt_out = [{name: things[name] for name in [*things][part::parts]} for part in range(parts)]
+    return [
+        pytest.param(part, id=f"{number} of {parts}", marks=[pytest.mark.slow] * (number > 1))
+        for number, part in enumerate(dealt_out, start=1)
+    ]
 
 
 def telling_subsets(exercise: Exercise) -> list[frozenset[str]]:

@@ -38,13 +38,24 @@ SECOND = "import os\n\n" + "".join(LISTS.format(number) for number in range(5))
 
 
 @pytest.fixture
-def lanes(tmp_path: Path):
+def lanes(tmp_path: Path, tmp_path_factory):
     def run(*options: str, **files: str) -> str:
         for name, text in files.items():
             (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-p", "tests.support.lanes", "-p", "no:cacheprovider", *options]
+        own = ["--basetemp", str(tmp_path_factory.mktemp("inner"))]  # else it clears away what other runs left
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "tests.support.lanes",
+            "-p",
+            "no:cacheprovider",
+            *own,
+            *options,
+        ]
         done = subprocess.run(
-            [*command, "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)],
+            [*command, *own, "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)],
             cwd=ROOT,
             env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             capture_output=True,

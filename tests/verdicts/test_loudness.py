@@ -83,4 +83,4 @@ def test_a_sturdy_softmax_and_a_strong_fill_get_everything(judge_text: Judge, ex
     texts = {name: softmax_by(source, template) for name, template in STURDY.items()}
     for fill in ("-1e9", "-1e30", "torch.finfo(torch.float32).min", "float('-inf')"):
         texts[f"filled with {fill}"] = ASSIGNED.sub(rf"\1= {fill}", FILLED.sub(rf"\1.masked_fill(\2, {fill})", source))
-    assert judge_text.refused(exercise_id, texts, dealt(SEEDS, exercise_id)) == {}
+    assert judge_text.refused(exercise_id, share(texts, exercise_id, 2), dealt(SEEDS, exercise_id)) == {}

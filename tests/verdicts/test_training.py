@@ -1,7 +1,10 @@
 """What uses more of torch than a forward pass: optimizers, the compiler, checkpointing. A worker can write nothing."""
 
+import pytest
+
 from tests.support.hostile import reference
 from tests.support.judging import Judge
+from tests.support.sampling import in_parts
 
 TRAINING = """
 
@@ -73,8 +76,9 @@ SWITCHES = (
 )
 
 
-def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge) -> None:
-    texts = {switch: f"import torch\n{switch}\n{reference()}" for switch in SWITCHES}
+@pytest.mark.parametrize("switches", in_parts({switch: switch for switch in SWITCHES}))
+def test_a_right_fix_that_turns_a_switch_of_torch_gets_everything(judge_text: Judge, switches: dict[str, str]) -> None:
+    texts = {switch: f"import torch\n{switch}\n{reference()}" for switch in switches}
     assert judge_text.refused("exercise_03", texts) == {}
 
 
@@ -98,7 +102,8 @@ DEMONSTRATIONS = {
 """What runs beside a right fix while it is loaded, and needs a part of torch that is not imported yet."""
 
 
-def test_a_right_fix_that_needs_all_of_torch_gets_everything(judge_text: Judge) -> None:
+@pytest.mark.parametrize("demonstrations", in_parts(DEMONSTRATIONS, 2))
+def test_a_right_fix_that_needs_all_of_torch_gets_everything(judge_text: Judge, demonstrations: dict[str, str]) -> None:
     beside = "{0}\n\nDEVICE = 'me' + 'ta'\n{1}\n"
-    texts = {name: beside.format(reference(), lines) for name, lines in DEMONSTRATIONS.items()}
+    texts = {name: beside.format(reference(), lines) for name, lines in demonstrations.items()}
     assert judge_text.refused("exercise_03", texts) == {}

@@ -18,15 +18,22 @@ from tests.support.paths import ROOT
 
 EXERCISE = "exercise_03"
 DIGESTS = """
+import os, sys
 from pathlib import Path
 from grader.author.prove import result_digests
 from grader.batch.tasks import versions
 from grader.course.paths import Course
 from grader.examiner.key import key_digest
-course = Course(Path.cwd())
-proof = "-".join(result_digests(course, "exercise_03").values())
-print(key_digest(course, "exercise_03"), proof, versions(course, "exercise_03"))
+for line in sys.stdin:
+    if os.fork():
+        os.wait()
+        continue
+    course = Course(Path.cwd())
+    proof = "-".join(result_digests(course, "exercise_03").values())
+    print(key_digest(course, "exercise_03"), proof, versions(course, "exercise_03"), flush=True)
+    os._exit(0)
 """
+"""Answers each line in a fork, for a process looks once at the kit's sources."""
 
 JUDGES = [
     "verdict/attribution.py",
@@ -41,16 +48,6 @@ JUDGES = [
 SHOWS = ["report/terminal.py", "cli.py", "watch/events.py", "student/hints.py", "batch/run.py", "service/pool.py"]
 
 
-def digests(kit) -> tuple[str, str, str]:
-    """A key's, a proof's and a gradebook's, as the kit in this folder has them."""
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", DIGESTS], cwd=kit, env=environment, capture_output=True, text=True, check=True
-    )
-    key, proof, versions = done.stdout.strip().split(" ", 2)
-    return key, proof, versions
-
-
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory):
     """A kit and a course of one's own."""
@@ -62,34 +59,49 @@ def kit(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def before(kit):
-    return digests(kit)
+def digests(kit):
+    """A key's, a proof's and a gradebook's, as the kit in that folder has them when it is asked."""
+    command, pipe = [sys.executable, "-c", DIGESTS], subprocess.PIPE
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen(command, cwd=kit, env=environment, stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
+
+        def ask() -> tuple[str, str, str]:
+            process.stdin.write("\n")
+            key, proof, versions = process.stdout.readline().strip().split(" ", 2)
+            return key, proof, versions
+
+        yield ask
+
+
+@pytest.fixture(scope="module")
+def before(digests):
+    return digests()
 
 
 @pytest.mark.parametrize("module", JUDGES)
-def test_a_change_in_what_judges_changes_what_keys_proofs_and_verdicts_depend_on(kit, before, module):
+def test_a_change_in_what_judges_changes_what_keys_proofs_and_verdicts_depend_on(kit, digests, before, module):
     path = kit / "grader" / module
     text = path.read_text(encoding="utf-8")
     path.write_text(text + "\n# changed\n", encoding="utf-8")
-    after = digests(kit)
+    after = digests()
     path.write_text(text, encoding="utf-8")
     assert not set(after) & set(before)
 
 
 @pytest.mark.parametrize("module", SHOWS)
-def test_a_change_in_what_shows_or_hands_out_changes_none_of_them(kit, before, module):
+def test_a_change_in_what_shows_or_hands_out_changes_none_of_them(kit, digests, before, module):
     path = kit / "grader" / module
     text = path.read_text(encoding="utf-8")
     path.write_text(text + "\n# changed\n", encoding="utf-8")
-    after = digests(kit)
+    after = digests()
     path.write_text(text, encoding="utf-8")
     assert after == before
 
 
-def test_a_change_in_what_proves_changes_the_proofs_alone(kit, before):
+def test_a_change_in_what_proves_changes_the_proofs_alone(kit, digests, before):
     path = kit / "grader" / "author" / "mutants.py"
     path.write_text(path.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
-    after = digests(kit)
+    after = digests()
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1] != before[1]
 
