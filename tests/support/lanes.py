@@ -8,6 +8,7 @@ no place to fork the kit's nurseries from. What was collected and imported is th
 """
 
 import builtins
+import hashlib
 import itertools
 import os
 import signal
@@ -22,6 +23,9 @@ import pytest
 
 MOST_LANES = 2
 NUMBER = struct.Struct("I")
+ABOUT = ("exercise_id", "host")
+"""Parameters that say what a fixture of a file has to be set up for."""
+
 DEBUGGING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan", "collectonly")
 
 Unit = list[pytest.Item]
@@ -32,6 +36,31 @@ Told = tuple[str, dict[str, Any]]
 def pytest_addoption(parser: pytest.Parser) -> None:
     lanes = min(MOST_LANES, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
     parser.addoption("--lanes", type=int, default=lanes, help="run the tests in so many processes side by side")
+    parser.addoption("--share", metavar="K/N", type=_share, help="run one of so many shares of the tests")
+
+
+def _share(text: str) -> tuple[int, int]:
+    number, _, shares = text.partition("/")
+    return int(number) % int(shares), int(shares)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is in other shares. A test stays in its share whatever else is added or taken away."""
+    if config.option.share:
+        number, shares = config.option.share
+        mine = [item for item in items if _number(item) % shares == number]
+        config.hook.pytest_deselected(items=[item for item in items if item not in mine])
+        items[:] = mine
+
+
+def _number(item: pytest.Item) -> int:
+    """The same for tests that have to be run together for the sake of what is set up for them."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    about = next((parameters[name] for name in ABOUT if name in parameters), "")
+    is_shared = about or _is_of_a_file(item)
+    together = f"{item.path.name} {about}" if is_shared else f"{item.path.name}::{item.name}"
+    return int.from_bytes(hashlib.sha256(together.encode()).digest()[:4], "big")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -102,3 +102,15 @@ def test_the_first_failure_ends_all_lanes_where_that_is_asked_for(lanes):
 def test_a_lane_that_dies_is_an_error_and_no_silence(lanes):
     told = lanes("--lanes", "2", first="import os\n\ndef test_ends_all():\n    os._exit(0)\n", second=SECOND)
     assert re.search(r"ERROR: a lane of tests died at .*first.py::test_ends_all", told)
+
+
+def test_shares_hold_each_test_once_and_what_shares_a_fixture_or_a_subject_in_one(lanes):
+    text = "import pytest\n\n@pytest.mark.parametrize('host', 'abcdef')\ndef test_one(host):\n    pass\n\n"
+    text += "@pytest.mark.parametrize('host', 'abcdef')\ndef test_two(host):\n    pass\n"
+    told = [lanes("--lanes", "1", "-v", "--share", f"{share}/3", first=FIRST, hosts=text) for share in range(3)]
+    ran = [set(re.findall(r"(\w+\.py::\w+(?:\[\w\])?) [PFS]", each)) for each in told]
+    assert sum(map(len, ran)) == len(set().union(*ran)) == 15
+    assert max(map(len, ran)) < 15
+    for tests in ran:
+        assert {test[-3:] for test in tests if "test_one[" in test} == {test[-3:] for test in tests if "_two[" in test}
+        assert ("first.py::test_passes" in str(tests)) == ("first.py::test_fails" in str(tests))
