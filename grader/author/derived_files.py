@@ -15,6 +15,7 @@ from grader.course.fragments import mend, put_back
 from grader.course.loading import read_exercise
 from grader.course.paths import Course, write_whole
 from grader.course.records import Exercise
+from grader.course.schema import render_schema
 from grader.errors import SpecError
 from grader.examiner.subjects import KINDS
 from grader.submission import Unreadable, read_submission
@@ -43,6 +44,13 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
     if changed:
         remember_written(course, exercise.id, {path.name: new for path, new in written.items()})
     return changed
+
+
+def derive_schema(course: Course) -> None:
+    """Write what editors complete and check descriptions by, which their first lines name."""
+    path, text = course.root / "solutions" / "exercise.schema.json", render_schema()
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, text.encode())
 
 
 def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) -> dict[Path, str]:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from grader.author.derived_files import remember_written
+from grader.author.derived_files import derive_schema, remember_written
 from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
@@ -41,6 +41,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
+    derive_schema(course)
     remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter, twin.name: notebook})
     return _next_steps(exercise_id, interface, proposal, description.count(BLANK))
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from grader.author.derived_files import compare_sources, derive_files, read_module
+from grader.author.derived_files import compare_sources, derive_files, derive_schema, read_module
 from grader.author.differential import Matching, find_differences, match_equivalents
 from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import Mutant, mutants_of
@@ -42,6 +42,7 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: b
 
     What held is recorded beside the exercise. Raises `SpecError` for a wrong description.
     """
+    derive_schema(course)
     cases = [_UnfinishedProof(course, exercise_id, fresh=fresh) for exercise_id in exercise_ids]
     pool = TaskPool(os.cpu_count() or 1)
     try:

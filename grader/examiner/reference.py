@@ -44,7 +44,7 @@ class LocalModule:
             cotangents = cotangents_for(outputs)
         terms = [(one * other).sum() for one, other in zip(outputs, cotangents, strict=True) if one.requires_grad]
         if terms:
-            sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+            sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         input_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
         return Pass(_detached(value), cotangents, gradients, input_gradients)

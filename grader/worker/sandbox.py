@@ -193,7 +193,7 @@ def _renew_streams() -> None:
     """Text streams over the descriptors 0 to 2, with nothing left in their buffers from another life."""
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - they live as long as the process
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
-        raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115
+        raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115 - so does this one
         stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace")
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

@@ -230,7 +230,7 @@ class Nothing:
 class _Stub(ModuleType):
     """A package, or a module in it, whose every name is nothing; settings of it may be set."""
 
-    __path__: ClassVar[list[str]] = []  # type: ignore[misc]
+    __path__: ClassVar[list[str]] = []  # type: ignore[misc]  # one for all stubs: typeshed has it on each module
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -132,7 +132,7 @@ def backward(value: Any, cotangents: list[TensorValue]) -> bool:
     live = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
     if not live:
         return False
-    sum(live[1:], start=live[0]).backward()  # type: ignore[no-untyped-call]
+    sum(live[1:], start=live[0]).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
     return True
 
 
