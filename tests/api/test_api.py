@@ -237,7 +237,9 @@ if "loop" in sys.argv:
 """
 
 
-@pytest.mark.parametrize("how", ["", "many", "loop", "killed"])
+@pytest.mark.parametrize(
+    "how", ["", "many", *(pytest.param(how, marks=pytest.mark.slow) for how in ("loop", "killed"))]
+)
 def test_nothing_is_left_when_the_embedding_program_ends(tmp_path, how):
     course = small_course(tmp_path, "exercise_03")
     with (course / "solutions/exercise_03/exercise.yaml").open("a", encoding="utf-8") as description:

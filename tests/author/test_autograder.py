@@ -179,7 +179,9 @@ def test_gradescope_reads_points_for_each_defect_by_its_number(course, grader):
     assert (results["score"], {test["status"] for test in results["tests"]}) == (10, {"passed"})
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    "platform", [pytest.param(each, marks=[pytest.mark.slow] * (each == "nbgrader")) for each in PLATFORMS]
+)
 def test_a_package_holds_one_exercise_the_kit_and_exact_versions(package, platform, tmp_path):
     written = package(platform)
     if written.suffix == ".zip":
@@ -214,6 +216,7 @@ def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, ru
     assert "classroom50, gradescope, nbgrader, prairielearn" in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader):
     machine = grader("gradescope", lacks=("namespaces", "landlock"))
     subprocess.run(["chmod", "-R", "go=", machine.source], check=True)  # as setup.sh does
@@ -291,6 +294,7 @@ def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checko
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_where_nothing_closes_the_reference_no_verdict_is_given(grader, tmp_path):
     machine = grader("classroom50", user=RUNNER, lacks=("namespaces", "landlock"))
     (machine.submission / "attention.py").write_text(reference(EXERCISE), encoding="utf-8")

@@ -106,6 +106,7 @@ def proposed(constructor: str, forward: str, body: str = "return x"):
     return propose(find_interface(module(constructor, forward, body), "net.py"))
 
 
+@pytest.mark.slow
 def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(own_course, new, run_cli):
     new()
     fill_in(own_course)

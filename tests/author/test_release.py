@@ -312,6 +312,7 @@ def test_a_hunt_whose_starter_is_right_is_handed_out_and_judged_at_home_too(cour
     assert not [path for path in edition.root.rglob("*") if path.is_file() and told[:40].encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_what_lies_behind_a_crash_is_known_at_home_for_the_untouched_starter_alone(course, editions):
     texts = submissions(course, "exercise_02", 2)
     starter = "+".join(sorted(each.id for each in load_exercise(course.description("exercise_02")).defects))
@@ -477,6 +478,7 @@ def test_hints_are_the_courses_own_where_the_edition_has_them_and_nothing_advert
     assert "Next: python -m grader hint exercise_03" in run_in(edition, "exercise_03").stdout
 
 
+@pytest.mark.slow
 def test_a_student_tries_their_file_in_the_sealed_edition_too(edition):
     module = edition / "exercises/exercise_03/attention.py"
     module.write_text(module.read_text() + "\nprint('here I am')\n")

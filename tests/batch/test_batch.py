@@ -244,7 +244,9 @@ def test_a_mended_typo_regrades_nobody_and_other_points_are_added_up_anew(grade,
     assert (again.progress.rescored, again.warnings) == (0, [])
 
 
-@pytest.mark.parametrize(("more", "judged"), [("# more\n", 1), ("\nlimits: {memory_mb: 900}\n", 2)])
+@pytest.mark.parametrize(
+    ("more", "judged"), [("# more\n", 1), pytest.param("\nlimits: {memory_mb: 900}\n", 2, marks=pytest.mark.slow)]
+)
 def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
     grade, own_course, tmp_path, more, judged
 ):
@@ -268,6 +270,7 @@ def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
     assert grade(root, own_course).progress.judged == judged  # all, where the change is one that verdicts depend on
 
 
+@pytest.mark.slow
 def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_path):
     shutil.copytree(ROOT / "grader", own_course.root / "grader", ignore=shutil.ignore_patterns("__pycache__"))
     root = hand_in(tmp_path / "handed in", {"ada": starter()})
@@ -448,6 +451,7 @@ def test_a_broken_exercise_is_said_once_and_leaves_the_others_alone(own_course, 
     assert rows(path, "SELECT exercise, count(*) FROM current GROUP BY 1") == [(EXERCISE, 3)]
 
 
+@pytest.mark.slow
 def test_where_files_are_open_nothing_is_graded_unless_that_is_allowed(tmp_path):
     root = hand_in(tmp_path / "class", {"ada": reference()})
     path = tmp_path / "class.sqlite"
@@ -466,6 +470,7 @@ def test_where_files_are_open_nothing_is_graded_unless_that_is_allowed(tmp_path)
     assert rows(path, found) == [("fixed", 1)]
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_batch_with_one_sentence_and_keeps_what_was_judged(tmp_path, handed_in):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -531,6 +536,7 @@ def test_lines_that_are_no_submissions_are_told_and_the_others_graded(tmp_path):
     assert rows(tmp_path / "class.sqlite", "SELECT file FROM current LIMIT 1") == [("all.jsonl, line 1",)]
 
 
+@pytest.mark.slow
 def test_work_takes_and_gives_records_that_may_travel(course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": reference(), "bob": like(1, reference()), "cleo": "def (:"})
     path = tmp_path / "class.sqlite"

@@ -242,6 +242,7 @@ def test_a_scheduler_that_goes_ends_the_batch_with_a_sentence_and_it_can_go_on(t
     assert rows(gradebook, "SELECT count(*), sum(outcome = 'fixed') FROM current") == [(21, 10)]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_meant_or_reached_is_said_in_one_sentence(tmp_path, course):
     handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
     gradebook = tmp_path / "class.sqlite"
@@ -257,6 +258,7 @@ def test_what_cannot_be_meant_or_reached_is_said_in_one_sentence(tmp_path, cours
         assert told in said
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers_is_said(tmp_path, course, cluster):
     handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
     status, said = ended(batch(course, handed_in, tmp_path / "class.sqlite", *on(cluster)))

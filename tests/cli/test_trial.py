@@ -89,8 +89,10 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
             "language_loss(logits=<tensor (1, 2, 3) of float32>, tokens=<tensor (1, 2) of int64>)",
         ),
         ("exercise_32", "PocketAdamW([matrix="),
-        ("exercise_33", "training_step(model, optimizer, ...) for each step of x=<tensor "),
-        ("exercise_34", "likely_words(logits="),
+        pytest.param(
+            "exercise_33", "training_step(model, optimizer, ...) for each step of x=<tensor ", marks=pytest.mark.slow
+        ),
+        pytest.param("exercise_34", "likely_words(logits=", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_no_module_is_tried_as_the_checks_try_it(own_course, run_cli, exercise_id, told):

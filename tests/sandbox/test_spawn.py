@@ -32,7 +32,13 @@ def essence(verdict: Verdict) -> tuple:
 
 
 @pytest.mark.parametrize(
-    ("source", "score"), [(starter(), 0), (reference(), 10), (EXIT, 7)], ids=["starter", "reference", "os._exit"]
+    ("source", "score"),
+    [
+        pytest.param(starter(), 0, marks=pytest.mark.slow),
+        pytest.param(reference(), 10, marks=pytest.mark.slow),
+        (EXIT, 7),
+    ],
+    ids=["starter", "reference", "os._exit"],
 )
 def test_a_spawned_worker_gives_the_verdict_of_a_forked_one(course, tmp_path, source: str, score: float) -> None:
     file = tmp_path / "attention.py"
@@ -42,6 +48,7 @@ def test_a_spawned_worker_gives_the_verdict_of_a_forked_one(course, tmp_path, so
     assert spawned.score == score
 
 
+@pytest.mark.slow
 def test_an_exit_at_import_is_named_and_leaves_no_process(tmp_path) -> None:
     file = tmp_path / "attention.py"
     daemon = "if os.fork() == 0:\n        os.closerange(3, 256)\n        time.sleep(600)"

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -38,6 +39,7 @@ def look(tmp_path_factory):
     file = tmp_path_factory.mktemp("look") / "look.py"
     file.write_text(LOOK + starter(), encoding="utf-8")
 
+    @cache
     def look_without(*layers: str) -> dict:
         grade = [sys.executable, "-m", "grader", "exercise_03", "--file", str(file), "--json"]
         host = [sys.executable, str(HOST), "--without", ",".join(layers), "--"]
@@ -60,6 +62,7 @@ def test_landlock_and_seccomp_hold_inside_a_root_of_its_own(look) -> None:
     assert all(seen["isolation"].values())
 
 
+@pytest.mark.slow
 def test_a_root_of_its_own_holds_nothing_but_libraries(look) -> None:
     seen = look("landlock", "seccomp")
     if not has_own_root(seen):
@@ -69,6 +72,7 @@ def test_a_root_of_its_own_holds_nothing_but_libraries(look) -> None:
     assert {name for name, holds in seen["isolation"].items() if not holds} == {"syscalls"}
 
 
+@pytest.mark.slow
 def test_landlock_alone_leaves_modes_and_local_sockets_open_and_says_so(look) -> None:
     seen = look("seccomp", "namespaces")
     assert seen["etc"] == "EACCES"
@@ -76,6 +80,7 @@ def test_landlock_alone_leaves_modes_and_local_sockets_open_and_says_so(look) ->
     assert {name for name, holds in seen["isolation"].items() if not holds} == {"filesystem", "network", "syscalls"}
 
 
+@pytest.mark.slow
 def test_seccomp_alone_lets_nobody_be_signalled_nor_the_examiners_reads_be_spoilt(look) -> None:
     seen = look("landlock", "namespaces")
     assert (seen["owner"], seen["direct"], seen["socket"], seen["mode"]) == ("EPERM",) * 4
@@ -83,6 +88,6 @@ def test_seccomp_alone_lets_nobody_be_signalled_nor_the_examiners_reads_be_spoil
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-@pytest.mark.parametrize("layers", [(), ("landlock", "seccomp", "namespaces")])
+@pytest.mark.parametrize("layers", [(), pytest.param(("landlock", "seccomp", "namespaces"), marks=pytest.mark.slow)])
 def test_roots_worker_is_another_user(look, layers) -> None:
     assert look(*layers)["user"] not in (0, os.getuid())
