@@ -16,6 +16,9 @@ BOUND = re.compile(r"^([A-Za-z0-9_.-]+)>=([0-9.]+)")
 EXACT = {"torch": "torch==2.13.0"}
 """A bound names a series; this is the one build of it without a graphics card's libraries."""
 
+SMALL = ("tests/unit/verdict", "tests/unit/submission", "tests/verdicts/test_lattice.py")
+"""Tests that go once through all that a verdict takes, and need nothing but the kit's own dependencies."""
+
 
 def lowest(extras: tuple[str, ...]) -> list[str]:
     """The direct dependencies, each at its lower bound."""
@@ -41,3 +44,6 @@ def test_the_lowest_versions_grade_and_confine(tmp_path: Path) -> None:
     verdict = json.loads(done.stdout)
     assert verdict["outcome"] == "fixed"
     assert all(verdict["isolation"].values())
+    tests = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--lanes", "1", *SMALL]
+    done = subprocess.run(tests, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
