@@ -75,7 +75,7 @@ class Adapter(torch.nn.Module):
                     other.load_state_dict(optimizer.state_dict())
                     optimizer = other
                 for index, each in enumerate(parameters):
-                    each.grad = torch.sin(each.detach() * (1 + step)) * 10.0 ** (index % 3 - 1) + 0.1 * step
+                    each.grad = torch.sin(each.detach() * (1 + step)) * 10.0 ** (3 * (index % 3) - 1) + 0.1 * step
                     each.grad.view(-1)[::TINY_EVERY] *= TINY
                 optimizer.step()
                 seen.append([each.detach().clone() for each in (*parameters, unused)])
@@ -84,7 +84,7 @@ class Adapter(torch.nn.Module):
 """An optimizer: parameters after each of some steps from the same start, once also through its state dict.
 
 The inputs are the parameters' first values; the whole number `steps` says how many there are. The gradients follow from
-the parameters, small ones and large ones; one parameter gets none.
+the parameters, small ones and ones beyond any limit that somebody would set; one parameter gets none.
 """
 
 OF_TRAINING_STEP = """
@@ -119,7 +119,7 @@ class Adapter(torch.nn.Module):
             seen = []
             for step in range(steps):
                 batch = {
-                    name: each[step].detach().clone() if isinstance(each, torch.Tensor) else each
+                    name: each[step].detach() if isinstance(each, torch.Tensor) else each
                     for name, each in inputs.items()
                 }
                 if BY_POSITION and step % 2:

@@ -1,0 +1,22 @@
+"""The parts are as even as can be, and more of them than chunk makes.
+expect: broken
+"""
+
+import torch
+import torch.nn.functional as F
+
+
+def training_step(model, optimizer, x, y, loudness=1024.0, longest=1.0, parts=2):
+    model.train()
+    total = 0.0
+    optimizer.zero_grad()
+    for part_x, part_y in zip(x.tensor_split(parts), y.tensor_split(parts)):
+        loss = F.cross_entropy(model(part_x), part_y, reduction="sum") / len(x)
+        (loss * loudness).backward()
+        total += loss.item()
+
+    for parameter in model.parameters():
+        parameter.grad /= loudness
+    torch.nn.utils.clip_grad_norm_(model.parameters(), longest)
+    optimizer.step()
+    return total

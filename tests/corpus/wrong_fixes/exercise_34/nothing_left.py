@@ -1,0 +1,20 @@
+"""Nothing is kept of what was computed.
+expect: unfixed=border-word-dropped,way-back-forgotten
+"""
+
+import torch
+
+
+def likely_words(logits, share=0.9, warmth=1.0):
+    chances = torch.softmax(logits / warmth, dim=-1)
+
+    # likeliest first
+    order = chances.argsort(dim=-1, descending=True)
+    ranked = chances.gather(-1, order)
+    together = ranked.cumsum(dim=-1)
+    kept = together - ranked < share
+
+    # back to the words' own places
+    kept = kept.gather(-1, order.argsort(dim=-1))
+    chances = chances.masked_fill(~kept, 0.0)
+    return 0 * chances
