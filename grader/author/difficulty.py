@@ -4,7 +4,7 @@ import ast
 import contextlib
 import difflib
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from grader.examiner.compare import Failure
 from grader.examiner.context import Context
 from grader.examiner.examiner import Examiner
 from grader.examiner.ladder import rungs_of, walk
+from grader.examiner.outcome import Status
 from grader.examiner.properties import Property
 from grader.examiner.properties.tutorials import LossFalls, RepeatsWithASeed
 from grader.examiner.properties.values import MatchesReference, ReturnsShapes
@@ -39,7 +40,7 @@ class Fault(Struct, frozen=True):
 
     `missed_by` names those of so many usual tests that pass in spite of it; `shows_at` are the smallest sizes at which
     a check fails, empty where that is a check without sizes, and `grown` says how many of them are not the smallest
-    there are.
+    there are. Of so many `checks` only some see it (`seen_by`), and where it `raises`, an error leads to it.
     """
 
     name: str
@@ -47,6 +48,9 @@ class Fault(Struct, frozen=True):
     usual: int
     shows_at: dict[str, int]
     grown: int
+    seen_by: int
+    checks: int
+    raises: bool
     lines: int
 
     def __str__(self) -> str:
@@ -85,15 +89,16 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
     starter = put_back(reference, exercise.defects)
     problems = []
     count = 0
-    for defect in exercise.defects:
-        alone = put_back(reference, [defect])
-        for index, usual in enumerate(defect.missed_by):
-            count += 1
-            for what, text in (("the starter", starter), (f"{defect.id} alone", alone)):
-                seen = what_fails(source, course, exercise, text, usual.test)
-                if seen:
-                    named = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
-                    problems.append(f"{named} does not miss it: with {what}, {seen}; take it out")
+    with tester(source, course, exercise, starter) as fails_starter:
+        for defect in exercise.defects:
+            with tester(source, course, exercise, put_back(reference, [defect])) as fails_alone:
+                for index, usual in enumerate(defect.missed_by):
+                    count += 1
+                    for what, fails in (("the starter", fails_starter), (f"{defect.id} alone", fails_alone)):
+                        seen = fails(usual.test)
+                        if seen:
+                            named = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
+                            problems.append(f"{named} does not miss it: with {what}, {seen}; take it out")
     return [Step("usual tests", str(count), problems), difficulty_step(source, course, exercise)]
 
 
@@ -119,18 +124,23 @@ def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> 
         paths = sorted(course.wrong_fixes(exercise.id).glob("*.py"))
         texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
     usual = []
-    for test in usual_tests(exercise):
-        with contextlib.suppress(Exception):  # sizes that the reference refuses are no test of it
-            if not what_fails(source, course, exercise, reference, test):
-                usual.append(test)
+    with tester(source, course, exercise, reference) as fails:
+        for test in usual_tests(exercise):
+            with contextlib.suppress(Exception):  # sizes that the reference refuses are no test of it
+                if not fails(test):
+                    usual.append(test)
+
+    def missed_by(text: str) -> list[str]:
+        with tester(source, course, exercise, text) as fails:
+            return [test.id for test in usual if not fails(test)]
 
     def body(examiner: Examiner) -> list[Fault]:
         return [
             Fault(
                 name,
-                [test.id for test in usual if not what_fails(source, course, exercise, text, test)],
+                missed_by(text),
                 len(usual),
-                *_first_sizes(examiner, exercise, text),
+                *_how_it_shows(examiner, exercise, text),
                 lines_between(reference, text),
             )
             for name, text in texts.items()
@@ -159,8 +169,10 @@ def lines_between(one: str, other: str) -> int:
     return sum(max(b - a, d - c) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal")
 
 
-def _first_sizes(examiner: Examiner, exercise: Exercise, text: str) -> tuple[dict[str, int], int]:
-    """The smallest sizes at which a check fails, and how many of them are above the ladder's smallest."""
+def _how_it_shows(examiner: Examiner, exercise: Exercise, text: str) -> tuple[dict[str, int], int, int, int, bool]:
+    """The smallest sizes at which a check fails, how many of them are above the ladder's smallest; how many checks see
+    it, of how many, and whether most of these end in an error.
+    """
     smallest = exercise.ladder[0]
     outcomes = examiner.examine(submission_from_text(text), SEED).outcomes
     found = [
@@ -173,18 +185,26 @@ def _first_sizes(examiner: Examiner, exercise: Exercise, text: str) -> tuple[dic
         return sum(size > smallest[name] for name, size in sizes.items())
 
     first = min(found, key=lambda sizes: (grown(sizes), sum(sizes.values())), default={})
-    return first, grown(first) if first else MOST_GROWN
+    seen = [each.status for each in outcomes if each.status is not Status.PASSED]
+    raises = 2 * seen.count(Status.CRASHED) > len(seen)
+    return first, grown(first) if first else MOST_GROWN, len(seen), len(outcomes), raises
 
 
-def what_fails(source: WorkerSource, course: Course, exercise: Exercise, text: str, test: Property) -> str:
-    """What a test says of a text; nothing where it passes."""
+@contextlib.contextmanager
+def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) -> Iterator[Callable[[Property], str]]:
+    """What tells of each test what it says of a text, nothing where it passes; one worker runs them all."""
     session = Session(source, exercise, submission_from_text(text))
-    reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
-    session.renew()
+
+    def failure_of(test: Property) -> str:
+        reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
+        session.renew()
+        try:
+            walk(test, Context(Subject(session), reference, exercise), rungs_of(test, exercise, SEED))
+        except (Failure, SubjectError, MisfitError) as error:
+            return str(error)
+        return ""
+
     try:
-        walk(test, Context(Subject(session), reference, exercise), rungs_of(test, exercise, SEED))
-    except (Failure, SubjectError, MisfitError) as error:
-        return str(error)
+        yield failure_of
     finally:
         session.close()
-    return ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.author.difficulty import what_fails
+from grader.author.difficulty import tester
 from grader.course.checks import MadeInput, MaskKind
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -62,4 +62,5 @@ def test_what_must_make_no_difference_is_seen_where_it_does(course: Course, judg
 
 
 def failure_of(course: Course, judge_text: Judge, exercise_id: str, text: str, check: Property) -> str:
-    return what_fails(judge_text.source, course, load_exercise(course.description(exercise_id)), text, check)
+    with tester(judge_text.source, course, load_exercise(course.description(exercise_id)), text) as failure_of_test:
+        return failure_of_test(check)
