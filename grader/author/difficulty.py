@@ -56,7 +56,8 @@ class Fault(Struct, frozen=True):
     def __str__(self) -> str:
         lines = f"{self.lines} line{'s' * (self.lines != 1)}"
         missed = f"{len(self.missed_by)} of {self.usual} usual tests miss it"
-        return f"{self.name}: {missed}, it shows {self.shows_from()}, {lines}"
+        seen = f"{self.seen_by} of {self.checks} checks see it{', with an error' * self.raises}"
+        return f"{self.name}: {missed}, {seen}, it shows {self.shows_from()}, {lines}"
 
     def shows_from(self) -> str:
         """The smallest sizes at which it shows, in words."""
@@ -66,19 +67,30 @@ class Fault(Struct, frozen=True):
 
 
 EASIEST, HARDEST = 1, 5
-MISSED_SHARE, GROWN_SHARE, LINES_SHARE = 0.6, 0.25, 0.15
-"""How much each fact counts: usual tests that miss it, sizes that have to grow, lines to change."""
+MISSED_SHARE, NARROW_SHARE, GROWN_SHARE, LINES_SHARE, SILENT_SHARE = 0.35, 0.25, 0.2, 0.1, 0.1
+"""How much each fact counts: usual tests that miss it, checks that miss it, sizes that have to grow, lines to change,
+and that no error leads to it."""
 MOST_GROWN, MOST_LINES = 3, 6
 """From so many on, more make nothing harder."""
+LEAST, MOST = 0.15, 0.9
+"""Of what these add up to: at the one a hunt is as easy as any, at the other as hard; the course's lie between."""
 
 
 def difficulty_of(faults: list[Fault]) -> int:
     """From 1, a first hunt, to 5, by what was measured of an exercise's faults."""
+    place = (share_hidden(faults) - LEAST) / (MOST - LEAST)
+    return EASIEST + round((HARDEST - EASIEST) * min(max(place, 0.0), 1.0))
+
+
+def share_hidden(faults: list[Fault]) -> float:
+    """What the facts add up to: 0 where all is plain to see, 1 where nothing is."""
     missed = statistics.mean(len(fault.missed_by) / max(fault.usual, 1) for fault in faults)
+    narrow = statistics.mean(1 - fault.seen_by / max(fault.checks, 1) for fault in faults)
     grown = statistics.mean(min(fault.grown, MOST_GROWN) for fault in faults) / MOST_GROWN
     lines = min(sum(fault.lines for fault in faults) - 1, MOST_LINES) / MOST_LINES
-    share = MISSED_SHARE * missed + GROWN_SHARE * grown + LINES_SHARE * lines
-    return EASIEST + round((HARDEST - EASIEST) * share)
+    silent = statistics.mean(not fault.raises for fault in faults)
+    seen = MISSED_SHARE * missed + NARROW_SHARE * narrow + GROWN_SHARE * grown
+    return seen + LINES_SHARE * lines + SILENT_SHARE * silent
 
 
 def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:

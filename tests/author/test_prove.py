@@ -3,11 +3,12 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
 
-from grader.author.difficulty import run_usual_tests
+from grader.author.difficulty import Fault, difficulty_of, run_usual_tests, share_hidden
 from grader.author.mutants import OPERATORS, mutants_of
 from grader.author.proof import (
     ADVICE,
@@ -362,6 +363,22 @@ USUAL_TESTS = """\
       - says: everything
         test: {property: matches_reference}
 """
+
+
+@pytest.mark.parametrize(
+    "harder",
+    [{"missed_by": ["shapes", "one head"]}, {"seen_by": 1}, {"grown": 3}, {"lines": 6}, {"raises": False}],
+    ids=str,
+)
+def test_a_hunt_is_harder_for_each_fact_that_hides_its_defect(harder: dict[str, Any]) -> None:
+    plain = Fault("", ["shapes"], 3, {}, 0, 6, 10, raises=True, lines=1)
+    assert share_hidden([structs.replace(plain, **harder)]) > share_hidden([plain])
+
+
+def test_the_easiest_hunt_is_one_and_the_hardest_five() -> None:
+    loud = Fault("", [], 3, {}, 0, 10, 10, raises=True, lines=1)
+    hidden = Fault("", ["shapes", "one head", "a seed"], 3, {}, 3, 1, 10, raises=False, lines=9)
+    assert (difficulty_of([loud]), difficulty_of([hidden])) == (1, 5)
 
 
 def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_named(

@@ -79,6 +79,10 @@ def test_the_list_has_each_hunt_once_under_a_theme_the_easiest_first(course):
             assert rest == f"{exercise.title} | `{exercise.interface.entry()}`"
 
 
+def test_a_course_has_hunts_of_every_difficulty(course):
+    assert {load_exercise(course.description(exercise_id)).difficulty for exercise_id in EXERCISES} == {1, 2, 3, 4, 5}
+
+
 def test_each_path_is_twelve_hunts_the_easiest_first_with_what_each_says_it_teaches():
     page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8")
     paths = rows_by_heading(page.partition("\n## Paths\n")[2].partition("\n## ")[0])
