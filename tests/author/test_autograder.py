@@ -89,7 +89,10 @@ class Grader:
 
     def clear(self) -> None:
         for each in self.submission.glob("*"):
-            each.unlink()
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
 
     def place(self, attack: Attack) -> None:
         """Hand in an attack, which knows where the course lies."""
