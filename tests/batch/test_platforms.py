@@ -479,3 +479,12 @@ def test_two_who_have_the_name_of_one_line_of_the_roster_keep_a_grade_each(tmp_p
         class_list = ClassList(book, roster)
         assert [each.student for each in class_list.identify(found)] == ["m1", "200"]
     assert class_list.warnings() == ["two for one line of the roster: 123 and 200 may both be m1; 200 keeps its own id"]
+
+
+def test_whoever_handed_in_something_else_is_named_from_a_zip_as_from_a_folder(tmp_path):
+    names = ("ann_1_1_attention.py", "bo_2_2_report.pdf", "cy_3_3_work.docx")
+    told = listed(zipped(tmp_path / "class.zip", names), exercise="exercise_03")[2]
+    assert [line for line in told if not line.startswith("left")] == [
+        "nothing to judge from: bo_2_2_report.pdf",
+        "nothing to judge from: cy_3_3_work.docx",
+    ]

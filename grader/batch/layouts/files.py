@@ -1,5 +1,6 @@
 """What a layout finds: submissions as files or text, what is none, and zip archives, opened safely."""
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -127,7 +128,7 @@ PIECE_BYTES = 1 << 20
 CLIMBS = "a path that leads out of its archive"
 TOO_MUCH = "an archive that holds too much"
 WANTED = {".py", ".ipynb", ".yml", ".txt", ".zip", ".jsonl"}
-"""What a submission, or what tells of it, may end in; nothing else is unpacked."""
+"""What a submission, or what tells of it, may end in; of anything else the name alone is unpacked."""
 
 EARLIEST_YEAR = 1980
 
@@ -166,18 +167,23 @@ class Unpacker:
         for member in members[:MOST_MEMBERS]:
             parts = _parts(member.filename)
             place = f"{name}/{storable(member.filename)}"
-            if member.is_dir() or (parts and not _is_wanted(parts)):
+            if member.is_dir() or any(map(is_by_the_way, parts)):
                 skipped.add(LEFT_BEHIND, place)
             elif not parts:
                 skipped.add(CLIMBS, place)
             elif stat.S_ISLNK(member.external_attr >> 16):
                 skipped.add(LINK, place)
+            elif Path(parts[-1]).suffix.lower() not in WANTED:
+                _touch(target.joinpath(*parts))
             else:
                 left -= _write(archive, member, target.joinpath(*parts), place, min(left, MAX_FILE_BYTES), skipped)
 
 
-def _is_wanted(parts: tuple[str, ...]) -> bool:
-    return not any(map(is_by_the_way, parts)) and Path(parts[-1]).suffix.lower() in WANTED
+def _touch(path: Path) -> None:
+    """Have the name of a file there and nothing that was in it: it tells that somebody handed in something."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
 
 
 def _parts(filename: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import csv
 import hmac
 import itertools
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -56,6 +57,10 @@ FILLED_BY = (
 """By which of the roster's columns Canvas' own are filled."""
 
 
+CANVAS_FILE = re.compile(r".+?_(?:LATE_)?(?P<user>\d+)_\d+_", re.IGNORECASE)
+"""What Canvas hands out bears its own number of the user, whatever id the roster gives the student."""
+
+
 def _write_canvas(records: ClassRecords, exercises: "Exercises", path: Path, _anonymous: bool) -> None:
     """Canvas takes a column whose name is no assignment of its own for a new one, and asks."""
     names = records.exercises()
@@ -93,9 +98,12 @@ def _canvas_points(grade: GradeRow | None, *, has_extra: bool) -> list[str]:
 def _canvas_about(grade: GradeRow) -> list[str]:
     columns = {name.lower(): text for name, text in grade.columns.items()}
     canvas_id, user_id, login = (next((columns[name] for name in names if name in columns), "") for names in FILLED_BY)
-    if not canvas_id and grade.layout == "canvas" and grade.student.isdecimal():
-        canvas_id = grade.student
-    about = (grade.name or grade.student, canvas_id, user_id or grade.student, login, grade.group)
+    named = CANVAS_FILE.match(grade.file) if grade.layout == "canvas" else None
+    if not canvas_id and named:
+        canvas_id = named["user"]
+    if not user_id and grade.student != canvas_id:
+        user_id = grade.student
+    about = (grade.name or grade.student, canvas_id, user_id, login, grade.group)
     return [cell(each) for each in about]
 
 
