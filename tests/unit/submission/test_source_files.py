@@ -83,12 +83,14 @@ def test_below_the_folder_too_what_is_no_file_is_refused_with_the_next_step(inbo
 
 
 def test_paths_that_the_system_refuses_are_refused_with_its_words(tmp_path):
+    with pytest.raises(ValueError, match="null") as told:  # in the words of this Python
+        os.open("nul\0.py", os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as end:
         end.bind(str(tmp_path / "socket.py"))
         (tmp_path / "zero.py").symlink_to("/dev/zero")
         (tmp_path / "process.py").symlink_to("/proc/self/status")
         expected = {
-            "nul\0.py": "cannot be opened: embedded null byte; check its permissions",
+            "nul\0.py": f"cannot be opened: {told.value}; check its permissions",
             f"{'long' * 100}.py": "cannot be opened: File name too long; check its permissions",
             "socket.py": "cannot be opened: No such device or address; check its permissions",
             "zero.py": "is not an ordinary file; hand in a .py or .ipynb file",
