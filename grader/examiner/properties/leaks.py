@@ -260,17 +260,20 @@ def _require_unchanged_loudly(
     if case.sizes != (check.ladder or context.exercise.ladder)[-1]:
         return
     module, specs = context.ours(check, case), check.all_inputs(context.exercise)
+    gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
+    together = dict.fromkeys(gaussian, LOUDNESS)
+    alone = {**dict.fromkeys(gaussian, 1.0), check.input: LOUDNESS**2}  # another input may be normed before it counts
     pairs = []
-    for _ in range(LOUD_DRAWS):
-        gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
-        inputs = {**case.inputs, **{name: torch.randn_like(each) * LOUDNESS for name, each in gaussian.items()}}
+    for loudness in [together] * LOUD_DRAWS + [alone] * (LOUD_DRAWS if len(gaussian) > 1 else 0):
+        loud = {name: torch.randn_like(each) * loudness[name] for name, each in gaussian.items()}
+        inputs = {**case.inputs, **loud}
         changed = inputs[check.input].clone()
-        changed.select(check.axis, token).normal_().mul_(LOUDNESS)
+        changed.select(check.axis, token).normal_().mul_(loudness[check.input])
         pairs += [inputs, {**inputs, check.input: changed}]
     outputs = _outputs(context, check, case, module, pairs)
-    for before, after in zip(outputs[::2], outputs[1::2], strict=True):
-        loudly = f"with inputs {LOUDNESS:g} times as large, {what}"
-        require_unchanged(before, after, check.axis, kept, loudly, "leak")
+    for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
+        what_is_loud = f"inputs {LOUDNESS:g}" if index < LOUD_DRAWS else f"{check.input} {LOUDNESS**2:.0f}"
+        require_unchanged(before, after, check.axis, kept, f"with {what_is_loud} times as large, {what}", "leak")
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:

@@ -25,6 +25,9 @@ class Variation(submission.CalmNetwork):
     def parameters_of(self, part):
         return [parameter.detach().clone() for parameter in getattr(self, part).parameters()]
 
+    def state_of(self, part):
+        return [value.detach().clone() for value in getattr(self, part).state_dict().values()]
+
     def buffers_of(self, part):
         return [buffer.clone() for buffer in getattr(self, part).buffers()]
 """
@@ -109,3 +112,15 @@ def test_the_other_still_learns_after_following(subject, reference, gaussian):
     x = gaussian(B, W)
     expected = both[1].differentiate(None, x=x)
     compare_gradients(both[0].differentiate(expected.cotangents, x=x).parameters, expected.parameters)
+
+
+def test_what_the_other_learns_after_following_leaves_the_twin_alone(subject, gaussian):
+    for decay in (0.0, 0.7):
+        module = subject.build({**ARGUMENTS, "decay": decay}, probe=PROBE, entry="Variation")
+        steps(module, batches(gaussian))
+        left = module.call("state_of", part="twin")
+        train_on(module, gaussian(B, W))
+        module.call("shake")
+        compare(
+            module.call("state_of", part="twin"), left, f"decay={decay}, trained on without following: the twin's value"
+        )

@@ -150,7 +150,7 @@ PROMISES: dict[str, Keeps] = {
     r"Every token sees|[Tt]he softmax |output projection;|always (has one|with a bias)|own job|goes through": values,
     r"`proj`|out_proj`|`to_qkv`|`unifyheads`|`w_concat`|Time is the first": values,
     r"`forward\(": shapes,
-    r"explains its steps|prints nothing": lambda checks, text: (
+    r"explains its steps|prints nothing|writes nothing to stdout": lambda checks, text: (
         checks.have("prints_nothing") and (checks.have("prints") or "explains" not in text)
     ),
     r"`split_heads": lambda checks, _: checks.have("matches_reference", method="split_heads"),
