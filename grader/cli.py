@@ -15,7 +15,7 @@ from grader.commands.arguments import (
 )
 from grader.commands.student import list_exercises, solution
 from grader.errors import KitError, UsageError
-from grader.report.console import has_color, keep_traceback, print_report, printable_lines, width
+from grader.report.console import has_color, keep_traceback, print_report, printable_lines, width, wrapped
 
 SHORT_NAME = "grader"
 """What installing the kit puts on the path, and what shells complete."""
@@ -113,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
         error.show()
         return UsageError.exit_code
     except KitError as error:
-        click.echo(f"grader: {printable_lines(str(error))}", err=True)
+        click.echo(wrapped(f"grader: {printable_lines(str(error))}"), err=True)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED

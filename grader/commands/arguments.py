@@ -16,6 +16,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DIGIT_LIKE = re.compile(r"(?<=[\d_])[oO]|[oO](?=\d)")
 """A letter where a zero is meant."""
 
+LIKE_A_COMMAND = 0.7
+"""How alike a command's name has to be to be meant: `completion` is not what somebody means by `solution`."""
+
 BY_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
@@ -53,7 +56,7 @@ course_option = click.option(
 
 def exercise_called(course: Course, name: str) -> str | None:
     """The exercise meant by its id, its number, or the path of its folder or of a file in it; None where none is."""
-    ids = course.exercise_ids()
+    ids, name = course.exercise_ids(), name.rstrip("/")
     if name in ids:
         return name
     numbered = BY_NUMBER.fullmatch(name)
@@ -77,10 +80,22 @@ def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) 
     if found is not None:
         return found
     ids = course.exercise_ids()
-    nearest = difflib.get_close_matches(DIGIT_LIKE.sub("0", name), [*ids, *commands], 1)
+    nearest = _nearest(name, ids, commands)
     what = "exercise or command" if commands else "exercise"
-    meant = f"did you mean {nearest[0]}? " if nearest else ""
+    meant = f"did you mean {nearest}? " if nearest else ""
     raise UsageError(f"there is no {what} {name!r} here; {meant}{course.listed()}")
+
+
+def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
+    """A name that somebody may have meant who wrote this one; empty where none is near.
+
+    Nobody means one number by another, and a command is near where few of its letters are wrong.
+    """
+    plain = DIGIT_LIKE.sub("0", name)
+    if EXERCISE_ID.fullmatch(plain) and plain not in ids:
+        return ""
+    near = difflib.get_close_matches(plain, ids, 1) or difflib.get_close_matches(name, commands, 1, LIKE_A_COMMAND)
+    return next(iter(near), "")
 
 
 def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:

@@ -184,7 +184,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     choice = choose_file(course, exercise_id)
     with judging_note(choice.path.name):
         verdict = judge(course, exercise_id, choice)
-    remember_verdict(course, verdict)
+    remember_verdict(course, verdict, is_attempt=False)
     return course, exercise, choice, verdict
 
 
@@ -262,10 +262,10 @@ def report(exercise_id: str, output: Path | None) -> None:
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
     verdict = grade(course, exercise_id, choose_file(course, exercise_id))
-    remember_verdict(course, verdict)
+    remember_verdict(course, verdict, is_attempt=False)
     attempts = load_progress(course, exercise_id).attempts
     path.write_text(render_report(verdict, exercise, looks_at(exercise), attempts), encoding="utf-8")
-    click.echo(f"{path} holds the report; open it in a browser.")
+    click.echo(f"{path} holds the report; open it in a browser. It is no part of what you hand in.")
 
 
 def looks_at(exercise: Exercise) -> dict[str, str]:

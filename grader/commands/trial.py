@@ -9,7 +9,8 @@ import click
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.student.trial import Trial, describe, prepare_trial, run_trial, traceback_of
+from grader.report.console import printable
+from grader.student.trial import Trial, describe, load, prepare_trial, run_trial, traceback_of
 
 
 def start_trial(course: Course, trial: Trial) -> int:
@@ -22,11 +23,13 @@ def start_trial(course: Course, trial: Trial) -> int:
 def _run(course: Course, trial: Trial) -> int:
     exercise = load_exercise(course.description(trial.exercise))
     prepared = prepare_trial(exercise, trial)
-    for line in prepared.in_words():
-        click.echo(f">>> {line}")
     path = Path(trial.file).absolute()
     try:
-        value = run_trial(prepared, path)
+        module = load(path)
+        click.echo(f"# {printable(trial.note) or 'an ordinary call: none that failed can be repeated here'}")
+        for line in prepared.in_words():
+            click.echo(f">>> {line}")
+        value = run_trial(prepared, module)
     except BaseException as error:  # noqa: BLE001 - whatever the student's file raises is theirs to read
         click.echo(traceback_of(error, path), nl=False)
         return 1

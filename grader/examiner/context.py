@@ -37,10 +37,16 @@ class Context:
         self.read_printed = read_printed
         self.are_manners_tried = are_manners_tried
 
-    def pair(self, check: "Check", case: "Case", dtype: str = "", probe: str = "") -> "tuple[ModuleProxy, ModuleProxy]":
-        """Subject and reference with the same weights; a `probe` defines a `Variation` of the subject's class."""
-        theirs = self.reference.build(case.arguments, dtype=dtype)
+    def pair(
+        self, check: "Check", case: "Case", dtype: str = "", probe: str = "", *, varies_both: bool = False
+    ) -> "tuple[ModuleProxy, ModuleProxy]":
+        """Subject and reference with the same weights.
+
+        A `probe` defines a `Variation` of the subject's class, and where it `varies_both` of the reference's too.
+        """
         entry = "Variation" if probe else ""
+        own, theirs_entry = (probe, entry) if varies_both else ("", "")
+        theirs = self.reference.build(case.arguments, dtype=dtype, probe=own, entry=theirs_entry)
         ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, probe=probe, entry=entry, at_once=False)
         ours.training = theirs.training = check.training
         return ours, theirs

@@ -59,7 +59,7 @@ def walk(check: Property, context: Context, rungs: Rungs) -> None:
         return
     if isinstance(result, Failure | SubjectRaisedError):  # the worker still answers
         below = _try(check, context, ladder[1:-1], below)
-    _tell_sizes(result, below, ladder[-1].sizes)
+    _tell_sizes(check, result, below, ladder[-1])
     raise result
 
 
@@ -110,7 +110,7 @@ def _try(check: Property, context: Context, rungs: Iterable[Rung], passed: Passe
     for rung in rungs:
         result = _try_rung(check, context, rung)
         if isinstance(result, Exception):
-            _tell_sizes(result, passed, rung.sizes)
+            _tell_sizes(check, result, passed, rung)
             raise result
         passed = result
     return passed
@@ -133,14 +133,39 @@ def _draw_case(context: Context, check: Property, rung: Rung) -> Case:
     return make_case(context.exercise, check, rung.sizes, rung.manner, is_plain=rung.is_plain)
 
 
-def _tell_sizes(error: Exception, passed: Passed | None, failed: dict[str, int]) -> None:
-    """Add a note that compares the sizes, and to a picture what it is like at those that pass."""
-    if passed is None:
-        error.add_note("wrong already with " + ", ".join(f"{name}={size}" for name, size in failed.items()))
+def _tell_sizes(check: Property, error: Exception, passed: Passed | None, failed: Rung) -> None:
+    """Add a note that compares the sizes, and to a picture what it is like at those that pass.
+
+    Only what the call was made with is told: what the check gives in place of a size stands for it, and where only a
+    manner fails, in which no smaller sizes were tried, there is nothing to compare with.
+    """
+    sizes, built = check.sizes_of_calls(failed.sizes), _built_with(check, failed.sizes)
+    if failed.manner is not None and str(error).startswith(failed.manner.described()):
+        error.add_note(f"wrong with {_listed(sizes)}{built}")
         return
-    changed = [name for name in failed if failed[name] != passed.sizes.get(name)]
-    wrong = ", ".join(f"{name}={failed[name]}" for name in changed)
-    right = ", ".join(f"{name}={passed.sizes[name]}" for name in changed if name in passed.sizes)
-    error.add_note(f"wrong from {wrong} on; right with {right}")
+    if passed is None:
+        error.add_note(f"wrong already with {_listed(sizes)}{built}" if sizes else f"wrong{built.replace(',', '', 1)}")
+        return
+    changed = [name for name in sizes if sizes[name] != passed.sizes.get(name)]
+    wrong = {name: sizes[name] for name in changed}
+    right = _listed({name: passed.sizes[name] for name in changed if name in passed.sizes})
+    has_grown = all(size > passed.sizes.get(name, 0) for name, size in wrong.items())
+    error.add_note(
+        f"wrong {f'from {_listed(wrong)} on' if has_grown else f'with {_listed(wrong)}'}; right with {right}"
+    )
     if isinstance(error, Failure) and error.picture and error.pictured in passed.compared:
         error.picture = beside(error.picture, *passed.compared[error.pictured], right)
+
+
+def _listed(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _built_with(check: Property, sizes: dict[str, int]) -> str:
+    """What the check builds the module with besides, or leaves out."""
+    plain = {
+        name: sizes.get(value, value) if isinstance(value, str) else value for name, value in check.constructor.items()
+    }
+    given = ", ".join(f"{name}={value}" for name, value in plain.items())
+    left_out = " and ".join(check.defaults)
+    return f", built with {given}" * bool(given) + f", {left_out} left at the default" * bool(left_out)

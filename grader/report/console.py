@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -39,6 +40,14 @@ def printable_line(text: str, limit: int = 120) -> str:
 def printable_lines(text: str) -> str:
     """Lines of any number and length, with tabs and spacing kept."""
     return "\n".join("\t".join(map(_visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def wrapped(text: str) -> str:
+    """The same lines, where somebody reads them, none longer than the terminal; a program gets them as they are."""
+    if not sys.stderr.isatty():
+        return text
+    lines = (textwrap.wrap(line, width(), break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join("\n".join(line) for line in lines)
 
 
 def _visible(text: str) -> str:

@@ -5,7 +5,7 @@ from rich.text import Text
 from grader.course.records import Exercise
 from grader.report.console import INDENT, Line, marked, printable
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.verdict import Result, Verdict
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
     "process": "the examiner's process",
@@ -21,7 +21,8 @@ MOST_FINDING_TEXT = 240
 
 def foot_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
     """Outcome, points, seed and time, and what to do now."""
-    run = f"seed {verdict.seed} · {verdict.seconds:.2f} s"
+    seed = [f"seed {verdict.seed}"] if verdict.checks else []
+    run = " · ".join([*seed, f"{verdict.seconds:.2f} s"])
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
     word, style, score = result_and_points(verdict, exercise)
     result = Text.assemble((word, style), f" · {score} · {run}")
@@ -41,7 +42,10 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
         return "Public checks only", "bold yellow", f"{points(verdict.max_score)} points are given when you hand it in"
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
-    return *result_words(verdict), score + (f", {points(extra)} extra" if extra else "")
+    word, style = result_words(verdict)
+    if exercise.recorded and verdict.outcome is Result.FIXED:
+        word = "Fixed, as far as the checks here see"
+    return word, style, score + (f", {points(extra)} extra" if extra else "")
 
 
 def advice_lines(verdict: Verdict) -> list[Line]:
@@ -65,6 +69,8 @@ def open_layers(verdict: Verdict) -> str:
 
 def result_words(verdict: Verdict) -> tuple[str, str]:
     """What the verdict comes to, and the style of a terminal that it is shown in."""
+    if verdict.is_right_so_far():
+        return "Nothing wrong is seen here", "bold green"
     return {
         Result.FIXED: ("Fixed", "bold green"),
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
@@ -77,9 +83,30 @@ def points(value: float) -> str:
     return f"{value:g}"
 
 
+def _mending(verdict: Verdict) -> str:
+    """What to do about a file that cannot be graded."""
+    at = verdict.where.location if verdict.where else None
+    if at:
+        return f"mend {printable(str(at))}, then python -m grader {verdict.exercise}"
+    return f"python -m grader reset {verdict.exercise} puts the starter back, and keeps a copy of what you have."
+
+
+def _extras(left: list[DefectVerdict], exercise_id: str) -> list[Line]:
+    """What is left to earn once all that counts is fixed."""
+    if not left:
+        return []
+    is_known = any(defect.status is DefectStatus.PRESENT for defect in left)
+    told = "An extra is left" if is_known else "Whether an extra is left is not known"
+    return [Text(f"{told}: python -m grader hint {exercise_id}", "dim")]
+
+
 def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     """What to do now."""
     left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    if verdict.outcome is Result.NOT_GRADABLE:
+        return [Text(f"Next: {_mending(verdict)}", "dim")]
+    if verdict.is_right_so_far():
+        return [Text("Next: hand it in; what is not known here is found out then.", "dim")]
     if verdict.outcome is not Result.FIXED and (left or exercise.hints) and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:
@@ -88,7 +115,7 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
     beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
     if exercise.recorded:
-        return [Text("Next: hand it in as your course asks; python -m grader names the next hunt.", "dim")]
-    extra = [Text(f"An extra is left: python -m grader hint {verdict.exercise}", "dim")] if left else []
+        handing = Text("Next: hand it in as your course asks; python -m grader names the next hunt.", "dim")
+        return [*_extras(left, verdict.exercise), handing]
     follows = Text(f"Next: {beside_reference}; python -m grader names the next hunt.", "dim")
-    return [*extra, follows, Text(f"It comes from {source}.", "dim")]
+    return [*_extras(left, verdict.exercise), follows, Text(f"It comes from {source}.", "dim")]

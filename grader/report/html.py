@@ -19,11 +19,11 @@ from grader.report.console import printable, printable_line, printable_lines
 from grader.report.foot import is_public_alone, open_layers, points, result_and_points
 from grader.report.json import full_text
 from grader.report.picture import draw
-from grader.report.terminal import MARKS, WORDS, called, line_and_caret, render_terminal, rest
+from grader.report.terminal import MARKS, called, line_and_caret, note_on, render_terminal, rest
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, defects_behind, hiding_crash, listed, told_causes
-from grader.verdict.verdict import Result, Verdict
+from grader.verdict.causes import Cause, hiding_crash, listed, told_causes, told_of_crash
+from grader.verdict.verdict import WORDS, Result, Verdict
 
 MOST_TEXT = 600
 OF_ITS_OWN = "A check that was written for this exercise alone."
@@ -60,7 +60,6 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
     shown = told_causes(verdict)
     crash = hiding_crash(shown)
     printing = next((cause for cause in shown if cause.finding.printed), None)
-    behind = defects_behind(verdict, crash) if crash else 0
     numbers = exercise.numbers()
     ordered = sorted(exercise.defects, key=lambda each: numbers[each.id])
     statuses = {each.id: each.status for each in verdict.defects}
@@ -88,17 +87,16 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
             _cause(cause, exercise, has_picture=number < MOST_PICTURES, has_printed=cause is printing)
             for number, cause in enumerate(shown)
         ],
-        "behind": f"Nothing behind this crash can be seen yet; defects left there: {behind}." if behind else "",
+        "behind": told_of_crash(verdict, crash) if crash else "",
         "open_layers": open_layers(verdict),
     }
 
 
 def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
-    titles = {each.id: each.title for each in exercise.defects}
     numbers = exercise.numbers()
     rows = []
     for defect in sorted(verdict.defects, key=lambda each: numbers[each.id]):
-        note = titles[defect.id] if defect.status is DefectStatus.FIXED else printable(defect.reason.partition(": ")[0])
+        note = printable(note_on(defect, exercise, verdict))
         extra = ", extra" if defect.stretch else ""
         rows.append(
             {

@@ -38,6 +38,11 @@ class OverviewLine(Struct, frozen=True):
             return 0 < self.progress.checks == self.progress.passed
         return self.progress.outcome is Result.FIXED
 
+    def is_open(self) -> bool:
+        """Whether nothing wrong is seen, and what is not known of its defects is found out at the hand-in."""
+        known = self.progress
+        return known.outcome is Result.NOT_FIXED and not self.is_public and 0 < known.checks == known.passed
+
 
 def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:
     """The list as lines of text: under each theme its exercises, the easiest first."""
@@ -49,7 +54,7 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
     )
     longest = max((len(entry.title) for entry in entries), default=0)
     lines = [*_grouped(entries, longest + 2), Text(), bar]
-    left = [entry for entry in entries if not entry.is_done()]
+    left = [entry for entry in entries if not (entry.is_done() or entry.is_open())]
     if left:
         upcoming = min(left, key=_easiest).exercise
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
@@ -89,6 +94,8 @@ def _state(entry: OverviewLine) -> tuple[str, str, str]:
     if entry.is_public:
         mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
         return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
+    if entry.is_open():
+        return "·", "green", "nothing wrong seen here"
     fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed" if progress.statuses else "something broke"
     if progress.outcome is Result.FIXED and not progress.statuses:
         fixed = "nothing to fix"
@@ -101,7 +108,9 @@ MOST_STEP_TEXT = 2000
 
 def render_hint(hint: "Hint", *, width: int = 100, color: bool = False) -> str:
     """What it is about, the steps given so far, and what comes next."""
-    lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold"), Text()] if hint.steps else []
+    lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold")] if hint.steps else []
+    lines += [Text(printable(hint.doubt, MOST_STEP_TEXT), "yellow")] if hint.steps and hint.doubt else []
+    lines += [Text()] if hint.steps else []
     for number, step in enumerate(hint.steps, 1):
         is_newest = number == len(hint.steps)
         mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")

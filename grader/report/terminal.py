@@ -10,24 +10,25 @@ from grader.report.console import INDENT, Line, beside, indented, marked, printa
 from grader.report.foot import MOST_FINDING_TEXT, advice_lines, foot_lines, open_layers_lines, points
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, defects_behind, group_causes, hiding_crash, listed
-from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from grader.verdict.causes import Cause, group_causes, hiding_crash, listed, told_of_crash
+from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
     DefectStatus.PRESENT: ("✗", "red"),
     DefectStatus.UNKNOWN: ("?", "yellow"),
 }
-WORDS = {
-    DefectStatus.FIXED: "fixed",
-    DefectStatus.PRESENT: "still there",
-    DefectStatus.UNKNOWN: "not known",
-}
 ANY_HEIGHT = 1000
 SCREEN_LINES = 30
 MOST_CAUSES = 5
+BEFORE_PRINTS = 3
+"""So many causes are told before what the submission printed takes any room."""
+
 SHORT_FOOT = 2
 """What a screen holds where nobody says how high it is; whys are never left out there."""
+
+NOT_SHOWN = "nothing below shows it by itself"
+"""Beside a defect that is known by all that fails together, or by the submission's text."""
 
 STATE_WIDTH = 28
 ROW_WIDTH = 46
@@ -69,7 +70,7 @@ def render_terminal(
         whys = rendered([Text("Why it mattered does not fit here: press r, or make the window higher.", "dim")])
     printed = rendered(_printed(group_causes(verdict)))
     room = height - _lines(head, whys, title, foot)
-    if _lines(*blocks[:1], printed) + (len(blocks) > 1) > room:
+    if _lines(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:
         printed = ""
     chosen = _fitting(blocks, room - _lines(printed))
     left = len(blocks) - len(chosen)
@@ -94,6 +95,21 @@ def line_and_caret(verdict: Verdict) -> tuple[str, str]:
     before = printable_line(at.text[: at.column - 1])
     caret = f"       │ {' ' * len(before)}^" if 0 < at.column <= MOST_BEFORE_CARET else ""
     return f"  {at.line:>4} │ {printable_line(at.text)}", caret
+
+
+def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
+    """What is said beside a defect's points: what it was, or why it is not known."""
+    if defect.status is DefectStatus.FIXED:
+        return "" if exercise.recorded else next(each.title for each in exercise.defects if each.id == defect.id)
+    if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
+        return NOT_SHOWN
+    return defect.reason.partition(": ")[0]
+
+
+def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
+    """Whether a finding tells of the defect, or one crash hides the rest and says so."""
+    causes = group_causes(verdict)
+    return hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
 
 
 def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
@@ -130,7 +146,7 @@ def _passing(verdict: Verdict) -> str:
 def _head(verdict: Verdict, exercise: Exercise) -> list[Line]:
     head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (printable(verdict.file), "dim"))
     if exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE:
-        return [Text(f"{verdict.reason}.", "bold"), head]
+        return [head, Text(f"{verdict.reason}.", "dim")]
     if not exercise.is_public():
         return [head]
     if verdict.outcome is Result.NOT_GRADABLE:
@@ -156,7 +172,8 @@ class _Shown:
         if self._exercise.is_public():
             return [_check(in_words(each.check), each.status) for each in verdict.checks]
         ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
-        return [*map(self._defect, ordered), _row(*rest(verdict, self._exercise), is_low=self._is_low)]
+        rows = [self._defect(defect, verdict) for defect in ordered]
+        return [*rows, _row(*rest(verdict, self._exercise), is_low=self._is_low)]
 
     def whys(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
         """Why each fixed defect mattered: of those not known before, and of all once all that count are fixed."""
@@ -177,14 +194,11 @@ class _Shown:
         crash = hiding_crash(causes)
         if crash is None:
             return [self._cause(cause) for cause in causes]
-        behind = defects_behind(verdict, crash)
-        more = "1 more defect lies" if behind == 1 else f"{behind} more defects lie"
-        told = f"Nothing behind this crash can be seen yet, and {more} there."
-        return [self._cause(crash) + ([indented(Text(told))] if behind else [])]
+        told = told_of_crash(verdict, crash)
+        return [self._cause(crash) + ([indented(Text(told))] if told else [])]
 
-    def _defect(self, defect: DefectVerdict) -> Line:
-        title = next(each.title for each in self._exercise.defects if each.id == defect.id)
-        note = title if defect.status is DefectStatus.FIXED else defect.reason.partition(": ")[0]
+    def _defect(self, defect: DefectVerdict, verdict: Verdict) -> Line:
+        note = note_on(defect, self._exercise, verdict)
         if self._names:
             note = f"{defect.id}: {note}" if note else defect.id
         earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")

@@ -37,6 +37,8 @@ def start_again(course: Course, exercise_id: str) -> list[str]:
             told.append(f"{path.name}: it was missing and is back")
         path.write_bytes(pristine.read_bytes())
     forget_progress(course, exercise_id)
+    if any("is kept as" in line for line in told):
+        told.append("Copy a file that is kept over the new one to have it back.")
     return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
 
 

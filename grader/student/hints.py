@@ -1,4 +1,4 @@
-"""Hints: steps to take on the file as it stands, one more at each call, for the first defect that is still there."""
+"""Hints: steps to take on the file as it stands, one more at each call, for the first defect that is not fixed."""
 
 import msgspec
 from msgspec import Struct
@@ -8,8 +8,8 @@ from grader.course.records import Defect, Exercise
 from grader.errors import UsageError
 from grader.student.progress import Progress, load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import group_causes, hiding_crash
-from grader.verdict.verdict import Result, Verdict
+from grader.verdict.causes import Cause, group_causes, hiding_crash
+from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
 
 PUBLIC_HINTS = "public"
 """How progress calls the hints of a student edition, whose defects have no names."""
@@ -28,18 +28,22 @@ ELSE_WAY_OUT = "Run the file by itself, python attention.py, and mend what it st
 
 
 class Hint(Struct, frozen=True):
-    """What is about to be said: about what, the steps given so far, how many there are, and what comes next."""
+    """What is about to be said: about what, the steps given so far, how many there are, and what comes next.
+
+    `doubt` says why they may not be needed.
+    """
 
     about: str
     steps: list[str]
     total: int
     after: str = ""
+    doubt: str = ""
 
 
 def next_hint(
     course: Course, exercise: Exercise, verdict: Verdict, number: int = 0, *, only_given: bool = False
 ) -> Hint:
-    """One step more for a defect that the verdict finds still there: the one of that `number`, or else the first.
+    """One step more for a defect that the verdict does not find fixed: the one of that `number`, or else the first.
 
     What stops the file comes before that, be it a crash that hides all else. Steps given are remembered, and
     `only_given` gives none but those.
@@ -51,39 +55,72 @@ def next_hint(
         return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     if exercise.is_public():
         return _public_hint(course, exercise, progress, only_given=only_given)
+    if verdict.is_right_so_far() and not number:
+        return Hint(
+            exercise.id, [], 0, f"Nothing wrong is seen in {exercise.id} here: hand it in, and it is found out."
+        )
     crash = hiding_crash(group_causes(verdict))
     if crash is not None and not crash.defects and not number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = f"It stops with {crash.finding.text}{at}. Follow the call there: python -m grader try {exercise.id}"
         return Hint(f"{exercise.id} does not run", [step], 1)
-    defect = _chosen(exercise, verdict, number, crash.defects if crash else [])
+    left = _left(exercise, verdict, crash)
+    defect = _of_number(exercise, number) if number else next(iter(left), None)
     if defect is None:
         new = f"what fails is new: python -m grader diff {exercise.id} shows what you changed."
-        left = "there is nothing left to hint at." if verdict.outcome is Result.FIXED else new
-        return Hint(exercise.id, [], 0, f"Every defect of {exercise.id} is fixed; {left}")
+        done = "there is nothing left to hint at." if verdict.outcome is Result.FIXED else new
+        return Hint(exercise.id, [], 0, f"Every defect of {exercise.id} is fixed; {done}")
     called = exercise.numbers()[defect.id]
-    if _is_fixed(verdict, defect):
+    judged = _verdict_on(verdict, defect)
+    if judged.status is DefectStatus.FIXED:
         return Hint(f"{exercise.id} · defect {called}", [], 0, f"Defect {called} is fixed: {defect.title}.")
     given = _given(course, exercise, progress, defect.id, len(defect.hints), only_given=only_given)
     worth = f"{defect.points:g} {'extra ' if defect.stretch else ''}{'point' if defect.points == 1 else 'points'}"
-    about = f"{exercise.id} · defect {called} · still there · {worth}"
-    return _hint(about, defect.hints, given, f"python -m grader hint {exercise.id} {called}")
+    about = f"{exercise.id} · defect {called} · {WORDS[judged.status]} · {worth}"
+    command = f"python -m grader hint {exercise.id}"
+    others = [exercise.numbers()[each.id] for each in left if each.id != defect.id]
+    last = f"For defect {others[0]}: {command} {others[0]}" if others else f"What follows is yours: {_looks(exercise)}"
+    return _hint(about, defect.hints, given, f"{command} {called}", last, _doubt(judged))
 
 
-def _chosen(exercise: Exercise, verdict: Verdict, number: int, crashed: list[str]) -> Defect | None:
-    """The defect of that number, the one behind a crash, or the first that is not fixed."""
+def _looks(exercise: Exercise) -> str:
+    return f"python -m grader try {exercise.id} runs your file, python -m grader diff {exercise.id} shows your change."
+
+
+def _doubt(judged: DefectVerdict) -> str:
+    """What is to be known of steps for a defect that may be gone: they were written for the starter."""
+    if judged.status is not DefectStatus.UNKNOWN:
+        return ""
+    why = judged.reason.partition(": ")[0]
+    return f"Whether your file still has it is not known{f': {why}' if why else ''}. You may have mended it already."
+
+
+def _left(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
+    """The defects that are not fixed: those known to be there first, and of these in the order in which pages tell of
+    them, what crashes before all else.
+    """
     numbers = exercise.numbers()
-    by_number = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
-    if number:
-        if number > len(by_number):
-            raise UsageError(f"{exercise.id} has no defect {number}; its defects are 1 to {len(by_number)}")
-        return by_number[number - 1]
-    left = [defect for defect in by_number if not _is_fixed(verdict, defect)]
-    return next((defect for defect in left if defect.id in crashed), left[0] if left else None)
+    told = [defect for cause in group_causes(verdict) for defect in cause.defects]
+    crashed = crash.defects if crash else []
+
+    def place(defect: Defect) -> tuple[bool, bool, bool, int, int]:
+        is_present = _verdict_on(verdict, defect).status is DefectStatus.PRESENT
+        shown = told.index(defect.id) if defect.id in told else len(told)
+        return defect.id not in crashed, not is_present, defect.stretch, shown, numbers[defect.id]
+
+    left = [each for each in exercise.defects if _verdict_on(verdict, each).status is not DefectStatus.FIXED]
+    return sorted(left, key=place)
 
 
-def _is_fixed(verdict: Verdict, defect: Defect) -> bool:
-    return any(each.id == defect.id and each.status is DefectStatus.FIXED for each in verdict.defects)
+def _of_number(exercise: Exercise, number: int) -> Defect:
+    numbers = exercise.numbers()
+    if number > len(numbers):
+        raise UsageError(f"{exercise.id} has no defect {number}; its defects are 1 to {len(numbers)}")
+    return next(defect for defect in exercise.defects if numbers[defect.id] == number)
+
+
+def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
+    return next(each for each in verdict.defects if each.id == defect.id)
 
 
 def _way_out(verdict: Verdict) -> Hint:
@@ -110,9 +147,11 @@ def _given(course: Course, exercise: Exercise, progress: Progress, key: str, tot
     return given
 
 
-def _hint(about: str, texts: "tuple[str, ...] | list[str]", given: int, command: str) -> Hint:
+def _hint(
+    about: str, texts: "tuple[str, ...] | list[str]", given: int, command: str, last: str = "", doubt: str = ""
+) -> Hint:
     steps = [" ".join(text.split()) for text in texts[:given]]
     if given == len(texts):
-        return Hint(about, steps, len(texts), "That was the last one.")
+        return Hint(about, steps, len(texts), " ".join(filter(None, ("That was the last one.", last))), doubt)
     what = "The next one" if given else "None has been given yet; the first one"
-    return Hint(about, steps, len(texts), f"{what}: {command}")
+    return Hint(about, steps, len(texts), f"{what}: {command}", doubt)

@@ -55,15 +55,18 @@ def load_progress(course: Course, exercise_id: str) -> Progress:
         return Progress()
 
 
-def remember_verdict(course: Course, verdict: Verdict) -> None:
-    """Keep what the list and the hints need; what was known of the defects outlives a file that cannot be graded."""
+def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = True) -> None:
+    """Keep what the list and the hints need; what was known of the defects outlives a file that cannot be graded.
+
+    It is an attempt where the student asked for a verdict, and not for a hint or the like.
+    """
     before = load_progress(course, verdict.exercise)
     progress = msgspec.structs.replace(
         before,
         outcome=verdict.outcome,
         score=verdict.score,
         max_score=verdict.max_score,
-        attempts=[*before.attempts, _attempt(verdict)][-MOST_ATTEMPTS:],
+        attempts=[*before.attempts, *([_attempt(verdict)] if is_attempt else [])][-MOST_ATTEMPTS:],
     )
     if verdict.outcome is not Result.NOT_GRADABLE:
         progress = msgspec.structs.replace(

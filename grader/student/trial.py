@@ -12,6 +12,7 @@ from msgspec import Struct
 from grader.course.paths import Course
 from grader.course.records import Exercise, Interface
 from grader.errors import UsageError
+from grader.examiner.outcome import in_words
 from grader.examiner.subjects import KINDS, adapter_of
 from grader.submission.choice import Choice
 from grader.submission.submission import Unreadable
@@ -23,23 +24,36 @@ MODULE_NAME = "attention"
 
 
 class Trial(Struct, frozen=True):
-    """What is run: a file, and the check and rung that make the inputs; without a check they are the interface's."""
+    """What is run: a file, and the check and rung that make the inputs; without a check they are the interface's.
+
+    `rung` is the rung's name, `in_manner` tells whether its second call is the one that failed, and `note` what it was.
+    """
 
     exercise: str
     file: str
     seed: int
     check: str = ""
-    rung: int = -1
+    rung: str = ""
+    in_manner: bool = False
+    note: str = ""
 
 
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
     """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
+    from grader.examiner.ladder import rungs_of
+
     file = str(_runnable(course, exercise, choice))
     for cause in group_causes(verdict):
-        check = next((each for each in exercise.checks if each.id in cause.checks and cause.finding.at), None)
-        ladder = (check.ladder if check else []) or exercise.ladder
-        if check is not None and cause.finding.at in ladder:
-            return Trial(exercise.id, file, verdict.seed, check.id, ladder.index(cause.finding.at))
+        finding = cause.finding
+        check = next((each for each in exercise.checks if each.id == cause.checks[0] and finding.at), None)
+        if check is None:
+            continue
+        rungs = (rung for some in rungs_of(check, exercise, verdict.seed) for rung in some)
+        rung = next((each for each in rungs if each.sizes == finding.at), None)
+        if rung is not None:
+            in_manner = rung.manner is not None and finding.text.startswith(rung.manner.described())
+            note = f"in {in_words(check.id)}: {finding.text}"
+            return Trial(exercise.id, file, verdict.seed, check.id, rung.name, in_manner, note)
     return Trial(exercise.id, file, verdict.seed)
 
 
@@ -83,22 +97,26 @@ def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
     """The same arguments and inputs as the check drew for that rung."""
     from grader.course.checks import Check
     from grader.examiner.case import make_case, seed_draws
+    from grader.examiner.ladder import Rung, rungs_of
     from grader.examiner.properties import Property
 
     plain = Property(id=trial.check or "trial")
     check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
     assert isinstance(check, Property)
-    seed_draws(f"{trial.seed}/{check.id}/{trial.rung}")
-    case = make_case(exercise, check, (check.ladder or exercise.ladder)[trial.rung])
-    return Prepared(exercise.interface, case.arguments, case.inputs, check.method, check.training)
+    rungs = [rung for some in rungs_of(check, exercise, trial.seed) for rung in some]
+    largest = Rung(f"{trial.seed}/{check.id}/-1", exercise.ladder[-1])
+    rung = next((each for each in rungs if each.name == trial.rung), largest)
+    seed_draws(rung.name)
+    case = make_case(exercise, check, rung.sizes, rung.manner, is_plain=rung.is_plain)
+    inputs = case.again if trial.in_manner else case.inputs
+    return Prepared(exercise.interface, case.arguments, inputs, check.method, check.training)
 
 
-def run_trial(prepared: Prepared, path: Path) -> Any:
+def run_trial(prepared: Prepared, module: ModuleType) -> Any:
     """What the call returns; the submission's own exceptions pass through."""
     from grader.examiner.reference import run_probe
 
     adapter, entry = adapter_of(prepared.interface)
-    module = _load(path)
     built = getattr(run_probe(adapter, module) if adapter else module, entry)(**prepared.arguments)
     built.train(prepared.training)
     return (getattr(built, prepared.method) if prepared.method else built)(**prepared.inputs)
@@ -109,10 +127,13 @@ def traceback_of(error: BaseException, path: Path) -> str:
     found: TracebackType | None = error.__traceback__
     while found is not None and Path(found.tb_frame.f_code.co_filename) != path:
         found = found.tb_next
+    if found is None and isinstance(error, SyntaxError):  # the file itself, of which no line has run
+        return "".join(traceback.format_exception_only(error))
     return "".join(traceback.format_exception(type(error), error, found or error.__traceback__))
 
 
-def _load(path: Path) -> ModuleType:
+def load(path: Path) -> ModuleType:
+    """The student's file as a module; what it raises meanwhile passes through."""
     spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
     assert spec is not None
     assert spec.loader is not None
@@ -122,7 +143,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def describe(value: Any) -> str:
-    """What came back: the shapes of tensors, anything else as it shows itself."""
+    """What came back: the shapes of tensors and how much of them is no number, anything else as it shows itself."""
     if isinstance(value, tuple | list):
         return f"{type(value).__name__} of {len(value)}: {'; '.join(map(describe, value))}"
     return _briefly(value)
@@ -132,4 +153,6 @@ def _briefly(value: Any) -> str:
     if not hasattr(value, "shape"):
         return repr(value)
     dtype = str(value.dtype).removeprefix("torch.")
-    return f"<tensor {tuple(value.shape)} of {dtype}>"
+    counts = {name: int(getattr(value, f"is{name}")().sum()) for name in ("nan", "inf") if hasattr(value, f"is{name}")}
+    told = "".join(f", {count} of {value.numel()} {name}" for name, count in counts.items() if count)
+    return f"<tensor {tuple(value.shape)} of {dtype}{told}>"

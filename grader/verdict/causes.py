@@ -3,13 +3,17 @@
 from msgspec import Struct
 
 from grader.examiner.outcome import Finding, Outcome, Picture, Status, in_words
+from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 
 GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
 """Kinds of fault that one cause shows in many checks, at another element each time."""
 
 NAMED_CHECKS = 3
-"""As many checks are named in one line."""
+"""As many checks are named of a list that is not told whole."""
+
+LISTED_WHOLE = 5
+"""As many checks are told whole: a list of so many is no longer than one that is cut and counted."""
 
 OUTNUMBERS = 2
 """A crash in more than so many times as many checks as all else together hides what lies behind it."""
@@ -40,7 +44,13 @@ def group_causes(verdict: Verdict) -> list[Cause]:
             key = tuple(verdict.causes.get(outcome.check, [])) or _likeness(outcome.status, outcome.finding)
             groups.setdefault(key, []).append(outcome)
     causes = [_cause(members, verdict) for members in groups.values()]
-    return sorted(causes, key=lambda cause: _rank(cause.status, cause.finding))
+    return sorted(causes, key=_place)
+
+
+def _place(cause: Cause) -> tuple[bool, bool, bool, bool]:
+    """What sorts causes: crashes first, and what more than one defect may bring about after what is plainly one's."""
+    is_failed, *others = _rank(cause.status, cause.finding)
+    return is_failed, len(cause.defects) > 1, others[0], others[1]
 
 
 def told_causes(verdict: Verdict) -> list[Cause]:
@@ -57,16 +67,23 @@ def hiding_crash(causes: list[Cause]) -> Cause | None:
     return crash if crash is not None and len(crash.checks) > OUTNUMBERS * others else None
 
 
-def defects_behind(verdict: Verdict, crash: Cause) -> int:
-    """How many defects are not fixed besides the one that this crash comes from."""
-    left = sum(defect.status != "fixed" for defect in verdict.defects)
-    return left - min(left, len(crash.defects))
+def told_of_crash(verdict: Verdict, crash: Cause) -> str:
+    """What is known of the defects behind a crash that hides the rest; empty where nothing is left there."""
+    others = [defect for defect in verdict.defects if defect.id not in crash.defects]
+    present = sum(defect.status is DefectStatus.PRESENT for defect in others)
+    unknown = sum(defect.status is DefectStatus.UNKNOWN for defect in others)
+    if not present + unknown:
+        return ""
+    lies = "1 more defect lies there" if present == 1 else f"{present} more defects lie there"
+    left = "1 more defect lies" if unknown == 1 else f"{unknown} more defects lie"
+    known = [f"{lies}"] * bool(present) + [f"whether {left} there is not known"] * bool(unknown)
+    return f"Nothing behind this crash can be seen yet: {', and '.join(known)}."
 
 
 def listed(checks: list[str]) -> str:
     """The first checks of a list in words, and how many there are besides."""
-    more = len(checks) - NAMED_CHECKS
-    named = ", ".join(map(in_words, checks[:NAMED_CHECKS]))
+    more = len(checks) - NAMED_CHECKS if len(checks) > LISTED_WHOLE else 0
+    named = ", ".join(map(in_words, checks[:NAMED_CHECKS] if more else checks))
     return named + (f" and {more} more" if more > 0 else "")
 
 

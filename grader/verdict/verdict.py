@@ -8,7 +8,7 @@ from msgspec import Struct
 from grader.course.records import Exercise
 from grader.examiner.outcome import Examination, Finding, Key, Outcome, Status
 from grader.submission import Submission, Unreadable, exceeds
-from grader.verdict.attribution import DefectStatus, attribute
+from grader.verdict.attribution import Attribution, DefectStatus, attribute
 
 FORMAT_VERSION = 1
 
@@ -19,6 +19,17 @@ class Result(StrEnum):
     FIXED = "fixed"
     NOT_FIXED = "not_fixed"
     NOT_GRADABLE = "not_gradable"
+
+
+WORDS = {
+    DefectStatus.FIXED: "fixed",
+    DefectStatus.PRESENT: "still there",
+    DefectStatus.UNKNOWN: "not known",
+}
+"""What a status is called on every page and in every hint."""
+
+LATER = "only checks that run when you hand it in tell"
+"""Why nothing is known at home of a defect that no check there shows."""
 
 
 class DefectVerdict(Struct, frozen=True):
@@ -58,6 +69,12 @@ class Verdict(Struct, frozen=True):
         """0 when every defect is fixed and nothing is broken, else 1."""
         return 0 if self.outcome is Result.FIXED else 1
 
+    def is_right_so_far(self) -> bool:
+        """Whether nothing wrong was seen, and some defects show only in checks that run when it is handed in."""
+        is_open = any(defect.status is DefectStatus.UNKNOWN for defect in self.defects)
+        all_passed = all(outcome.status is Status.PASSED for outcome in self.checks)
+        return self.outcome is Result.NOT_FIXED and is_open and all_passed
+
 
 def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int) -> Verdict:
     """The verdict on a submission, from what was seen of it."""
@@ -71,7 +88,7 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
             defect.points if reading.statuses[defect.id] is DefectStatus.FIXED else 0.0,
             defect.points,
             defect.stretch,
-            reading.reasons.get(defect.id, ""),
+            _reason(exercise, key, reading, defect.id),
         )
         for defect in exercise.defects
     ]
@@ -92,6 +109,12 @@ def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int)
         seen.seconds,
         reading.causes,
     )
+
+
+def _reason(exercise: Exercise, key: Key, reading: Attribution, defect: str) -> str:
+    """Why a status is unknown; where nothing at home ever shows a defect, that is why."""
+    reason = reading.reasons.get(defect, "")
+    return LATER if reason and exercise.recorded and not key.failure_kinds[defect] else reason
 
 
 def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_whole: bool) -> float:
@@ -124,7 +147,8 @@ def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) ->
 def _sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
     """How many checks a sealed edition could run, and that the points come with the others."""
     total = len(exercise.checks) + exercise.hidden_checks
-    return f"{len(outcomes)} of {total} checks ran; {exercise.max_score():g} points are given when you hand it in"
+    here = f"{len(outcomes)} of {total} checks run here"
+    return f"{here}; all run when you hand it in, give the points, and tell what each defect was"
 
 
 def _public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:

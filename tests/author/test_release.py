@@ -327,18 +327,21 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     told = load_exercise(module.parent / "exercise.yaml")
     total = len(told.checks) + told.hidden_checks
     starter = run_in(edition, "exercise_03")
-    first = f"{total - 1} of {total} checks ran; 10 points are given when you hand it in."
-    assert (starter.returncode, starter.stderr, starter.stdout.splitlines()[0]) == (1, "", first)
+    first = f"{total - 1} of {total} checks run here; all run when you hand it in, give the points, and tell what each "
+    assert (starter.returncode, starter.stderr) == (1, "")
+    assert starter.stdout.splitlines()[1] == first.strip()
     assert "✗ defect 1 · still there" in starter.stdout
     module.write_bytes(course.reference("exercise_03").read_bytes())
     fixed = run_in(edition, "exercise_03")
-    assert (fixed.returncode, fixed.stderr, fixed.stdout.splitlines()[0]) == (0, "", first)
-    assert re.search(r"✓ defect 1 · fixed +7 of 7 +what it was is told when you hand it in", fixed.stdout)
+    assert (fixed.returncode, fixed.stderr, fixed.stdout.splitlines()[1]) == (0, "", first.strip())
+    assert re.search(r"✓ defect 1 · fixed +7 of 7$", fixed.stdout, re.MULTILINE)
+    assert fixed.stdout.count("what each") == 1
+    assert "Fixed, as far as the checks here see · 10 of 10" in fixed.stdout
     assert "solution" not in fixed.stdout
     assert "1 of 3" in run_in(edition).stdout
     data = json.loads(run_in(edition, "exercise_03", "--json", "--seed", "5").stdout)
     assert data["seed"] - KEY_SEED in range(3)
-    assert data["reason"] == first[:-1]
+    assert data["reason"] == f"{first}defect was"
     assert [each["id"] for each in data["defects"]] == ["1", "2"]
 
 
@@ -351,7 +354,25 @@ def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, ed
     verdict = verdicts(Course(edition), "exercise_03", text, KEY_SEED)["fix"]
     assert "another" not in {each.check for each in verdict.checks}
     assert verdict.outcome == "fixed"
-    assert verdict.reason.startswith(f"{len(verdict.checks)} of {len(verdict.checks) + 2} checks ran; ")
+    assert verdict.reason.startswith(f"{len(verdict.checks)} of {len(verdict.checks) + 2} checks run here; ")
+
+
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercise_id):
+    """So that a right file is known from a wrong one there: what holds for every variant of the keys."""
+    at_home = {check.id for check in load_exercise(course.description(exercise_id)).checks}
+    kinds = json.loads((course.description(exercise_id).parent / "key.json").read_bytes())["failure_kinds"]
+    assert [name for name, failing in kinds.items() if name and not at_home & failing.keys()] == []
+
+
+@pytest.mark.parametrize("exercise_id", ["exercise_28", "exercise_25"])
+def test_a_right_file_is_known_from_a_half_mended_one_at_home(course, tmp_path, exercise_id):
+    release(course, tmp_path / "out", only=(exercise_id,))
+    told = verdicts(Course(tmp_path / "out"), exercise_id, submissions(course, exercise_id, 0), KEY_SEED)
+    assert {name: each.outcome for name, each in told.items()} == {
+        name: "not_fixed" if name else "fixed" for name in told
+    }
+    assert "unknown" not in {defect.status for defect in told[""].defects}
 
 
 REPLAY = """
@@ -512,7 +533,7 @@ def test_the_edition_can_be_installed_in_a_fresh_environment(edition, tmp_path):
     subprocess.run([*pip, *options, "-e", "."], cwd=edition, check=True, timeout=120)
     done = run_in(edition, "exercise_03", python=python)
     assert (done.returncode, done.stderr) == (1, "")
-    assert re.match(r"\d+ of \d+ checks ran; 10 points are given when you hand it in\.", done.stdout)
+    assert re.search(r"^\d+ of \d+ checks run here; all run when you hand it in", done.stdout, re.MULTILINE)
     where = subprocess.run(
         [python, "-c", "import grader; print(grader.__file__)"],
         cwd=tmp_path,

@@ -1,5 +1,7 @@
 """A student's own run of their file, and what they see of a failing check's prints."""
 
+import re
+
 import pytest
 
 from grader.course.loading import load_exercise
@@ -21,7 +23,9 @@ def test_a_file_is_run_once_at_the_smallest_sizes_that_fail(own_course, run_cli)
     edited(own_course, "print('mine', tuple(x.shape))")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    why, *lines = done.stdout.splitlines()
+    assert why.startswith("# in future does not leak: changing token 1 changed the output at token 0 by ")
+    assert lines == [
         ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)",
         ">>> module.eval()(x=<tensor (1, 3, 4) of float32>)",
         "mine (1, 3, 4)",
@@ -35,6 +39,26 @@ def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     assert done.returncode == 1
     assert "ZeroDivisionError: division by zero" in done.stdout
     assert "grader" not in done.stdout.partition("Traceback")[2].replace(str(own_course.root), "")
+
+
+def test_what_is_no_number_is_counted(own_course, run_cli):
+    module, _ = own_course.editable_files(EXERCISE)
+    text = module.read_text(encoding="utf-8")
+    module.write_text(
+        text + "\n_forward = CausalSelfAttention.forward\n"
+        "CausalSelfAttention.forward = lambda self, x: _forward(self, x) * float('nan')\n"
+    )
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert re.search(r"<tensor \(.*\) of float32, (\d+) of \1 nan>$", done.stdout.strip())
+
+
+def test_of_a_file_that_does_not_parse_the_line_is_shown_and_no_call_or_line_of_the_kits(own_course, run_cli):
+    edited(own_course, "x = (")
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f'  File "{own_course.editable_files(EXERCISE)[0]}", line ')
+    assert done.stdout.rstrip().splitlines()[-1].startswith("SyntaxError")
+    assert ">>>" not in done.stdout
 
 
 def test_breakpoint_and_input_are_answered_from_the_terminal(own_course, terminal):
@@ -97,7 +121,8 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
 )
 def test_what_is_no_module_is_tried_as_the_checks_try_it(own_course, run_cli, exercise_id, told):
     done = run_cli("try", exercise_id, cwd=own_course.root)
-    first, *shown = done.stdout.splitlines()
+    why, first, *shown = done.stdout.splitlines()
+    assert why.startswith("# ")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert first.startswith(f">>> {told}")
     assert "<tensor" in shown[-1]

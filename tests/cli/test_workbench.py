@@ -4,11 +4,14 @@ import re
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from grader.course.loading import load_exercise
 from grader.errors import UsageError
-from grader.examiner.outcome import Finding
+from grader.examiner.outcome import Finding, Outcome, Status
+from grader.report.tables import OverviewLine, render_hint, render_overview
+from grader.report.terminal import render_terminal
 from grader.student.changes import changes, start_again
 from grader.student.hints import Hint, next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
@@ -55,7 +58,7 @@ def test_each_call_gives_one_step_more_below_those_given(own_course, exercise, s
     about = "exercise_03 · defect 1 · still there · 7 points"
     more = "The next one: python -m grader hint exercise_03 1"
     for given in (1, 2, 3, 3):
-        after = more if given < 3 else "That was the last one."
+        after = more if given < 3 else "That was the last one. For defect 2: python -m grader hint exercise_03 2"
         assert next_hint(own_course, exercise, starter) == Hint(about, steps(MASK)[:given], 3, after)
     assert load_progress(own_course, EXERCISE).hints_given == {MASK: 3}
 
@@ -76,6 +79,70 @@ def test_a_number_asks_for_one_defect_whose_name_is_told_once_it_is_fixed(own_co
     assert told == "Defect 1 is fixed: the masked scores were thrown away."
     with pytest.raises(UsageError, match="exercise_03 has no defect 3; its defects are 1 to 2"):
         next_hint(own_course, exercise, verdict_on(own_course, set()), 3)
+
+
+def in_words_of(statuses: dict[str, DefectStatus], course) -> Verdict:
+    """A verdict with these statuses, and why what is not known is not known."""
+    verdict = verdict_on(course, set())
+    defects = [
+        msgspec.structs.replace(each, status=status, reason="no check that ran tells" * (status == "unknown"))
+        for each in verdict.defects
+        for status in [statuses[each.id]]
+    ]
+    return msgspec.structs.replace(verdict, defects=defects, checks=[Outcome("values", Status.FAILED)])
+
+
+def test_what_is_known_to_be_there_is_hinted_at_before_what_is_not_known(own_course, exercise, steps):
+    verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.PRESENT}, own_course)
+    number = exercise.numbers()[MASK]
+    for given in (1, 2, 3, 3):
+        hint = next_hint(own_course, exercise, verdict)
+        assert (hint.about, hint.doubt) == ("exercise_03 · defect 2 · still there · 1 extra point", "")
+        assert hint.steps == steps(LONG)[:given]
+    assert hint.after == f"That was the last one. For defect {number}: python -m grader hint exercise_03 {number}"
+
+
+def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended(own_course, exercise, steps):
+    verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
+    hint = next_hint(own_course, exercise, verdict)
+    assert hint.about == "exercise_03 · defect 1 · not known · 7 points"
+    page = " ".join(render_hint(hint).split())
+    assert "is not known: no check that ran tells. You may have mended it already." in page
+    for _ in range(2):
+        hint = next_hint(own_course, exercise, verdict)
+    assert "python -m grader try exercise_03 runs your file" in hint.after
+
+
+def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, exercise):
+    verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
+    verdict = msgspec.structs.replace(verdict, checks=[Outcome("values", Status.PASSED)])
+    assert next_hint(own_course, exercise, verdict).steps == []
+    assert "hand it in" in next_hint(own_course, exercise, verdict).after
+    page = render_terminal(verdict, exercise)
+    assert "Not yet" not in page
+    assert "Nothing wrong is seen here" in page
+    assert "Next: hand it in" in page
+    remember_verdict(own_course, verdict)
+    entry = OverviewLine(EXERCISE, exercise.title, load_progress(own_course, EXERCISE), difficulty=2)
+    assert "nothing wrong seen here" in render_overview([entry])
+
+
+def test_hints_and_the_like_are_no_attempts(own_course, run_cli):
+    run_cli(EXERCISE, cwd=own_course.root)
+    for command in ("hint", "try"):
+        run_cli(command, EXERCISE, cwd=own_course.root)
+    assert len(load_progress(own_course, EXERCISE).attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("solutoin", "solution"), ("hnit", "hint"), ("exercise_O3/", ""), ("exercise_99", ""), ("attention", "")],
+)
+def test_only_what_is_near_is_guessed_and_a_slash_at_the_end_is_no_mistake(own_course, run_cli, typed, meant):
+    told = run_cli("diff" if typed.startswith("exercise") else typed, typed, cwd=own_course.root).stderr
+    assert ("did you mean" in told) == bool(meant or typed == "exercise_O3/")
+    assert meant in told
+    assert run_cli("diff", "exercise_03/", cwd=own_course.root).returncode == 0
 
 
 def test_the_steps_given_are_shown_again_without_a_new_one(own_course, exercise, steps):
@@ -165,7 +232,8 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     mend_module(module)
     edited = module.read_bytes()
     notebook.unlink()
-    first, second = start_again(own_course, EXERCISE)
+    first, second, third = start_again(own_course, EXERCISE)
+    assert third == "Copy a file that is kept over the new one to have it back."
     kept = first.removeprefix("attention.py: your version is kept as ")
     assert re.fullmatch(r"\.grader/kept/exercise_03/attention-\d{8}-\d{6}\.py", kept)
     assert (own_course.root / kept).read_bytes() == edited

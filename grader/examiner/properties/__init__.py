@@ -71,6 +71,10 @@ class Property(Check, frozen=True):
         """The inputs it is tried with: the interface's and its own, or for a method its own alone."""
         return self.inputs if self.method else {**exercise.interface.inputs, **self.inputs}
 
+    def sizes_of_calls(self, sizes: dict[str, int]) -> dict[str, int]:
+        """Those of a rung's sizes that what it calls is called with, so that findings may tell them."""
+        return {name: size for name, size in sizes.items() if name not in self.constructor}
+
 
 def _defined_in(module: str) -> list[type[Property]]:
     """The properties that a module of this folder defines, in its order."""

@@ -40,6 +40,8 @@ class Raises(Property, frozen=True, tag="raises"):
     """The exceptions that will do, and those derived from them."""
     mentions: tuple[Name | int, ...] = ()
     """The sizes and numbers that the message should say."""
+    must_mention: bool = False
+    """Whether it has to say them, where a promise is that it does."""
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
@@ -63,6 +65,9 @@ class Raises(Property, frozen=True, tag="raises"):
             raise Failure(f"refused-by-{raised.type}", f"with {sizes}: expected {' or '.join(self.errors)}, saw {saw}")
         missing = _not_mentioned([size_of(name, case.sizes) for name in self.mentions], raised.text)
         if missing:
+            if self.must_mention:
+                told = f"with {sizes}: expected a message that says {' and '.join(missing)}"
+                raise Failure("unclear-refusal", f"{told}, saw {excerpt(raised.text)!r}")
             told = f"a message that says {' and '.join(missing)} would help, this one is {excerpt(raised.text)!r}"
             warnings.warn(Advice(f"with {sizes}: {raised.type} is right; {told}"), stacklevel=1)
         if case.sizes == (self.ladder or context.exercise.ladder)[-1]:
@@ -108,12 +113,13 @@ class Prints(Property, frozen=True, tag="prints"):
         module.printed()
         module.call(self.method, **case.inputs)
         if not is_visible(module.printed()):
-            asked = ", ".join(
-                f"{name}={value}"
-                for name, value in {**self.constructor, **self.inputs}.items()
-                if isinstance(value, bool)
+            built, call = (
+                ", ".join(f"{name}={value}" for name, value in given.items() if isinstance(value, bool))
+                for given in (self.constructor, self.inputs)
             )
-            raise Failure("silent", f"a call with {asked}: expected it to print, saw nothing on stdout")
+            what = f"a module built with {built}, called" if built else "a call"
+            told = f"{what} with {call}" if call or not built else f"{what} without a word of it"
+            raise Failure("silent", f"{told}: expected it to print, saw nothing on stdout")
 
 
 class AttributeEquals(Property, frozen=True, tag="attribute_equals"):

@@ -96,6 +96,10 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
         for index, call in enumerate(self.calls):
             yield from unknown_sizes(call, sizes, (*path, "calls", index), is_item=False)
 
+    def sizes_of_calls(self, sizes: dict[str, int]) -> dict[str, int]:
+        own = {name for call in self.calls for name in call}
+        return {name: size for name, size in super().sizes_of_calls(sizes).items() if name not in own}
+
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case)
         later = structs.replace(self, inputs={**self.inputs, **self.then})
@@ -104,7 +108,8 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
                 ours.training = theirs.training = False
             inputs = make_case(context.exercise, later if index else self, {**case.sizes, **sizes}).inputs
             seen, expected = ours.call(self.method, **inputs), theirs.call(self.method, **inputs)
-            turns = " then ".join(
+            between = f", then {self.after_each}(), then with " if self.after_each else " then with "
+            turns = between.join(
                 ", ".join(f"{name}={size}" for name, size in call.items()) for call in self.calls[: index + 1]
             )
             compare(seen, expected, f"one module, called with {turns}: the last call's output")

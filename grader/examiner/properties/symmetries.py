@@ -91,7 +91,7 @@ class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
         one, other = (
             context.subject.build(case.arguments, dtype=self.dtype, like=theirs, at_once=False) for _ in range(2)
         )
-        inputs = {**case.inputs, **_loud(case, self.loudness, self.dtype)}
+        inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
         before = declared_output(context, self, case, one(**inputs), self.output)
         after = nth_output(other(**{**inputs, **self.instead}), self.output)
         require_shape(after, list(before.shape), "output")
@@ -162,7 +162,7 @@ class StaysFinite(Property, frozen=True, tag="stays_finite"):
         for name in self.dtypes:
             module: ModuleProxy = context.subject.build(case.arguments, dtype=name, at_once=False)
             module.training = self.training
-            value = module.call(self.method, **{**case.inputs, **_loud(case, self.loudness, name)})
+            value = module.call(self.method, **{**case.inputs, **loud(case, self.loudness, name)})
             for index in range(len(value) if isinstance(value, tuple | list) else 1):
                 require_finite(nth_output(value, index), f"in {name}, inputs {self.loudness:g} times as large: output")
 
@@ -171,12 +171,12 @@ def _shape(spec: Any) -> list[Any]:
     return spec if isinstance(spec, list) else spec.shape if isinstance(spec, MadeInput) else []
 
 
-def _loud(case: "Case", loudness: float, dtype: str) -> "dict[str, torch.Tensor]":
+def loud(case: "Case", loudness: float, dtype: str) -> "dict[str, torch.Tensor]":
     """The floating-point inputs, so many times as large, in a dtype where one is given."""
     import torch
 
-    loud = {name: loudness * value for name, value in case.tensors().items()}
-    return {name: value.to(getattr(torch, dtype)) for name, value in loud.items()} if dtype else loud
+    times = {name: loudness * value for name, value in case.tensors().items()}
+    return {name: value.to(getattr(torch, dtype)) for name, value in times.items()} if dtype else times
 
 
 def _batched(case: "Case") -> "dict[str, torch.Tensor]":

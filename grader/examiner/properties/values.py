@@ -3,7 +3,19 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.course.checks import Index, MadeInput, Name, Shape, Sizes, Text, output_problems, unknown_sizes
+from msgspec import structs
+
+from grader.course.checks import (
+    Index,
+    MadeInput,
+    Name,
+    Shape,
+    Sizes,
+    Text,
+    output_problems,
+    unknown_name,
+    unknown_sizes,
+)
 from grader.course.problem import Path, Problem
 from grader.examiner import pictures
 from grader.examiner.case import make_case
@@ -27,6 +39,7 @@ from grader.examiner.compare import (
 from grader.examiner.context import declared_output, require_declared, require_inputs_kept
 from grader.examiner.manners import compare_in_manner, probe_for
 from grader.examiner.properties import Property
+from grader.examiner.properties.symmetries import HALF_ROUNDING, HALVES, loud
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -48,8 +61,13 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
 
     gradients: bool = True
     """Whether gradients are compared too."""
+    variation: str = ""
+    """Python that defines a class `Variation` of `submission`'s, which is built in place of its own."""
 
     def try_case(self, context: "Context", case: "Case") -> None:
+        if self.variation:
+            self._compare_plainly(context, *context.pair(self, case, probe=self.variation, varies_both=True), case)
+            return
         probe = probe_for(context.exercise) if case.manner else ""
         ours, theirs = context.pair(self, case, probe=probe)
         if case.is_plain:
@@ -175,12 +193,23 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
 
     precise: bool = False
     """Whether the values must have the precision of float64 too."""
+    dtype: Name = "float64"
+    """Another dtype, of which two digits have to be right."""
+    loudness: float = 1.0
+    """How many times as large the inputs are as usual."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+        yield from unknown_name("a dtype", self.dtype, [*HALVES, "float64"], (*path, "dtype"))
 
     def try_case(self, context: "Context", case: "Case") -> None:
-        ours, theirs = context.pair(self, case, dtype="float64")
-        inputs = {**case.inputs, **{name: tensor.double() for name, tensor in case.tensors().items()}}
+        ours, theirs = context.pair(self, case, dtype=self.dtype)
+        inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
         tolerance = FLOAT64 if self.precise else FLOAT32
-        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), "in float64, output", tolerance)
+        if self.dtype in HALVES:
+            tolerance = structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
+        times = f", inputs {self.loudness:g} times as large" if self.loudness != 1 else ""
+        what = f"in {self.dtype}{times}: output" if times else f"in {self.dtype}, output"
+        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), what, tolerance)
 
 
 class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):

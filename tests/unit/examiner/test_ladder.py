@@ -32,11 +32,31 @@ def notes(judge_text: Judge, source: str) -> dict[str, str]:
     [
         ("x.shape[1] >= 3", "wrong from tokens=3 on; right with tokens=1"),
         ("x.shape[0] >= 2", "wrong from batch=2 on; right with batch=1"),
-        ("x.shape[2] == 10", "wrong from batch=3, input_dim=10, output_dim=5, context_length=16 on; "),
+        ("x.shape[2] == 10", "wrong with batch=3, input_dim=10, output_dim=5, context_length=16; right with "),
     ],
 )
 def test_a_check_tried_at_the_ends_tells_from_where_on(judge_text: Judge, condition: str, expected: str) -> None:
     assert notes(judge_text, failing_where(condition))["future_does_not_leak"].startswith(expected)
+
+
+def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(judge_text: Judge) -> None:
+    """`window=8` stands in the ladder of exercise_22, and one check builds all its modules with a window of 1."""
+    text = judge_text.variant("exercise_22", frozenset())
+    entry = load_exercise(judge_text.course.description("exercise_22")).interface.entry()
+    fault = "lambda self, x: _forward(self, x) * (float('nan') if self.window == 1 else 1.0)"
+    verdict = judge_text("exercise_22", f"{text}\n_forward = {entry}.forward\n{entry}.forward = {fault}\n")
+    seen = {outcome.check: outcome.finding.sizes for outcome in verdict.checks if outcome.finding}
+    assert seen == {
+        "values_with_one_key_head": "wrong already with batch=1, words=1, dim=12, n_heads=1, "
+        "built with n_kv_heads=1, window=1"
+    }
+
+
+def test_calls_in_turn_tell_no_size_that_each_call_has_for_itself(judge_text: Judge) -> None:
+    text = judge_text.variant("exercise_28", frozenset({"folded-without-scale"}))
+    seen = {each.check: each.finding for each in judge_text("exercise_28", text).checks if each.finding}
+    assert "called with batch=3, then fold(), then with batch=4" in seen["values_once_folded"].text
+    assert seen["values_once_folded"].sizes == "wrong already with n_in=6, n_out=5, rank=2"
 
 
 def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_text: Judge) -> None:
