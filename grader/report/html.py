@@ -14,7 +14,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import Outcome, Status, in_words
+from grader.examiner.outcome import Finding, Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.foot import is_public_alone, open_layers, points, result_and_points
 from grader.report.json import full_text
@@ -48,8 +48,8 @@ def render_report(
     view = _view(verdict, exercise)
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
-    told = {check for cause in told_causes(verdict) for check in cause.checks}
-    checks = [_check(outcome, looks_at, is_told=outcome.check in told) for outcome in ordered]
+    told = {check: (number, cause) for number, cause in enumerate(told_causes(verdict), 1) for check in cause.checks}
+    checks = [_check(outcome, looks_at, told.get(outcome.check)) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
@@ -73,6 +73,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "seed": verdict.seed,
         "seconds": f"{verdict.seconds:.2f}",
         "file": printable(verdict.file),
+        "is_part": verdict.outcome is not Result.NOT_GRADABLE,
         "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
         "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise) if has_rows else [],
@@ -135,14 +136,24 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     }
 
 
-def _check(outcome: Outcome, looks_at: Mapping[str, str], *, is_told: bool) -> dict[str, str]:
-    """What a check looks at and saw, which is kept back where a crash hides it."""
+def _check(outcome: Outcome, looks_at: Mapping[str, str], told: tuple[int, Cause] | None) -> dict[str, str]:
+    """What a check looks at and saw, unless a crash hides it; what the page told of its cause it tells once."""
     return {
         "name": in_words(outcome.check),
         "status": str(outcome.status).replace("_", " "),
         "looks_at": looks_at.get(outcome.check, OF_ITS_OWN),
-        "saw": (full_text(outcome.finding) if is_told else BEHIND) if outcome.finding else "",
+        "saw": _saw(outcome.finding, told) if outcome.finding else "",
     }
+
+
+def _saw(finding: Finding, told: tuple[int, Cause] | None) -> str:
+    """The finding; of what the page tells of its cause, which has that number there, the number alone."""
+    if told is None:
+        return BEHIND
+    number, cause = told
+    if finding.text != cause.finding.text:
+        return full_text(finding)
+    return "; ".join(filter(None, (f"what {number} above tells", printable(finding.sizes))))
 
 
 def _attempt(attempt: Attempt) -> dict[str, str]:

@@ -176,3 +176,21 @@ def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
         0
     ].split("\n")
     assert html.unescape(line)[caret.index("^")] == "("
+
+
+def test_a_crash_that_many_checks_see_is_told_once_and_pointed_to_by_the_others(exercise) -> None:
+    crash = Finding("crash", "boom in the middle", Location("attention.py", 7, "boom()"), "from tokens=3 on")
+    names = ("values", "full-context", "returns_shapes")
+    checks = [Outcome(name, Status.CRASHED, crash) for name in names]
+    verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
+    page = render_report(verdict, exercise, looks_at(exercise))
+    assert page.count("boom in the middle") == 1
+    assert page.count("<strong>saw</strong> what 1 above tells; from tokens=3 on") == 3
+
+
+def test_what_did_not_run_is_said_before_the_verdict_is(exercise) -> None:
+    verdict = msgspec.structs.replace(
+        verdict_saying("x", exercise), outcome=Result.FIXED, reason="17 of 18 checks ran", checks=[]
+    )
+    section = render_section(verdict, exercise)
+    assert section.index("<strong>17 of 18 checks ran.</strong>") < section.index("<strong>Fixed</strong>")
