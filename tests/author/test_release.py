@@ -297,6 +297,7 @@ def test_submissions_are_judged_at_home_as_in_the_course(course, editions, exerc
     assert require_equal(course, Course(editions["sealed"]), exercise_id, texts) == unknown_at_home
 
 
+@pytest.mark.slow
 def test_a_hunt_whose_starter_is_right_is_handed_out_and_judged_at_home_too(course, tmp_path):
     exercises = [load_exercise(course.description(name)) for name in course.exercise_ids()]
     decoy = next(each.id for each in exercises if each.decoy and not each.defects)

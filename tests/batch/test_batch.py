@@ -164,7 +164,7 @@ def test_a_batch_that_is_killed_again_and_again_ends_with_the_gradebook_of_one_t
     assert rows(killed, "PRAGMA integrity_check") == [("ok",)]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_ends_a_batch_at_once_and_says_how_to_go_on(tmp_path, how):
     hanging = {f"z{number}": at_import(f"time.sleep(1000 + {number})") for number in range(4)}
     root = hand_in(tmp_path / "class", {"a": starter(), **hanging})
@@ -207,6 +207,7 @@ def test_nothing_is_graded_twice_and_what_changed_is_graded_again(grade, tmp_pat
     assert rows(path, "SELECT seed FROM batches WHERE id = 3") == [(seeds[1],)]
 
 
+@pytest.mark.slow
 def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": starter()})
     hand_in(root, {"ada": starter("exercise_06")}, "exercise_06")

@@ -62,6 +62,9 @@ HANGS = {
     "a loop in an exception's text": f"class Odd(Exception):\n    def __str__(self):\n        {LOOP}\nraise Odd",
 }
 
+EACH_HANG = [pytest.param(name, marks=[pytest.mark.slow] * (number > 2)) for number, name in enumerate(HANGS)]
+"""Each takes its deadline to end."""
+
 HARMLESS = {
     "threads that never end": "for _ in range(3): threading.Thread(target=time.sleep, args=(600,)).start()",
     "a loop at exit": f"def last():\n    {LOOP}\natexit.register(last)",
@@ -111,7 +114,7 @@ def test_an_ending_in_forward_is_named_by_its_check(judge_text: Judge, name: str
     assert_names(judge_text("exercise_03", in_forward(lines), limits=SMALL), words)
 
 
-@pytest.mark.parametrize("name", HANGS)
+@pytest.mark.parametrize("name", EACH_HANG)
 def test_a_hang_at_import_ends_at_the_limit_for_loading(judge_text: Judge, name: str) -> None:
     started = time.monotonic()
     verdict = judge_text("exercise_03", at_import(HANGS[name]), limits=QUICK)
@@ -120,7 +123,7 @@ def test_a_hang_at_import_ends_at_the_limit_for_loading(judge_text: Judge, name:
     assert time.monotonic() - started < QUICK.seconds.load + MARGIN
 
 
-@pytest.mark.parametrize("name", HANGS)
+@pytest.mark.parametrize("name", EACH_HANG)
 def test_a_hang_in_forward_costs_no_more_than_the_whole_budget(judge_text: Judge, name: str) -> None:
     started = time.monotonic()
     verdict = judge_text("exercise_03", in_forward(HANGS[name]), limits=QUICK)

@@ -327,6 +327,7 @@ def test_without_a_terminal_it_reads_no_keys_and_writes_plain_text(tmp_path):
     assert len(VERDICT.findall(told)) == 1
 
 
+@pytest.mark.slow
 def test_a_student_edition_is_watched_with_its_public_checks(tmp_path):
     edition = released(tmp_path, "--without-hints", "--public-only")
     fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
@@ -342,6 +343,7 @@ def test_a_student_edition_is_watched_with_its_public_checks(tmp_path):
         assert watch.process.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_a_sealed_edition_is_watched_with_all_defects_and_says_how_many_checks_ran(tmp_path):
     edition = released(tmp_path)
     fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")

@@ -121,6 +121,7 @@ def test_a_mark_that_skips_is_no_better(course_with) -> None:
         judge("exercise_05", source_of("solutions"))
 
 
+@pytest.mark.slow
 def test_a_batch_goes_on_where_pytest_says_that_a_check_failed(own_course: Course, tmp_path: Path, run_cli) -> None:
     (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
     for student in ("ada", "ben"):
