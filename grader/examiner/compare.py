@@ -1,6 +1,6 @@
 """Tensors against tensors: type, shape and dtype first, then finite values, then values."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -97,14 +97,14 @@ FLOAT64 = Tolerance(1e-9, 1e-10)
 UNCHANGED = Tolerance(0.0, 1e-6)
 
 
-def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32) -> None:
-    """Raise `Failure` unless `seen` has the form and the values of `expected`."""
+def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32, parts: Sequence[str] = ()) -> None:
+    """Raise `Failure` unless `seen` has the form and the values of `expected`; `parts` names the values of several."""
     import torch
 
     if isinstance(expected, tuple | list):
-        require_form(seen, expected, what)
+        require_form(seen, expected, what, parts)
         for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
-            compare(ours, theirs, f"{what} {index}", tolerance)
+            compare(ours, theirs, _part(what, index, parts), tolerance)
     elif isinstance(expected, torch.Tensor):
         require_form(seen, expected, what)
         if torch.equal(seen, expected):
@@ -117,14 +117,19 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32)
         raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
 
 
-def require_form(seen: Any, expected: Any, what: str) -> None:
+def _part(what: str, index: int, parts: Sequence[str]) -> str:
+    """What one of several values is called: by its name where there is one, else by its number."""
+    return what.removesuffix("output") + parts[index] if parts else f"{what} {index}"
+
+
+def require_form(seen: Any, expected: Any, what: str, parts: Sequence[str] = ()) -> None:
     """Raise `Failure` unless `seen` is as many tensors, of the same shapes and dtypes, as `expected`."""
     import torch
 
     if isinstance(expected, tuple | list):
         _require_sequence(seen, len(expected), what)
         for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
-            require_form(ours, theirs, f"{what} {index}")
+            require_form(ours, theirs, _part(what, index, parts))
     elif isinstance(expected, torch.Tensor):
         require_tensor(seen, what)
         require_shape(seen, list(expected.shape), what)

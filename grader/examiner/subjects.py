@@ -5,7 +5,7 @@ forward is the experiment: it runs beside the submission in its worker, and besi
 holds no secret, and what it answers is believed no more than what the submission does.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -217,6 +217,26 @@ KINDS: dict[Kind, SubjectKind] = {
     ),
 }
 """What each kind of subject is."""
+
+
+STATE_OF_MODEL = (
+    *("first.weight", "first.bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"),
+    *("norm.num_batches_tracked", "last.weight", "last.bias"),
+)
+"""What the model of a training step holds, in the order in which it is compared."""
+
+AFTER_THE_STATE = ("what it returns", "the modes of the model and its layers", "what is drawn at random next")
+
+
+def parts_of(interface: "Interface", values: Any) -> list[str]:
+    """What each of the values that an adapter returns is, in words; none where their numbers say it."""
+    if interface.kind is Kind.TRAINING_STEP:
+        others = len(values) - len(STATE_OF_MODEL)  # a step that returns nothing has one value less
+        return [*(f"the model's {name}, step by step" for name in STATE_OF_MODEL), *AFTER_THE_STATE[-others:]]
+    if interface.kind is Kind.OPTIMIZER:
+        names = [f"{name}, step by step" for name in (*interface.inputs, "a parameter without a gradient")]
+        return [*names, *(f"{name}, its state dict loaded halfway" for name in names)]
+    return []
 
 
 def adapter_of(interface: "Interface") -> tuple[str, str]:

@@ -278,6 +278,21 @@ def test_starter_reference_and_others_of_a_kind_get_their_verdicts(example):
             assert (verdict.outcome, verdict.score, findings) == (Result.FIXED, 10, [])
 
 
+PARTS = {
+    "optimizer": r": (weights|bias), step by step at",
+    "training_step": r": the model's (first|norm|last)\.\w+, step by step at",
+}
+
+
+def test_what_a_step_changes_is_told_by_name(example):
+    example, judge = example
+    starter = example.reference.replace(example.fix, example.was)
+    kind = load_exercise(judge.course.description(EXERCISE)).interface.kind
+    findings = [check.finding.text for check in judge(EXERCISE, starter).checks if check.finding]
+    assert any(re.search(PARTS.get(kind, ": output"), text) for text in findings), findings
+    assert kind not in PARTS or not any("output" in text for text in findings), findings
+
+
 def test_what_is_not_there_is_named_as_what_it_is(example):
     _, judge = example
     interface = load_exercise(judge.course.description(EXERCISE)).interface

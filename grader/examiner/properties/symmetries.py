@@ -8,7 +8,7 @@ from msgspec import structs
 from grader.course.checks import Index, Inputs, MadeInput, MaskKind, Name, output_problems, unknown_name
 from grader.course.problem import Path, Problem, quoted
 from grader.examiner.case import SAMPLES
-from grader.examiner.compare import FLOAT32, require_close, require_finite, require_shape
+from grader.examiner.compare import FLOAT32, require_close, require_shape
 from grader.examiner.context import declared_output, nth_output
 from grader.examiner.properties import Property
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
     from grader.examiner.context import Context
-    from grader.examiner.proxies import ModuleProxy
 
 HALVES = ("bfloat16", "float16")
 HALF_ROUNDING = 0.15
@@ -141,30 +140,6 @@ class PaddingChangesNothing(Property, frozen=True, tag="padding_changes_nothing"
         for axis, size in enumerate(shape):
             value = value.narrow(axis, 0, kept) if size == self.tokens else value
         return value
-
-
-class StaysFinite(Property, frozen=True, tag="stays_finite"):
-    """In half precision, at any loudness that its inputs still have there, the outputs are finite numbers."""
-
-    needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
-
-    dtypes: tuple[Name, ...] = HALVES
-    """The dtypes of module and inputs."""
-    loudness: float = 60.0
-    """How many times as large the inputs are as usual."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
-        for index, name in enumerate(self.dtypes):
-            yield from unknown_name("a dtype", name, [*HALVES, "float32", "float64"], (*path, "dtypes", index))
-
-    def try_case(self, context: "Context", case: "Case") -> None:
-        for name in self.dtypes:
-            module: ModuleProxy = context.subject.build(case.arguments, dtype=name, at_once=False)
-            module.training = self.training
-            value = module.call(self.method, **{**case.inputs, **loud(case, self.loudness, name)})
-            for index in range(len(value) if isinstance(value, tuple | list) else 1):
-                require_finite(nth_output(value, index), f"in {name}, inputs {self.loudness:g} times as large: output")
 
 
 def _shape(spec: Any) -> list[Any]:

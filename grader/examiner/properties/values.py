@@ -40,6 +40,7 @@ from grader.examiner.context import declared_output, require_declared, require_i
 from grader.examiner.manners import compare_in_manner, probe_for
 from grader.examiner.properties import Property
 from grader.examiner.properties.symmetries import HALF_ROUNDING, HALVES, loud
+from grader.examiner.subjects import parts_of
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -93,14 +94,15 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
         return theirs.call(self.method, **{**case.inputs, **nothing_hidden})
 
     def _compare_plainly(self, context: "Context", ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
-        what = f"with the same weights and inputs, {self.method or context.exercise.interface.called()}: output"
+        interface = context.exercise.interface
+        what = f"with the same weights and inputs, {self.method or interface.called()}: output"
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
-            compare(ours.call(self.method, **case.inputs), expected, what)
+            compare(ours.call(self.method, **case.inputs), expected, what, parts=parts_of(interface, expected))
             return
         expected = theirs.differentiate(None, self.method, **case.inputs)
         seen = ours.differentiate(expected.cotangents, self.method, **case.inputs)
-        compare(seen.value, expected.value, what)
+        compare(seen.value, expected.value, what, parts=parts_of(interface, expected.value))
         compare_gradients(seen.parameters, expected.parameters)
         for name, gradient in expected.inputs.items():
             compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
@@ -209,7 +211,9 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
             tolerance = structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
         times = f", inputs {self.loudness:g} times as large" if self.loudness != 1 else ""
         what = f"in {self.dtype}{times}: output" if times else f"in {self.dtype}, output"
-        compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), what, tolerance)
+        expected = theirs.call(self.method, **inputs)
+        parts = parts_of(context.exercise.interface, expected)
+        compare(ours.call(self.method, **inputs), expected, what, tolerance, parts)
 
 
 class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
