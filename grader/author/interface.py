@@ -140,6 +140,16 @@ def _unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
             yield value.value.id, names
 
 
+DOCUMENTED = re.compile(r"(\w+)(?: of shape|:)? ?[(\[]((?:\w+,)(?: ?\w+,?)*)[)\]]")
+"""An input and its axes in a docstring, as in `scores (queries, items)` or `answers: (queries,)`."""
+
+
+def _documented_shapes(function: Function) -> dict[str, list[str]]:
+    """Inputs with the names that the docstring gives their axes."""
+    found = DOCUMENTED.findall(ast.get_docstring(function) or "")
+    return {name: [axis.strip() for axis in axes.split(",") if axis.strip()] for name, axes in found}
+
+
 def _refuses_remainders(method: Function) -> bool:
     nodes = list(_own_nodes(method))
     refuses = any(isinstance(node, ast.Assert | ast.Raise) for node in nodes)
@@ -195,9 +205,8 @@ def _of_function(kind: Kind, function: Function) -> Interface:
     parameters = parameters_of(function)[2 if kind is Kind.TRAINING_STEP else 0 :]
     given = [each for each in parameters if not each.is_required or _is_scalar(each)]
     inputs = [each for each in parameters if each not in given]
-    return Interface(
-        function.name, given, inputs, dict(_unpacked_shapes(function)), _count_outputs(function), [], kind=kind
-    )
+    axes = _documented_shapes(function) | dict(_unpacked_shapes(function))
+    return Interface(function.name, given, inputs, axes, _count_outputs(function), [], kind=kind)
 
 
 def _is_scalar(parameter: Parameter) -> bool:

@@ -43,7 +43,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
         path.write_text(text, encoding="utf-8", newline="\n")
     derive_schema(course)
     remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter, twin.name: notebook})
-    return _next_steps(exercise_id, interface, proposal, description.count(BLANK))
+    return _next_steps(course, exercise_id, interface, proposal, description.count(BLANK))
 
 
 def _require_free(course: Course, exercise_id: str) -> None:
@@ -74,7 +74,9 @@ def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
     return starter, notebook_text([*make_cells(starter, exercise_id), grading_cell(exercise_id)])
 
 
-def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blanks: int) -> str:
+def _next_steps(course: Course, exercise_id: str, interface: Interface, proposal: Proposal, blanks: int) -> str:
+    where = "" if Path.cwd().is_relative_to(course.root) else f" --course {course.root}"
+
     def joined(names: list[str]) -> str:
         return ", ".join(names) or "nothing"
 
@@ -93,7 +95,8 @@ def _next_steps(exercise_id: str, interface: Interface, proposal: Proposal, blan
             f"{exercise_id} is laid out in exercises/ and solutions/.",
             f"{found}.",
             f"Now edit solutions/{exercise_id}/exercise.yaml and nothing else: {blanks} places say {BLANK}.",
-            f"Then run python -m grader prove {exercise_id}. It names the line of each place still to be filled in,",
-            "writes the reference from the starter and your fragments, and says what the checks do not see yet.",
+            f"Then run python -m grader prove {exercise_id}{where}.",
+            "It names the line of each place still to be filled in, writes the reference from the starter",
+            "and your fragments, and says what the checks do not see yet.",
         ]
     )

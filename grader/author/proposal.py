@@ -202,7 +202,7 @@ def _refused(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
     return rungs
 
 
-IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|y|idx|index|indices|classes|actions?)$")
+IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indices|classes|actions?)$")
 LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
 
 SIZES = {
@@ -234,24 +234,28 @@ def _propose_other(interface: Interface) -> Proposal:
         return _other_proposal(interface, {name: {"integers": 50, "shape": ["items"]} for name in names}, [[1]])
     front: Shape = ["steps"] if interface.kind is Kind.TRAINING_STEP else []
     places: Shape = ["batch"] if front else ["batch", "tokens"]
-    inputs = {name: _other_input(name, [*front, *places], interface) for name in names}
+    inputs = {name: _other_input(name, front, places, interface) for name in names}
     first: Shape = next((shape for shape in inputs.values() if isinstance(shape, list)), ["batch"])
     known: dict[Kind, list[Shape]] = {Kind.LOSS: [[]], Kind.TRAINING_STEP: [["steps", 8, "width"]]}
     outputs = known.get(interface.kind, [first] * interface.outputs)
     return _other_proposal(interface, inputs, outputs)
 
 
-def _other_input(name: str, places: Shape, interface: Interface) -> Shape | dict[str, object]:
-    """What a name stands for: token ids, lengths, a mask, or numbers with as many axes as the source unpacks."""
-    lower = name.lower()
-    if "mask" in lower:
-        return {"mask": "random", "shape": places if len(places) > 1 else [*places, "tokens"]}
-    made = _whole_numbers(name, places, "width")
+def _other_input(name: str, front: Shape, places: Shape, interface: Interface) -> Shape | dict[str, object]:
+    """What a name stands for: token ids, lengths, a mask, or numbers with as many axes as the source or its docstring
+    names, after those in `front`.
+    """
+    axes = interface.axes.get(name)
+    if "mask" in name.lower():
+        every = [*front, *places]
+        return {"mask": "random", "shape": every if len(every) > 1 else [*every, "tokens"]}
+    made = _whole_numbers(name, [*front, *(places if axes is None else places[: len(axes)])], "width")
     if made:
         ignored = [each.default for each in interface.constructor if each.name == "ignore_index"]
         return {**made, **({"ignored": ignored[0]} if ignored and made["integers"] == "width" else {})}
-    rank = len(interface.axes.get(name, [*places, "width"]))
-    return [*places, "width"][:rank] if rank < len(places) else [*places, "width"]
+    if axes is None:
+        return [*front, *places, "width"]
+    return [*front, *places[: len(axes) - 1], "width"] if len(axes) > 1 else [*front, *places[:1]]
 
 
 def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str, object]:

@@ -39,7 +39,7 @@ def _choose_course(ctx: click.Context, _parameter: click.Parameter, folder: Path
     if folder is None:
         return
     if not (folder / "exercises").is_dir():
-        raise UsageError(f"there is no exercises/ in {folder}; name the folder that holds it")
+        raise UsageError(f"there is no exercises/ in {folder}; name what holds it, or make it for a course of your own")
     ctx.find_root().obj = Course(folder.absolute())
 
 

@@ -290,6 +290,23 @@ def test_how_a_dataset_cuts_is_handed_over_as_it_stands():
     assert proposal.blanks == ["max_length", "stride"]
 
 
+def test_axes_that_a_docstring_names_are_taken_over():
+    source = """
+def reciprocal_rank(scores, answers):
+    '''scores (queries, items), answers (queries,): one over the rank of each right answer.'''
+    return scores.gather(1, answers[:, None])
+
+
+def mixed_step(model, optimizer, x, y):
+    '''x: (batch, features), y: (batch,).'''
+"""
+    rank, step = source.split("\n\n\n")
+    found = propose(find_interface(rank, "rank.py")).inputs
+    assert found == {"scores": ["batch", "width"], "answers": {"integers": "width", "shape": ["batch"]}}
+    found = propose(find_interface(step, "step.py")).inputs
+    assert found == {"x": ["steps", "batch", "width"], "y": {"integers": "width", "shape": ["steps", "batch"]}}
+
+
 def test_a_value_that_only_the_author_knows_is_left_blank():
     found = proposed("config, d_model, activation: str, causal: bool", "x")
     assert found.blanks == ["config", "activation"]
