@@ -17,7 +17,7 @@ from grader.errors import BrokenExerciseError, WorkerKilledError
 from grader.examiner.compare import Advice, Failure
 from grader.examiner.context import Context
 from grader.examiner.findings import crash_finding, outcome_of_error
-from grader.examiner.outcome import Examination, Finding, Outcome, Status, Tried, last_lines
+from grader.examiner.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
 from grader.examiner.plugin import PropertyItem, compares_values, is_slow
 from grader.examiner.proxies import Subject
 from grader.examiner.recording import NotRecordedError, Recording
@@ -176,8 +176,15 @@ class Examiner:
         if self._session.calls_of_the_module > calls_before and self.reference.was_called():
             self._whole.add(item.name)
         passed = [outcome for outcome in self._outcomes[-1:] if outcome.status is Status.PASSED]
-        if advice and passed and passed[0].check == item.name:
-            self._outcomes[-1] = structs.replace(self._outcomes[-1], advice=str(advice[0].message))
+        if not passed or passed[0].check != item.name:
+            return
+        changed, told = self._session.changed, [each.finding.kind for each in self._outcomes if each.finding]
+        if changed and STATE_CHANGED not in told:  # one cause is told once
+            self._outcomes[-1] = structs.replace(
+                passed[0], status=Status.FAILED, finding=Finding(STATE_CHANGED, changed)
+            )
+        elif advice:
+            self._outcomes[-1] = structs.replace(passed[0], advice=str(advice[0].message))
 
     def _load_finding(self, error: SubjectError) -> Finding:
         if isinstance(error, SubjectKilledError):

@@ -6,6 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
+STATE_CHANGED = "state-changed"
+"""The kind of fault where all else that a check looks at is right, and a call has changed torch's own settings."""
+
 
 class Status(StrEnum):
     """How a check ended."""
@@ -125,7 +128,7 @@ class Examination(Struct, frozen=True):
 
     `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree, `saw` what
     failed checks saw in place of what they expected. `comparing` names the checks that compare values, `parts` those of
-    them that never called the module itself.
+    them that never called the module itself. `shared` names, by check, mended defects whose variants fail it just so.
     """
 
     outcomes: list[Outcome]
@@ -136,6 +139,7 @@ class Examination(Struct, frozen=True):
     saw: dict[str, Any] = {}
     comparing: frozenset[str] = frozenset()
     parts: frozenset[str] = frozenset()
+    shared: dict[str, set[str]] = {}
 
 
 class Key(Struct, frozen=True):

@@ -12,7 +12,7 @@ from grader.examiner.outcome import Location
 from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedError, Processor, Worker, WorkerSource
 from grader.submission import Submission
 from grader.worker import protocol
-from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request
+from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
 
 
 class SubjectError(Exception):
@@ -94,6 +94,8 @@ class Session:
         self.isolation: Isolation | None = None
         self.answers_in_manners = True  # until it does not: one cause is told once
         self.calls_of_the_module = 0
+        self.changed = ""
+        """What a call left otherwise that is not the module's own, in words."""
         self._strict = strict
         self._reference_seconds = reference_seconds
         self._source = source
@@ -148,6 +150,8 @@ class Session:
         except SubjectError:
             self.answers_in_manners = self.answers_in_manners and way != IN_A_MANNER
             raise
+        if isinstance(reply, Returned):
+            self.changed = self.changed or reply.changed
         self._answers_plainly = self._answers_plainly or (isinstance(message, Call) and way == PLAINLY)
         return reply
 

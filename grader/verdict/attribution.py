@@ -3,13 +3,14 @@
 Where variants fail alike, values tell them apart: whether a submission fails as one of them does, not only in kind.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, structs
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import Examination, Key, Outcome, Status, in_words
+from grader.examiner.outcome import STATE_CHANGED, Examination, Key, Outcome, Status, in_words
 
 MOST_OF_A_FINDING = 160
 """Characters of a finding that a reason shows."""
@@ -20,12 +21,8 @@ AFTER_VALUES = ("failed:gradient", "failed:no-gradient", "failed:input-changed")
 WITH_GRADIENTS = (*AFTER_VALUES, "failed:nonfinite")
 """Kinds that such a check may see in gradients."""
 
-IN_FORM = (*AFTER_VALUES, "failed:values", "failed:nonfinite", "failed:shape", "failed:dtype", "failed:manner")
-"""Kinds of fault that only what returns tensors shows."""
-
-
-DEAD = "failed:dead"
-"""The kind of fault where another input left the output as it was."""
+ELSE_RIGHT = f"{Status.FAILED}:{STATE_CHANGED}"
+"""The kind of fault of a check that would have passed."""
 
 
 class DefectStatus(StrEnum):
@@ -62,7 +59,10 @@ def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
         if reason:
             reasons[defect.id] = reason
     mended = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
-    broken = [check for check in matches.unexplained if not matches.is_stretch_halfway(check, mended)]
+    halfway = matches.mended_in_part()
+    broken = [
+        check for check in matches.unexplained if check not in halfway and not matches.is_stretch_halfway(check, mended)
+    ]
     regressions = [check for check in broken if check not in matches.not_run] or broken
     present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
     causes = {
@@ -83,10 +83,11 @@ class _Matches:
     def __init__(self, exercise: Exercise, key: Key, seen: Examination) -> None:
         self.key = key
         self.methods = seen.methods
-        self.passed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.PASSED}
         self.failed = {
-            outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.check not in self.passed
+            outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.status is not Status.PASSED
         }
+        self.passed = {each.check for each in seen.outcomes if self.failed.get(each.check, ELSE_RIGHT) == ELSE_RIGHT}
+        self.shared = seen.shared
         self.not_run = {outcome.check for outcome in seen.outcomes if outcome.status is Status.NOT_RUN}
         self.possible = [
             name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
@@ -97,28 +98,34 @@ class _Matches:
         self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
         self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
+        self.training = {check.id for check in exercise.checks if check.training}
         self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
         self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
-        self.is_living = self._is_living(seen, {check.id for check in exercise.checks if check.shows_learning})
+        self.is_living = self._is_living(seen)
 
     def read(self, defect: str) -> tuple[DefectStatus, str]:
         """A defect's status, and why it is unknown.
 
         Of a module that computes nothing right nothing is known. A defect that every look-alike has is present. One
         that no possible variant has is fixed, unless most of its own checks fail for reasons of their own, or all that
-        would show it by values.
+        would show it by values, in training mode or out of it.
         """
         if not self.is_living:
             return DefectStatus.UNKNOWN, f"nothing it computes is right, {self._what_fails(self._unexplained_first())}"
         holders = [name for name in self.alike if _has(name, defect)]
         own = self._in_question(defect)
-        otherwise = [check for check in self.unexplained if check in own]
+        otherwise = self.otherwise(defect)
+        in_both_modes = not any(
+            mode and mode.issubset(otherwise) for mode in (own & self.training, own - self.training)
+        )
+        if in_part := [check for check in otherwise if defect in self.shared.get(check, ())]:
+            return DefectStatus.UNKNOWN, f"it is mended in part, still {self._what_fails(in_part)}"
         if len(holders) == len(self.alike):
             if otherwise and self.is_halfway:
                 return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
             return DefectStatus.PRESENT, ""
         if not any(_has(name, defect) for name in self.possible):
-            if own and 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise):
+            if own and 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise) and in_both_modes:
                 return DefectStatus.FIXED, ""
             return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self._unexplained_first())
         if otherwise:
@@ -128,6 +135,16 @@ class _Matches:
         if not holders:
             return DefectStatus.FIXED, ""
         return self._second_look(defect)
+
+    def otherwise(self, defect: str) -> list[str]:
+        """Those of a defect's own checks that fail as no look-alike does."""
+        own = self._in_question(defect)
+        return [check for check in self.unexplained if check in own]
+
+    def mended_in_part(self) -> set[str]:
+        """The checks that may fail because a defect is gone from one path only: where one is, all that any fails."""
+        seen_by_some = {check for kinds in self.key.failure_kinds.values() for check in kinds}
+        return seen_by_some if self.shared else set()
 
     def is_stretch_halfway(self, check: str, mended: set[str]) -> bool:
         """Whether a stretch defect that is not mended would, left alone, fail the check: halfway costs no more."""
@@ -145,23 +162,17 @@ class _Matches:
             if kind in WITH_GRADIENTS or self.failed.get(check) not in AFTER_VALUES
         }
 
-    def _is_living(self, seen: Examination, learning: set[str]) -> bool:
+    def _is_living(self, seen: Examination) -> bool:
         """Whether some check that compares what the module returns passes, or what fails is what a defect fails.
 
-        Parts that are right by themselves show life beside a module that learns; where no check looks at that, beside
-        one that returns tensors which answer to what goes in.
+        Parts that are right by themselves show nothing of the module.
         """
         failing = seen.comparing & self.failed.keys()
         right = seen.comparing & self.passed
         if not failing or right - seen.parts:
             return True
         alike = any(failing <= self._explained(self.key.failure_kinds[name]) for name in self.alike if name)
-        if alike or self.is_halfway:
-            return True
-        if learning:
-            return bool(right and learning & self.passed)
-        kinds = {self.failed[check].replace(OTHERWISE, "") for check in failing}
-        return bool(right) and kinds.issubset(IN_FORM) and DEAD not in self.failed.values()
+        return alike or self.is_halfway
 
     def _is_halfway(self, failure_kinds: dict[str, str]) -> bool:
         """Whether just what fails there fails here, in the same ways and by other numbers."""
@@ -205,6 +216,9 @@ def _has(variant: str, defect: str) -> bool:
 RELATIVE, ABSOLUTE = 1e-3, 5e-5
 """How far values may lie apart: different ways to write the same fault round in different ways."""
 
+MOST_HOLDERS, MOST_COMPARED = 4, 2
+"""So many variants, and checks of each defect, are compared with what a submission that is not a variant shows."""
+
 OTHERWISE = "otherwise-"
 """Begins the kind of a fault that no look-alike shows with these values."""
 
@@ -217,6 +231,32 @@ def tell_apart(seen: Examination, look_alikes: list[Examination]) -> Examination
     fault may be written in ways that draw, say and crash otherwise.
     """
     return structs.replace(seen, outcomes=[_told_apart(outcome, seen, look_alikes) for outcome in seen.outcomes])
+
+
+def mended_in_part(
+    exercise: Exercise, key: Key, seen: Examination, examine: Callable[[str, set[str]], Examination]
+) -> Examination:
+    """The examination, in which checks share what they saw with defects that are mended on one path only.
+
+    Such a check is one of the defect's own and sees, number for number, what it sees of the variant with that defect.
+    `examine` gives what some checks see of a variant.
+    """
+    matches = _Matches(exercise, key, seen)
+    own = {each.id: matches.otherwise(each.id) for each in exercise.defects}
+    open_ones = [name for name in own if own[name] and matches.read(name)[0] is not DefectStatus.PRESENT]
+    compared = {check for name in open_ones for check in own[name][:MOST_COMPARED] if check in seen.saw}
+    holders = sorted(key.failure_kinds, key=lambda name: name.count("+"))  # what one defect explains, it explains alone
+    holders = [name for name in holders if any(_has(name, defect) for defect in open_ones)]
+    shared: dict[str, set[str]] = {}
+    for name in holders[:MOST_HOLDERS]:
+        kinds = key.failure_kinds[name]
+        alike = {each for each in compared if matches.failed[each].replace(OTHERWISE, "") == kinds.get(each)}
+        saw = examine(name, alike).saw if alike else {}
+        for check in alike:
+            if is_same(seen.saw[check], saw.get(check)):
+                shared[check] = {each for each in open_ones if _has(name, each) and check in own[each]}
+        compared -= shared.keys()
+    return structs.replace(seen, shared=shared)
 
 
 def is_seen_in(seen: Examination, look_alike: Examination) -> bool:

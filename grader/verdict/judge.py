@@ -15,7 +15,7 @@ from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
-from grader.verdict.attribution import is_seen_in, look_alikes, tell_apart
+from grader.verdict.attribution import is_seen_in, look_alikes, mended_in_part, tell_apart
 from grader.verdict.verdict import Verdict, judge, judge_public, refuse
 
 if TYPE_CHECKING:
@@ -109,6 +109,10 @@ class Judge:
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:  # nothing fails as it does where nothing is wrong
             seen = self._told_apart(examiner, submission, seen, alike, dtype)
+        if not seen.unloadable:
+            seen = mended_in_part(
+                exercise, key, seen, lambda name, checks: self._look_alike(examiner, name, checks, dtype)
+            )
         return judge(exercise, key, seen, file, seed)
 
     def _judge_sealed(
@@ -128,6 +132,8 @@ class Judge:
         same = [name for name, variant in known.items() if is_seen_in(seen, variant)]
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:
             seen = tell_apart(seen, list(known.values()))
+        if not seen.unloadable:
+            seen = mended_in_part(exercise, key, seen, lambda name, _: recording.variant(seed, name))
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
         methods = _methods_in_all(same, exercise)

@@ -200,13 +200,17 @@ Gradients = Annotated[dict[Words, TensorValue | None], Meta(max_length=MAX_ITEMS
 
 
 class Returned(Message, frozen=True):
-    """What a call returned; gradients by name, and the inputs after it, where they were asked for and exist."""
+    """What a call returned; gradients by name, and the inputs after it, where they were asked for and exist.
+
+    `changed` says which of torch's own settings this or an earlier call left otherwise, in words.
+    """
 
     value: Value
     inputs: Annotated[dict[Words, TensorValue], Meta(max_length=MAX_ITEMS)] = {}
     has_gradients: bool = False
     parameter_gradients: Gradients = {}
     input_gradients: Gradients = {}
+    changed: Words = ""
 
 
 class Isolation(Message, frozen=True):

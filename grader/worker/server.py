@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from msgspec import structs
 
+from grader.worker.global_state import GlobalState
 from grader.worker.imports import import_lazily
 from grader.worker.protocol import (
     MAX_TEXT,
@@ -75,14 +77,18 @@ class Server:
         self._leaving_torch: set[int] = set()
         self._is_building = False
         self._handed_in: dict[str, torch.Tensor] = {}
+        self._state = GlobalState()
 
     def answer(self, request: Request) -> Message:
         """The reply to one request; anything raised on the way is the submission's doing."""
         self._is_building = False
         try:
-            return self._dispatch(request)
+            reply = self._dispatch(request)
+            self._state.look()
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
             return self.describe(error)
+        changed = self._state.changed
+        return structs.replace(reply, changed=changed) if changed and isinstance(reply, Returned) else reply
 
     def describe(self, error: BaseException) -> Raised:
         """The reply that tells of an exception, also of one that resists being looked at."""
@@ -125,6 +131,7 @@ class Server:
                 if len(parsed) == 1:
                     raise
                 tolerated = tolerated or self._raised(error)  # a notebook's other cells may still hold the class
+        self._state = GlobalState()
         return self._loaded(request.entry, trees, tolerated)
 
     def _loaded(self, entry: str, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
@@ -154,6 +161,7 @@ class Server:
         misfits = _copy(parameters, request.parameters or {})
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         self._is_building = False
+        self._state.note_seed()
         return Built(shapes, misfits)
 
     def _call(self, request: Call) -> Returned | Built:
@@ -192,7 +200,9 @@ class Server:
             for tensor in self._handed_in.values():
                 tensor.requires_grad_(tensor.is_floating_point())
         with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
-            return (getattr(module, request.method) if request.method else module)(**arguments)
+            value = (getattr(module, request.method) if request.method else module)(**arguments)
+        self._state.compare("the module's training", request.training, module.training)
+        return value
 
     def _transfer(self, request: Transfer) -> Returned:
         state = self.modules[request.source].state_dict()

@@ -167,13 +167,16 @@ def main() -> None:
     parser.add_argument("--wrong", type=int, default=300)
     parser.add_argument("--manner", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--share", default="1/1", help="the part of the exercises to take, as in 2/5")
     parser.add_argument("exercises", nargs="*")
     given = parser.parse_args()
     judge = Judge(Course(ROOT))
     exercises = given.exercises or judge.course.exercise_ids()
+    part, parts = map(int, given.share.split("/"))
+    taken_here = exercises[part - 1 :: parts]
     for kind, wanted in (("right", given.right), ("wrong", given.wrong), ("manner", given.manner)):
         share = -(-wanted // len(exercises))
-        for exercise_id in exercises if wanted else ():
+        for exercise_id in taken_here if wanted else ():
             count = 0
             for each, verdict in misjudged(judge, kind, exercise_id, share, given.seeds):
                 count += 1

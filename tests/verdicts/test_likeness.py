@@ -156,3 +156,72 @@ def test_values_made_from_the_keys_are_not_taken_for_values_made_from_the_querie
     status = {each.id: each.status for each in judge_text("exercise_01", crossed, SEEDS[0]).defects}
     assert status["v-reuses-q-proj"] is DefectStatus.UNKNOWN
     assert status["k-reuses-q-proj"] is DefectStatus.UNKNOWN  # most of its own checks fail, too
+
+
+TRIL, ROW = "tril(known - new)", "torch.arange(known - words, known, device=x.device)"
+BACK = "torch.arange(0, words) if {} else torch.arange(known - words, known)"
+SLOPES, EVENLY = "slopes(self.heads)", "[2.0 ** (-8.0 * (h + 1) / self.heads) for h in range(self.heads)]"
+ON_ONE_PATH = {
+    "without padding": ("exercise_14", "mask-polarity", "attn_mask & keep", "~attn_mask & keep"),
+    "the mask, not in training": ("exercise_19", "mask-not-moved", TRIL, "tril(0 if self.training else known - new)"),
+    "the mask, in training": ("exercise_19", "mask-not-moved", TRIL, "tril(known - new if self.training else 0)"),
+    "the count, not in training": (
+        "exercise_19",
+        "offset-counts-twice",
+        "self.offset += new",
+        "self.offset += known if self.training else new",
+    ),
+    "distances, not in training": (
+        "exercise_23",
+        "distance-without-memory",
+        ROW,
+        f"({BACK.format('self.training')})",
+    ),
+    "distances, in training": (
+        "exercise_23",
+        "distance-without-memory",
+        ROW,
+        f"({BACK.format('not self.training')})",
+    ),
+    "slopes, not in training": (
+        "exercise_23",
+        "slopes-between-powers",
+        SLOPES,
+        f"({EVENLY} if self.training else {SLOPES})",
+    ),
+}
+"""The reference with a defect put back on one of two paths: exercise, defect, what is right, and what becomes of it."""
+
+
+@pytest.mark.parametrize("exercise_id", sorted({each[0] for each in ON_ONE_PATH.values()}))
+def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
+    judge_text: Judge, exercise_id: str
+) -> None:
+    right = judge_text.variant(exercise_id, frozenset())
+    texts = {}
+    for what, (where, defect, was, becomes) in ON_ONE_PATH.items():
+        if where == exercise_id:
+            assert was in right
+            texts[what, defect] = right.replace(was, becomes)
+    for seed in SEEDS:
+        verdicts = judge_text.many(exercise_id, [*texts.values()], seed)
+        for (what, defect), verdict in zip(texts, verdicts, strict=True):
+            unknown = [each.id for each in verdict.defects if each.status is DefectStatus.UNKNOWN]
+            assert unknown == [defect], what
+            assert verdict.regressions == [], what
+
+
+@pytest.mark.parametrize("exercise_id", ["exercise_19", "exercise_23"])
+@pytest.mark.parametrize("mode", ["self.training", "not self.training"])
+def test_what_is_wrong_throughout_one_mode_has_no_more_mended_than_the_other_mode_shows(
+    judge_text: Judge, exercise_id: str, mode: str
+) -> None:
+    """Inputs are turned round there, which no defect does."""
+    right = judge_text.variant(exercise_id, frozenset())
+    first = right.index("\n", right.index("def forward(self, x")) + 1
+    verdict = judge_text(
+        exercise_id, f"{right[:first]}        x = x.flip(-1) if {mode} else x\n{right[first:]}", SEEDS[0]
+    )
+    assert DefectStatus.PRESENT not in {each.status for each in verdict.defects}
+    assert verdict.score < 7.0
+    assert verdict.regressions

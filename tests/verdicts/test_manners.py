@@ -8,6 +8,7 @@ import re
 import pytest
 
 from grader.course.paths import Course
+from grader.examiner.outcome import STATE_CHANGED
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
@@ -25,6 +26,7 @@ INPUT = {
 }
 FEATURES = {"exercise_09": 1}
 SEEDS = (0, 31, 4_000_000_007)
+LOSSES = [("exercise_30", "sorting_loss")]
 
 CONDITIONS = {
     "under no_grad": "not torch.is_grad_enabled() and not torch.is_inference_mode_enabled()",
@@ -119,3 +121,46 @@ def test_a_manner_in_which_it_does_not_answer_is_told_once_and_takes_no_mended_d
         verdict = judge_text("exercise_03", source, seed)
         assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 7.0), seed
         assert len(verdict.regressions) <= 2, verdict.regressions  # the first manner in float64, and float64 itself
+
+
+SETS = {
+    "the default dtype": "_torch.set_default_dtype(_torch.float64)",
+    "the default device": "_torch.set_default_device('meta')",
+    "the grad mode": "_torch.set_grad_enabled(False)",
+    "the anomaly mode": "_torch.autograd.set_detect_anomaly(True)",
+    "the deterministic mode": "_torch.use_deterministic_algorithms(True)",
+    "autocast": "_torch.set_autocast_enabled('cpu', True)",
+    "the seed": "_torch.manual_seed(0)",
+}
+SETTING = """
+import torch as _torch
+_right, _calls = {called}, []
+
+def _setting(*given, **named):
+    value = _right(*given, **named)
+    _calls.append({sets}) if not _calls else None
+    return value
+
+{called} = _setting
+"""
+"""What is put below a right submission: it computes what it should, and its first call changes what is torch's."""
+
+
+@pytest.mark.parametrize(("exercise_id", "called"), [(EXAMPLE, "CausalSelfAttention.forward"), *LOSSES])
+def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_breaking_nothing_and_no_other(
+    judge_text: Judge, course: Course, exercise_id: str, called: str
+) -> None:
+    source = course.reference(exercise_id).read_text(encoding="utf-8")
+    texts = {name: source + SETTING.format(called=called, sets=sets) for name, sets in SETS.items()}
+    texts["the module's own mode"] = source + SETTING.format(called=called, sets="given[0].eval()")
+    if exercise_id != EXAMPLE:
+        del texts["the module's own mode"]
+    for name, verdict in zip(texts, judge_text.many(exercise_id, [*texts.values()]), strict=True):
+        told = [each.finding.text for each in verdict.checks if each.finding and each.finding.kind == STATE_CHANGED]
+        assert (verdict.outcome, verdict.score, len(told)) == (Result.NOT_FIXED, 7.0, 1), name
+
+
+def test_what_a_submission_sets_while_it_loads_is_its_own_affair(judge_text: Judge, course: Course) -> None:
+    source = course.reference(EXAMPLE).read_text(encoding="utf-8")
+    settings = "import torch\ntorch.use_deterministic_algorithms(True)\ntorch.autograd.set_detect_anomaly(True)\n"
+    assert judge_text.refused(EXAMPLE, {"set at the top": settings + source}) == {}

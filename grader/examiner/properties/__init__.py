@@ -27,8 +27,6 @@ class Property(Check, frozen=True):
     """Whether it compares with the reference, which a student edition does not have."""
     shows_values: ClassVar[bool] = True
     """Whether passing shows that something is computed right: what lacks this shows no defect mended by itself."""
-    shows_learning: ClassVar[bool] = False
-    """Whether passing shows that what is returned depends on the parameters."""
     needs_module: ClassVar[bool] = False
     """Whether it looks at what only a module has: parameters, attributes, devices, training mode."""
     is_slow: ClassVar[bool] = False

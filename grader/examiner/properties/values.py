@@ -128,7 +128,6 @@ class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
 
     needs_module: ClassVar[bool] = True
     shows_values: ClassVar[bool] = False
-    shows_learning: ClassVar[bool] = True
 
     parameters: tuple[Text, ...] = ()
     """The names of those that are looked at; all of them unless given."""

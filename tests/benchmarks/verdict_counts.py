@@ -1,0 +1,89 @@
+"""How true the verdicts on all committed corpora are, counted.
+
+    python -m tests.benchmarks.verdict_counts [exercise_NN]...
+
+Right are the references and the alternatives, wrong the wrong fixes, which may not get everything. Defects are told
+exactly where their status is the one that the corpus names or, for every subset of the defects, the subset's own.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import Result
+from tests.support.generated import passes
+from tests.support.judging import Judge
+from tests.support.paths import CORPUS, ROOT
+from tests.verdicts.test_wrong_fixes import STATUSES, expectations
+
+COLUMNS = ("right accepted", "right refused", "wrong refused", "wrong passed", "exact", "unknown", "told wrongly")
+
+
+def counted(judge: Judge, exercise_id: str) -> Counter[str]:
+    """So many of each of the columns."""
+    right = [judge.course.reference(exercise_id), *sorted(judge.course.alternatives(exercise_id).glob("*.py"))]
+    wrong = sorted((CORPUS / "wrong_fixes" / exercise_id).glob("*.py"))
+    subsets = [*load_exercise(judge.course.description(exercise_id)).subsets()]
+    texts = [path.read_text(encoding="utf-8") for path in (*right, *wrong)]
+    texts += [judge.variant(exercise_id, subset) for subset in subsets]
+    verdicts = judge.many(exercise_id, texts)
+    found: Counter[str] = Counter()
+    for path, verdict in zip(right, verdicts, strict=False):
+        is_accepted = (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
+        found["right accepted" if is_accepted else "right refused"] += 1
+        print_unless(is_accepted, f"{exercise_id}: refused: {path.name}")
+    for path, text, verdict in zip(wrong, texts[len(right) :], verdicts[len(right) :], strict=False):
+        words, statuses = expectations(text), {each.id: each.status for each in verdict.defects}
+        is_refused = not passes(verdict) and ("extra" in words or verdict.outcome is Result.NOT_FIXED)
+        found["wrong refused" if is_refused else "wrong passed"] += 1
+        print_unless(is_refused, f"{exercise_id}: passed: {path.name}")
+        expected = {defect: STATUSES[how] for how, defect in expected_statuses(words)}
+        found += compared(statuses, expected, f"{exercise_id}: {path.name}")
+    for subset, verdict in zip(subsets, verdicts[len(right) + len(wrong) :], strict=True):
+        statuses = {each.id: each.status for each in verdict.defects}
+        own = {each: {DefectStatus.PRESENT if each in subset else DefectStatus.FIXED} for each in statuses}
+        found += compared(statuses, own, f"{exercise_id}: {'+'.join(sorted(subset))}")
+    return found
+
+
+def expected_statuses(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Each word that names statuses, with each defect that it names."""
+    for word in words:
+        how, _, ids = word.partition("=")
+        if how in STATUSES:
+            yield from ((how, defect) for defect in ids.split(","))
+
+
+def compared(statuses: dict[str, DefectStatus], expected: dict[str, set[DefectStatus]], where: str) -> Counter[str]:
+    """How many statuses are as expected, unknown where something is, or wrong."""
+    found: Counter[str] = Counter()
+    for defect, right in expected.items():
+        seen = statuses[defect]
+        how = "exact" if seen in right else "unknown" if seen is DefectStatus.UNKNOWN else "told wrongly"
+        found[how] += 1
+        print_unless(how == "exact", f"{where}: {defect} is {seen}, expected {' or '.join(sorted(right))}")
+    return found
+
+
+def print_unless(is_right: bool, text: str) -> None:
+    """Say what a count of a wrong column is about."""
+    if not is_right:
+        print(text, flush=True)
+
+
+def main() -> None:
+    judge = Judge(Course(ROOT))
+    total: Counter[str] = Counter()
+    for exercise_id in sys.argv[1:] or judge.course.exercise_ids():
+        found = counted(judge, exercise_id)
+        total += found
+        print(exercise_id, *(f"{name} {found[name]}" for name in COLUMNS), sep="  ", flush=True)
+    print("all", *(f"{name} {total[name]}" for name in COLUMNS), sep="  ")
+    judge.close()
+
+
+if __name__ == "__main__":
+    main()
