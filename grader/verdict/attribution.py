@@ -98,7 +98,9 @@ class _Matches:
         self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
         self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
-        self.training = {check.id for check in exercise.checks if check.training}
+        training = {check.id for check in exercise.checks if check.training and check.id in seen.comparing}
+        is_off = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
+        self.off_in_training = training if is_off else set()
         self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
         self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
         self.is_living = self._is_living(seen)
@@ -108,16 +110,13 @@ class _Matches:
 
         Of a module that computes nothing right nothing is known. A defect that every look-alike has is present. One
         that no possible variant has is fixed, unless most of its own checks fail for reasons of their own, or all that
-        would show it by values, in training mode or out of it.
+        would show it by values, or nothing is right in training mode.
         """
         if not self.is_living:
             return DefectStatus.UNKNOWN, f"nothing it computes is right, {self._what_fails(self._unexplained_first())}"
         holders = [name for name in self.alike if _has(name, defect)]
         own = self._in_question(defect)
         otherwise = self.otherwise(defect)
-        in_both_modes = not any(
-            mode and mode.issubset(otherwise) for mode in (own & self.training, own - self.training)
-        )
         if in_part := [check for check in otherwise if defect in self.shared.get(check, ())]:
             return DefectStatus.UNKNOWN, f"it is mended in part, still {self._what_fails(in_part)}"
         if len(holders) == len(self.alike):
@@ -125,7 +124,12 @@ class _Matches:
                 return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
             return DefectStatus.PRESENT, ""
         if not any(_has(name, defect) for name in self.possible):
-            if own and 2 * len(otherwise) <= len(own) and (own & self.telling or not otherwise) and in_both_modes:
+            if (
+                own
+                and 2 * len(otherwise) <= len(own)
+                and (own & self.telling or not otherwise)
+                and not own & self.off_in_training
+            ):
                 return DefectStatus.FIXED, ""
             return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self._unexplained_first())
         if otherwise:

@@ -152,7 +152,9 @@ def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_break
 ) -> None:
     source = course.reference(exercise_id).read_text(encoding="utf-8")
     texts = {name: source + SETTING.format(called=called, sets=sets) for name, sets in SETS.items()}
-    texts["the module's own mode"] = source + SETTING.format(called=called, sets="given[0].eval()")
+    texts["the module's own mode"] = source + SETTING.format(
+        called=called, sets="given[0].train(not given[0].training)"
+    )
     if exercise_id != EXAMPLE:
         del texts["the module's own mode"]
     for name, verdict in zip(texts, judge_text.many(exercise_id, [*texts.values()]), strict=True):
