@@ -159,7 +159,7 @@ def test_values_made_from_the_keys_are_not_taken_for_values_made_from_the_querie
 
 
 TRIL, ROW = "tril(known - new)", "torch.arange(known - words, known, device=x.device)"
-BACK = "torch.arange(0, words) if {} else torch.arange(known - words, known)"
+BACK = "(torch.arange(words) if {} else torch.arange(known - words, known)).to(x.device)"
 SLOPES, EVENLY = "slopes(self.heads)", "[2.0 ** (-8.0 * (h + 1) / self.heads) for h in range(self.heads)]"
 ON_ONE_PATH = {
     "without padding": ("exercise_14", "mask-polarity", "attn_mask & keep", "~attn_mask & keep"),
@@ -175,13 +175,13 @@ ON_ONE_PATH = {
         "exercise_23",
         "distance-without-memory",
         ROW,
-        f"({BACK.format('self.training')})",
+        BACK.format("self.training"),
     ),
     "distances, in training": (
         "exercise_23",
         "distance-without-memory",
         ROW,
-        f"({BACK.format('not self.training')})",
+        BACK.format("not self.training"),
     ),
     "slopes, not in training": (
         "exercise_23",
