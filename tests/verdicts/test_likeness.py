@@ -158,6 +158,15 @@ def test_values_made_from_the_keys_are_not_taken_for_values_made_from_the_querie
     assert status["k-reuses-q-proj"] is DefectStatus.UNKNOWN  # most of its own checks fail, too
 
 
+def test_a_module_that_is_never_right_earns_nothing_for_what_it_refuses(judge_text: Judge) -> None:
+    """Its values are distorted; a wrong number of heads it refuses as it should."""
+    right = judge_text.variant("exercise_07", frozenset())
+    distorted = right.replace("value = self.value(value)", "value = self.value(value) * 2 + 1")
+    assert distorted != right
+    verdict = judge_text("exercise_07", distorted, SEEDS[0])
+    assert (verdict.score, {each.status for each in verdict.defects}) == (0.0, {DefectStatus.UNKNOWN})
+
+
 TRIL, ROW = "tril(known - new)", "torch.arange(known - words, known, device=x.device)"
 BACK = "(torch.arange(words) if {} else torch.arange(known - words, known)).to(x.device)"
 SLOPES, EVENLY = "slopes(self.heads)", "[2.0 ** (-8.0 * (h + 1) / self.heads) for h in range(self.heads)]"
