@@ -143,7 +143,7 @@ class _Matches:
     def otherwise(self, defect: str) -> list[str]:
         """Those of a defect's own checks that fail as no look-alike does."""
         own = self._in_question(defect)
-        return [check for check in self.unexplained if check in own]
+        return [check for check in self.unexplained if check in own and check not in self.passed]
 
     def mended_in_part(self) -> set[str]:
         """The checks that may fail because a defect is gone from one path only: where one is, all that any fails."""

@@ -4,7 +4,7 @@ import pytest
 
 from grader.course.records import Defect, Exercise, Interface, Source
 from grader.examiner.outcome import Examination, Finding, Key, Location, Outcome, Status
-from grader.verdict.attribution import DefectStatus
+from grader.verdict.attribution import DefectStatus, mended_in_part
 from grader.verdict.verdict import Result, judge
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -266,3 +266,18 @@ def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
     assert verdict.reason == "it cannot be compiled (attention.py, line 3, column 5)"
     assert statuses(verdict) == [UNKNOWN] * 3
     assert verdict.seconds == 0.5
+
+
+@pytest.mark.parametrize(("saw", "status", "regressions"), [(0.5, UNKNOWN, []), (0.25, FIXED, ["causal"])])
+def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_mended_in_part(saw, status, regressions):
+    outcomes = [Outcome(check, Status.PASSED) for check in CHECKS if check != "causal"]
+    outcomes.append(Outcome("causal", Status.FAILED, Finding("changed", "causal is off")))
+    seen = Examination(outcomes, saw={"causal": saw})
+    told = mended_in_part(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
+    verdict = judge(EXERCISE, KEY, told, "attention.py", 7)
+    assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
+
+
+def test_a_check_that_saw_nothing_wrong_but_a_changed_setting_of_torchs_speaks_for_every_defect():
+    verdict = read({"values": "failed:state-changed"})
+    assert (statuses(verdict), verdict.regressions) == ([FIXED] * 3, ["values"])
