@@ -100,7 +100,7 @@ class _Matches:
         self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
         training = {check.id for check in exercise.checks if check.training and check.id in seen.comparing}
         is_off = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
-        self.off_in_training = training if is_off else set()
+        self.off_in_training = training if is_off and seen.comparing - training <= self.passed else set()
         self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
         self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
         self.is_living = self._is_living(seen)
@@ -110,7 +110,7 @@ class _Matches:
 
         Of a module that computes nothing right nothing is known. A defect that every look-alike has is present. One
         that no possible variant has is fixed, unless most of its own checks fail for reasons of their own, or all that
-        would show it by values, or nothing is right in training mode.
+        would show it by values, or training mode is what it fails in.
         """
         if not self.is_living:
             return DefectStatus.UNKNOWN, f"nothing it computes is right, {self._what_fails(self._unexplained_first())}"
