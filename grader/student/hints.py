@@ -64,12 +64,17 @@ def next_hint(
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = f"It stops with {crash.finding.text}{at}. Follow the call there: python -m grader try {exercise.id}"
         return Hint(f"{exercise.id} does not run", [step], 1)
+    if not exercise.defects and verdict.outcome is Result.FIXED:
+        return Hint(
+            exercise.id, [], 0, f"Nothing is wrong with {exercise.id} as it stands; there is nothing to hint at."
+        )
     left = _left(exercise, verdict, crash)
     defect = _of_number(exercise, number) if number else next(iter(left), None)
     if defect is None:
         new = f"what fails is new: python -m grader diff {exercise.id} shows what you changed."
         done = "there is nothing left to hint at." if verdict.outcome is Result.FIXED else new
-        return Hint(exercise.id, [], 0, f"Every defect of {exercise.id} is fixed; {done}")
+        fixed = f"Every defect of {exercise.id} is fixed; " if exercise.defects else f"{exercise.id} had no defect; "
+        return Hint(exercise.id, [], 0, f"{fixed}{done}")
     called = exercise.numbers()[defect.id]
     judged = _verdict_on(verdict, defect)
     if judged.status is DefectStatus.FIXED:
@@ -115,7 +120,8 @@ def _left(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Def
 def _of_number(exercise: Exercise, number: int) -> Defect:
     numbers = exercise.numbers()
     if number > len(numbers):
-        raise UsageError(f"{exercise.id} has no defect {number}; its defects are 1 to {len(numbers)}")
+        known = f"its defects are 1 to {len(numbers)}" if numbers else "leave the number out"
+        raise UsageError(f"{exercise.id} has no defect {number}; {known}")
     return next(defect for defect in exercise.defects if numbers[defect.id] == number)
 
 

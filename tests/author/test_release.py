@@ -330,11 +330,11 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     starter = run_in(edition, "exercise_03")
     first = f"{total - 1} of {total} checks run here; all run when you hand it in, give the points, and tell what each "
     assert (starter.returncode, starter.stderr) == (1, "")
-    assert starter.stdout.splitlines()[1] == first.strip()
+    assert starter.stdout.splitlines()[1].startswith(first.strip())
     assert "✗ defect 1 · still there" in starter.stdout
     module.write_bytes(course.reference("exercise_03").read_bytes())
     fixed = run_in(edition, "exercise_03")
-    assert (fixed.returncode, fixed.stderr, fixed.stdout.splitlines()[1]) == (0, "", first.strip())
+    assert (fixed.returncode, fixed.stderr) == (0, "")
     assert re.search(r"✓ defect 1 · fixed +7 of 7$", fixed.stdout, re.MULTILINE)
     assert fixed.stdout.count("what each") == 1
     assert "Fixed, as far as the checks here see · 10 of 10" in fixed.stdout

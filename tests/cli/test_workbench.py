@@ -127,6 +127,14 @@ def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, 
     assert "nothing wrong seen here" in render_overview([entry])
 
 
+def test_of_a_hunt_without_defects_no_hint_says_that_one_was_fixed(own_course):
+    exercise = load_exercise(own_course.description("exercise_36"))
+    verdict = verdict_on(own_course, set(), exercise.id)
+    assert next_hint(own_course, exercise, verdict).after.startswith("Nothing is wrong with exercise_36 as it stands")
+    with pytest.raises(UsageError, match="exercise_36 has no defect 1; leave the number out"):
+        next_hint(own_course, exercise, msgspec.structs.replace(verdict, outcome=Result.NOT_FIXED), 1)
+
+
 def test_hints_and_the_like_are_no_attempts(own_course, run_cli):
     run_cli(EXERCISE, cwd=own_course.root)
     for command in ("hint", "try"):
