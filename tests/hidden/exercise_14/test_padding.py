@@ -28,3 +28,13 @@ def test_each_sample_has_padding_of_its_own(subject, reference, gaussian):
     keep = torch.arange(T) < torch.tensor([2, 5, 4])[:, None]
     keep[2, 1] = False
     compare(ours(x=x, keep=keep), theirs(x=x, keep=keep), "2 real tokens, all 5, and 3 with padding between: output")
+    keep = keep[[1, 0, 2]]
+    compare(ours(x=x, keep=keep), theirs(x=x, keep=keep), "all 5 tokens real, 2, and 3 with padding between: output")
+
+
+def test_as_many_samples_as_tokens(subject, reference, gaussian):
+    theirs = reference.build(ARGUMENTS)
+    ours = subject.build(ARGUMENTS, like=theirs)
+    x = gaussian(T, T, D)
+    keep = torch.arange(T) < torch.tensor([5, 2, 4, 1, 3])[:, None]
+    compare(ours(x=x, keep=keep), theirs(x=x, keep=keep), "5 samples of 5 tokens with padding: output")

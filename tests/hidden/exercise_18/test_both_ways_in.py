@@ -4,11 +4,23 @@
 
 import torch
 
-from grader.examiner.compare import FLOAT32, Failure, number, require_close, require_shape, require_tensor
+from grader.examiner.compare import (
+    FLOAT32,
+    Failure,
+    Tolerance,
+    compare,
+    number,
+    require_close,
+    require_shape,
+    require_tensor,
+)
 
 B, T, S, D = 2, 3, 5, 12
 ARGUMENTS = {"d_model": D, "n_heads": 2}
 SHIFT = 5.0
+LOUD = 1e6
+ROUNDED = Tolerance(0.0, 0.0, of_largest=1e-2)
+"""A softmax may be one of float32, which rounds loud scores."""
 
 
 def test_a_shift_of_all_features_passes_through(subject, gaussian):
@@ -34,3 +46,22 @@ def test_the_output_answers_to_what_was_seen(subject, gaussian):
         raise Failure(
             "deaf", f"another memory: expected the output to change at every word, saw it change by {number(change)}"
         )
+
+
+def test_a_loud_memory_stays_hidden(subject, reference, gaussian):
+    theirs = reference.build(ARGUMENTS, dtype="float64")
+    ours = subject.build(ARGUMENTS, like=theirs, dtype="float64")
+    x, memory = gaussian(B, S, D).double(), LOUD * gaussian(B, S, D).double()
+    mask = torch.ones(B, S, dtype=torch.bool)
+    mask[:, 1:4] = False
+    inputs = {"x": x, "memory": memory, "memory_mask": mask}
+    compare(ours(**inputs), theirs(**inputs), f"a memory {LOUD:g} times as loud, with a mask: output", ROUNDED)
+
+
+def test_a_mask_as_long_as_the_words(subject, reference, gaussian):
+    theirs = reference.build(ARGUMENTS)
+    ours = subject.build(ARGUMENTS, like=theirs)
+    mask = torch.ones(B, S, dtype=torch.bool)
+    mask[1, 2:] = False
+    inputs = {"x": gaussian(B, S, D), "memory": gaussian(B, S, D), "memory_mask": mask}
+    compare(ours(**inputs), theirs(**inputs), "as many patches as words, with a mask: output")

@@ -27,7 +27,7 @@ def test_each_sentence_has_a_filling_of_its_own(subject, reference, gaussian):
     theirs = reference.build(ARGUMENTS)
     ours = subject.build(ARGUMENTS, like=theirs)
     x = gaussian(B, T, W)
-    for lengths in ([T, T, T], [1, 4, 6], [5, 2, 3]):
+    for lengths in ([T, T, T], [1, 4, 6], [5, 2, 3], [T, 2, 4]):
         real = torch.arange(T) < torch.tensor(lengths)[:, None]
         compare(ours(x=x, real=real), theirs(x=x, real=real), f"sentences of {lengths} words: output")
     real[0, 2] = False
