@@ -100,7 +100,8 @@ class _Matches:
         self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
         training = {check.id for check in exercise.checks if check.training and check.id in seen.comparing}
         is_off = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
-        self.off_in_training = training if is_off and seen.comparing - training <= self.passed else set()
+        is_off = is_off and not self.shared and seen.comparing - training <= self.passed
+        self.off_in_training = training if is_off else set()
         self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
         self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
         self.is_living = self._is_living(seen)
