@@ -31,7 +31,7 @@ def hang_in_training(judge_text) -> Verdict:
     text = judge_text.course.reference("exercise_03").read_text(encoding="utf-8")
     place = "        batch_size, con_len, in_dim = x.shape\n"
     text = text.replace(place, f"        while self.training:\n            pass\n{place}")
-    quick = msgspec.structs.replace(exercise, limits=Limits(seconds=Seconds(load=20, check=1, total=60)))
+    quick = msgspec.structs.replace(exercise, limits=Limits(seconds=Seconds(load=20, check=3, total=60)))
 
     def body(examiner):
         key = find_key(judge_text.course, examiner)
