@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.author.difficulty import tester
+from grader.author.difficulty import tester as open_tester
 from grader.course.checks import MadeInput, MaskKind
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -56,5 +56,7 @@ def test_what_must_make_no_difference_is_seen_where_it_does(course: Course, judg
 
 
 def failure_of(course: Course, judge_text: Judge, exercise_id: str, text: str, check: Property) -> str:
-    with tester(judge_text.source, course, load_exercise(course.description(exercise_id)), text) as failure_of_test:
+    with open_tester(
+        judge_text.source, course, load_exercise(course.description(exercise_id)), text
+    ) as failure_of_test:
         return failure_of_test(check)

@@ -1,5 +1,5 @@
 """The mask is left out in training mode.
-expect: broken
+expect: unfixed=mask-discarded
 """
 
 import torch
