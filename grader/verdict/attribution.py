@@ -221,6 +221,9 @@ def _has(variant: str, defect: str) -> bool:
 RELATIVE, ABSOLUTE = 1e-3, 5e-5
 """How far values may lie apart: different ways to write the same fault round in different ways."""
 
+DOUBLE = 1e-9, 1e-12
+"""How far values of float64 may, where the difference may be one of precision."""
+
 MOST_HOLDERS, MOST_COMPARED = 4, 2
 """So many variants, and checks of each defect, are compared with what a submission that is not a variant shows."""
 
@@ -258,7 +261,7 @@ def mended_in_part(
         alike = {each for each in compared if matches.failed[each].replace(OTHERWISE, "") == kinds.get(each)}
         saw = examine(name, alike).saw if alike else {}
         for check in alike:
-            if is_same(seen.saw[check], saw.get(check)):
+            if is_same(seen.saw[check], saw.get(check), in_full=True):
                 shared[check] = {each for each in open_ones if _has(name, each) and check in own[each]}
         compared -= shared.keys()
     return structs.replace(seen, shared=shared)
@@ -283,12 +286,13 @@ def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examinati
     return structs.replace(outcome, finding=structs.replace(finding, kind=OTHERWISE + finding.kind))
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two things that checks saw are equal but for rounding: tensors as wholes, and whatever else."""
+def is_same(one: Any, other: Any, *, in_full: bool = False) -> bool:
+    """Whether what two checks saw is equal but for rounding; `in_full`, float64 may not differ as float32 rounds."""
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         if one.shape != other.shape or one.dtype != other.dtype:
             return False
-        return torch.allclose(one, other, RELATIVE, ABSOLUTE, equal_nan=True)
+        relative, absolute = DOUBLE if in_full and one.dtype is torch.float64 else (RELATIVE, ABSOLUTE)
+        return torch.allclose(one, other, relative, absolute, equal_nan=True)
     return type(one) is type(other) and bool(one == other)

@@ -1,5 +1,5 @@
 """Queries and keys are made with each other's projections.
-expect: fixed=heads-not-contiguous unknown=k-uses-w-q,v-uses-w-q broken
+expect: unknown=heads-not-contiguous,k-uses-w-q,v-uses-w-q broken
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
 """Scores are divided by the root of the number of keys.
-expect: fixed=heads-not-contiguous unknown=k-uses-w-q,v-uses-w-q broken
+expect: unknown=heads-not-contiguous,k-uses-w-q,v-uses-w-q broken
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
 """The softmax runs over the queries.
-expect: fixed=heads-not-contiguous unknown=v-uses-w-q broken
+expect: unknown=heads-not-contiguous,v-uses-w-q broken
 """
 
 import numpy as np

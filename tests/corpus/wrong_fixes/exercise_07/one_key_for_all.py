@@ -1,5 +1,5 @@
 """A mask with a single key for all keys is let through.
-expect: extra fixed=value-ignores-bias,indivisible-heads-accepted,in-place-scale,stored-attention-after-dropout unfixed=mask-layout-unchecked
+expect: extra fixed=value-ignores-bias,indivisible-heads-accepted,in-place-scale,stored-attention-after-dropout broken
 """
 
 import math

@@ -1,5 +1,5 @@
 """Squared in float32, also where float64 came in.
-expect: fixed=stream-normed-in-place
+expect: broken
 """
 
 import torch
