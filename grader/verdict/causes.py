@@ -76,7 +76,7 @@ def told_of_crash(verdict: Verdict, crash: Cause) -> str:
         return ""
     lies = "1 more defect lies there" if present == 1 else f"{present} more defects lie there"
     left = "1 more defect lies" if unknown == 1 else f"{unknown} more defects lie"
-    known = [f"{lies}"] * bool(present) + [f"whether {left} there is not known"] * bool(unknown)
+    known = [lies] * bool(present) + [f"whether {left} there is not known"] * bool(unknown)
     return f"Nothing behind this crash can be seen yet: {', and '.join(known)}."
 
 

@@ -45,7 +45,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error():
 
     assert set(grader.__all__) <= set(dir(grader))
     with pytest.raises(AttributeError, match="no attribute 'grades'"):
-        grader.grades  # noqa: B018
+        grader.grades  # noqa: B018 - asking for it is the test
 
 
 def test_what_is_public_is_there_and_comes_from_where_it_is_made():

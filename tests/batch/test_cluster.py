@@ -270,8 +270,10 @@ def test_without_the_extra_it_is_named(tmp_path, course):
     (tmp_path / "without").mkdir()
     (tmp_path / "without/distributed.py").write_text("raise ImportError('distributed')", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "grader", "batch", hand_in(tmp_path / "class", {"ada": REFERENCE})]  # noqa: RUF005
-        + ["--gradebook", tmp_path / "class.sqlite", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"],
+        [
+            *(sys.executable, "-m", "grader", "batch", hand_in(tmp_path / "class", {"ada": REFERENCE})),
+            *("--gradebook", tmp_path / "class.sqlite", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"),
+        ],
         cwd=course,
         env=os.environ | {"PYTHONPATH": f"{tmp_path / 'without'}:{ROOT}"},
         capture_output=True,

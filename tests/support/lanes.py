@@ -205,7 +205,8 @@ class Runner:
         capture = plugins.getplugin("capturemanager")
         capture.stop_global_capturing()
         capture.start_global_capturing()
-        quiet = pytest.TerminalReporter(self._session.config, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it is open for as long as the lane lives
+        quiet = pytest.TerminalReporter(self._session.config, nowhere)
         plugins.unregister(name="terminalreporter")
         plugins.register(quiet, "terminalreporter")
         quiet.pytest_sessionstart(self._session)
