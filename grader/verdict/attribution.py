@@ -88,6 +88,7 @@ class _Matches:
         }
         self.passed = {each.check for each in seen.outcomes if self.failed.get(each.check, ELSE_RIGHT) == ELSE_RIGHT}
         self.shared = seen.shared
+        self.comparing = seen.comparing
         self.not_run = {outcome.check for outcome in seen.outcomes if outcome.status is Status.NOT_RUN}
         self.possible = [
             name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
@@ -114,10 +115,9 @@ class _Matches:
         would show it by values, or training mode is what it fails in.
         """
         if not self.is_living:
-            return DefectStatus.UNKNOWN, f"nothing it computes is right, {self._what_fails(self._unexplained_first())}"
+            return DefectStatus.UNKNOWN, self._nothing_right()
         holders = [name for name in self.alike if _has(name, defect)]
-        own = self._in_question(defect)
-        otherwise = self.otherwise(defect)
+        own, otherwise = self._in_question(defect), self.otherwise(defect)
         if in_part := [check for check in otherwise if defect in self.shared.get(check, ())]:
             return DefectStatus.UNKNOWN, f"it is mended in part, still {self._what_fails(in_part)}"
         if len(holders) == len(self.alike):
@@ -132,7 +132,7 @@ class _Matches:
                 and not own & self.off_in_training
             ):
                 return DefectStatus.FIXED, ""
-            return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self._unexplained_first())
+            return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self.unexplained or [*self.failed])
         if otherwise:
             return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
         if self.unexplained:
@@ -183,8 +183,10 @@ class _Matches:
         """Whether just what fails there fails here, in the same ways and by other numbers."""
         return all(failure_kinds.get(check) == kind.replace(OTHERWISE, "") for check, kind in self.failed.items())
 
-    def _unexplained_first(self) -> list[str]:
-        return self.unexplained or [*self.failed]
+    def _nothing_right(self) -> str:
+        as_a_whole = " as a whole" if self.comparing & self.passed else ""
+        wrong = [check for check in (*self.unexplained, *self.failed) if check in self.comparing]
+        return f"no check that compares it{as_a_whole} with a right one passes, {self._what_fails(wrong)}"
 
     def _in_another_way(self, checks: list[str]) -> str:
         return f"it fails in another way, {self._what_fails(checks)}"

@@ -161,7 +161,8 @@ def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
     dead = {"values": "failed:type", "dtype": "failed:type"}
     verdict = read(dead, comparing=comparing)
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
-    assert {each.reason for each in verdict.defects} == {"nothing it computes is right, seen in values: values is off"}
+    why = "no check that compares it with a right one passes, seen in values: values is off"
+    assert {each.reason for each in verdict.defects} == {why}
     assert verdict.score == 0
     assert statuses(read({"values": "failed:type"}, comparing=comparing)) != statuses(verdict)
 
@@ -169,7 +170,10 @@ def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
 def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_never_right():
     comparing, parts = frozenset({"values", "dtype"}), frozenset({"dtype"})
     assert set(statuses(read({"values": "failed:type"}, comparing=comparing, parts=parts))) == {UNKNOWN}
-    assert set(statuses(read({"values": "failed:shape"}, comparing=comparing, parts=parts))) == {UNKNOWN}
+    verdict = read({"shapes": "failed:shape", "values": "failed:shape"}, comparing=comparing, parts=parts)
+    assert set(statuses(verdict)) == {UNKNOWN}
+    why = "no check that compares it as a whole with a right one passes, seen in values: values is off"
+    assert {each.reason for each in verdict.defects} == {why}
 
 
 def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living():
