@@ -165,3 +165,14 @@ def test_dropout_written_in_another_way_gets_everything(judge_text: Judge, exerc
     texts = {name: dropping(PLACES[exercise_id], exercise_id, right) for name, right in RIGHT.items()}
     texts = share(texts, exercise_id, 2)
     assert judge_text.refused(exercise_id, texts, dealt(SEEDS, exercise_id)) == {}
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "name", "seed"),
+    [("exercise_26", "whole_samples", 1), ("exercise_28", "dropout_for_all_inputs", 10)],
+)
+def test_neighbours_that_are_dropped_together_are_seen_where_most_of_them_are_below_zero(
+    judge_text: Judge, exercise_id: str, name: str, seed: int
+) -> None:
+    source = (CORPUS / "wrong_fixes" / exercise_id / f"{name}.py").read_text(encoding="utf-8")
+    assert judge_text(exercise_id, source, seed).regressions

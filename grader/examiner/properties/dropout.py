@@ -161,7 +161,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
                 "dropout-elsewhere",
                 f"{what}: expected each {self.called} scaled up or taken away, saw an output that comes of neither",
             )
-        _require_chances(is_kept.view(times, *weights.shape), weights > LEAST_WEIGHT, chance, what, self.called)
+        _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, what, self.called)
 
 
 def _inverse_of(parts: "torch.Tensor") -> "torch.Tensor":
