@@ -162,7 +162,9 @@ PROMISES: dict[str, Keeps] = {
         checks.have("attribute_matches_reference", name="attn") and checks.test("detached")
     ),
     r"does not have this shape": lambda checks, _: checks.test("layout|mask"),
-    r"^\| `attention` \| a": lambda checks, _: checks.test("by_itself|parts|alone|attention"),
+    r"^\| `attention` \| a": lambda checks, _: (
+        checks.test("attention_by_itself") and checks.have("has_layer", name="attention")
+    ),
     r"^`ScaledDotProductAttention\(": lambda checks, _: checks.test("by_itself"),
     r"`dropout` \| a probability": lambda checks, _: checks.have("dropout_acts_on_weights"),
     r"`scale_scores|Both backends": lambda checks, _: (

@@ -1,0 +1,20 @@
+"""Chances are added up in half precision.
+expect: fixed=way-back-forgotten broken
+"""
+
+import torch
+
+
+def likely_words(logits, share=0.9, warmth=1.0):
+    chances = torch.softmax(logits / warmth, dim=-1)
+
+    # likeliest first
+    order = chances.argsort(dim=-1, descending=True)
+    ranked = chances.gather(-1, order)
+    together = ranked.half().cumsum(dim=-1).float()
+    kept = together - ranked < share
+
+    # back to the words' own places
+    kept = kept.gather(-1, order.argsort(dim=-1))
+    chances = chances.masked_fill(~kept, 0.0)
+    return chances / chances.sum(dim=-1, keepdim=True)

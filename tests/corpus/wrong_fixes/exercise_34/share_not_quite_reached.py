@@ -1,0 +1,20 @@
+"""A share that is all but reached will do.
+expect: fixed=way-back-forgotten broken
+"""
+
+import torch
+
+
+def likely_words(logits, share=0.9, warmth=1.0):
+    chances = torch.softmax(logits / warmth, dim=-1)
+
+    # likeliest first
+    order = chances.argsort(dim=-1, descending=True)
+    ranked = chances.gather(-1, order)
+    together = ranked.cumsum(dim=-1)
+    kept = together - ranked < share - 1e-4
+
+    # back to the words' own places
+    kept = kept.gather(-1, order.argsort(dim=-1))
+    chances = chances.masked_fill(~kept, 0.0)
+    return chances / chances.sum(dim=-1, keepdim=True)
