@@ -54,7 +54,9 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
         changes = [with_change(case, self.input, self.axis, token) for token in changed]
         before, *others = _outputs(context, self, case, module, [case.inputs, *changes])
         for token, after in zip(changed, others, strict=True):
-            drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen < changed)
+            drawn = partial(
+                _draw_movement, self, module, case, before, {token: after}, lambda seen, changed: seen < changed
+            )
             kept = list(range(token))
             require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
             require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
@@ -100,7 +102,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
             return changed in hidden and not (is_self_attention and seen == changed)
 
         what = f"changing token {hidden[0]}, which the mask hides,"
-        drawn = partial(_draw_movement, self, module, case, before, is_hidden)
+        drawn = partial(_draw_movement, self, module, case, before, {hidden[0]: after}, is_hidden)
         require_unchanged(before, after, self.axis, others, what, "leak", draw=drawn)
         _require_unchanged_loudly(context, self, case, hidden[0], others, what)
 
@@ -196,7 +198,9 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
         change = with_change(case, self.input, self.axis, samples - 1)
         before, after = _outputs(context, self, case, module, [case.inputs, change])
         others = list(range(samples - 1))
-        drawn = partial(_draw_movement, self, module, case, before, lambda seen, changed: seen != changed)
+        drawn = partial(
+            _draw_movement, self, module, case, before, {samples - 1: after}, lambda seen, changed: seen != changed
+        )
         what = f"changing sample {samples - 1}"
         require_unchanged(before, after, self.axis, others, what, "mixing", "sample", drawn)
 
@@ -217,9 +221,13 @@ def _draw_movement(
     module: "ModuleProxy",
     case: "Case",
     before: "torch.Tensor",
+    known: "dict[int, torch.Tensor]",
     is_forbidden: Callable[[int, int], bool],
 ) -> Picture | None:
-    """How far each output moves with each token or sample, as far as that is found out soon."""
+    """How far each output moves with each token or sample, as far as that is found out soon.
+
+    `known` holds the output after a change that has been tried already: the picture shows the number that is told.
+    """
     count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
     if max(count, before.size(check.axis)) > MOST_DRAWN:
         return None
@@ -228,7 +236,9 @@ def _draw_movement(
     columns = []
     for changed in range(count):
         try:
-            after = nth_output(module(**with_change(case, check.input, check.axis, changed)), check.output)
+            after = known.get(changed)
+            if after is None:
+                after = nth_output(module(**with_change(case, check.input, check.axis, changed)), check.output)
         except (SubjectError, Failure):
             return None
         if after.shape != before.shape or time.monotonic() > end:

@@ -1,5 +1,7 @@
 """What is drawn of a finding: the fault itself, at the smallest sizes that fail, beside what passes."""
 
+import re
+
 import pytest
 import torch
 
@@ -97,10 +99,16 @@ def test_nothing_is_kept_where_nobody_wants_it() -> None:
 
 def test_a_leak_is_drawn_as_what_moves_what_and_the_cells_that_should_not_are_marked(judge_text: Judge) -> None:
     source = judge_text.variant("exercise_03", frozenset({"mask-discarded"}))
-    picture = picture_of(judge_text, "exercise_03", source, "future_does_not_leak")
+    checks = judge_text("exercise_03", source).checks
+    (finding,) = (each.finding for each in checks if each.check == "future_does_not_leak")
+    picture = finding.picture
     assert (picture.kind, picture.rows, picture.columns) == (PictureKind.MOVEMENT, "output at token", "changed token")
     assert picture.maps[0].marked == [(0, 1), (0, 2), (1, 2)]
     assert all(moved > 0 for row in picture.maps[0].cells for moved in row)
+    changed, seen, told = re.fullmatch(
+        r"changing token (\d) changed the output at token (\d) by ([\d.]+); expected no change", finding.text
+    ).groups()
+    assert picture.maps[0].cells[int(seen)][int(changed)] == pytest.approx(float(told), abs=5e-4), "the number is told"
 
 
 def test_values_that_fail_from_two_heads_on_stand_beside_those_of_one_head(judge_text: Judge) -> None:
