@@ -23,6 +23,9 @@ pytest_plugins = ["tests.support.lanes"]
 for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
     os.environ[_name] = "1"
 
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of some hundred processes compiles the kit
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background: what is started here must heed it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

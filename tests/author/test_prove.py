@@ -26,6 +26,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.key import has_key
 from tests.support.commands import run_program
+from tests.support.sampling import others_slow
 
 EXERCISE = "exercise_06"
 
@@ -338,18 +339,20 @@ def test_a_head_size_that_is_the_same_on_all_rungs_is_said(course: Course) -> No
     assert constant_sizes(structs.replace(exercise, ladder=sizes)) == []
 
 
-def test_two_checks_of_one_name_are_refused_with_the_places_of_both(own_course: Course, run_cli) -> None:
+@pytest.mark.parametrize("command", others_slow([[EXERCISE], ["prove", EXERCISE]]), ids=["graded", "proven"])
+def test_two_checks_of_one_name_are_refused_with_the_places_of_both(
+    own_course: Course, run_cli, command: list[str]
+) -> None:
     folder = own_course.hidden_tests(EXERCISE)
     folder.mkdir(parents=True)
     for name in ("test_one.py", "test_two.py"):
         (folder / name).write_text("\n\ndef test_heads(subject):\n    subject\n", encoding="utf-8")
-    for command in (["prove", EXERCISE], [EXERCISE]):
-        refused = run_cli(*command, cwd=own_course.root)
-        assert refused.returncode == 2, refused.stdout + refused.stderr
-        assert (
-            f"tests/hidden/{EXERCISE}/test_two.py:3: expected a name of its own, got test_heads, as "
-            f"tests/hidden/{EXERCISE}/test_one.py:3 has it; rename one"
-        ) in " ".join(refused.stderr.split())
+    refused = run_cli(*command, cwd=own_course.root)
+    assert refused.returncode == 2, refused.stdout + refused.stderr
+    assert (
+        f"tests/hidden/{EXERCISE}/test_two.py:3: expected a name of its own, got test_heads, as "
+        f"tests/hidden/{EXERCISE}/test_one.py:3 has it; rename one"
+    ) in " ".join(refused.stderr.split())
 
 
 USUAL_TESTS = """\

@@ -1,6 +1,6 @@
 """What is tried of which exercise, where a test is about all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import pytest
@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 EXAMPLE = "exercise_03"
 """The exercise that most tests are about."""
+
+PARTS = (0, 1, 2)
+"""What is tried on an exercise is dealt out to so many parts."""
 
 
 def first_of_each_kind(exercise_ids: Iterable[str]) -> list[str]:
@@ -30,6 +33,30 @@ def sampled(exercise_ids: Iterable[str], also: Iterable[str] = ()) -> list[objec
     known = [*exercise_ids]
     quick = {*first_of_each_kind(known), *also}
     return [pytest.param(each, marks=[pytest.mark.slow] * (each not in quick)) for each in known]
+
+
+def sampled_in_parts(exercise_ids: Iterable[str]) -> list[object]:
+    """Exercises with the parts of theirs to try; all but the first part of the first of each kind is slow."""
+    params, known = [], [*exercise_ids]
+    quick = first_of_each_kind(known)
+    for each in known:
+        first, others = PARTS[:1], PARTS[1:]
+        if each in quick:
+            params.append(pytest.param(each, first, id=f"{each}, a part"))
+            params.append(pytest.param(each, others, id=f"{each}, the other parts", marks=[pytest.mark.slow]))
+        else:
+            params.append(pytest.param(each, PARTS, id=each, marks=[pytest.mark.slow]))
+    return params
+
+
+def of_parts(things: Sequence[T], numbers: tuple[int, ...]) -> list[T]:
+    """Those of them that are in these parts."""
+    return [thing for place, thing in enumerate(things) if place % len(PARTS) in numbers]
+
+
+def others_slow(values: Iterable[object]) -> list[object]:
+    """All of them as parameters, of which all but the first are slow."""
+    return [pytest.param(each, marks=[pytest.mark.slow] * (number > 0)) for number, each in enumerate(values)]
 
 
 def dealt(seeds: tuple[int, ...], exercise_id: str) -> int:

@@ -6,7 +6,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS
-from tests.support.sampling import first_of_each_kind
+from tests.support.sampling import first_of_each_kind, of_parts, sampled_in_parts
 
 FOLDER = CORPUS / "alternatives"
 EXERCISES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
@@ -20,9 +20,9 @@ def test_there_are_right_fixes_in_several_hands(exercise_id: str) -> None:
     assert len([*(FOLDER / exercise_id).glob("*.py")]) >= FEWEST
 
 
-@pytest.mark.parametrize("exercise_id", first_of_each_kind(EXERCISES))
-def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str) -> None:
-    paths = sorted((FOLDER / exercise_id).glob("*.py"))
+@pytest.mark.parametrize(("exercise_id", "parts"), sampled_in_parts(first_of_each_kind(EXERCISES)))
+def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str, parts: tuple[int, ...]) -> None:
+    paths = of_parts(sorted((FOLDER / exercise_id).glob("*.py")), parts)
     verdicts = judge_text.many(exercise_id, [path.read_text(encoding="utf-8") for path in paths], SEED)
     for path, verdict in zip(paths, verdicts, strict=True):
         findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]

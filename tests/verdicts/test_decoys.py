@@ -8,7 +8,7 @@ from grader.report.terminal import render_terminal
 from grader.student.progress import Progress
 from grader.verdict.verdict import Result
 from tests.support.paths import CORPUS, ROOT
-from tests.support.sampling import sampled
+from tests.support.sampling import of_parts, sampled_in_parts
 
 DECOYS = sorted(
     path.parent.name for path in (ROOT / "solutions").glob("*/exercise.yaml") if "\ndefects: []" in path.read_text()
@@ -28,12 +28,12 @@ def test_leaving_the_starter_alone_earns_everything_and_is_explained(judge_text,
     assert " ".join(exercise.decoy.split()) in " ".join(render_terminal(verdict, exercise).split())
 
 
-@pytest.mark.parametrize("exercise_id", sampled(DECOYS))
+@pytest.mark.parametrize(("exercise_id", "parts"), sampled_in_parts(DECOYS))
 def test_a_mend_that_breaks_it_is_told_what_it_broke_and_not_that_there_was_nothing_to_mend(
-    judge_text, course, exercise_id
+    judge_text, course, exercise_id, parts
 ):
     exercise = load_exercise(course.description(exercise_id))
-    mends = sorted((CORPUS / "wrong_fixes" / exercise_id).glob("*.py"))
+    mends = of_parts(sorted((CORPUS / "wrong_fixes" / exercise_id).glob("*.py")), parts)
     verdicts = judge_text.many(exercise_id, [path.read_text(encoding="utf-8") for path in mends])
     for path, verdict in zip(mends, verdicts, strict=True):
         assert verdict.outcome is Result.NOT_FIXED, path.name

@@ -3,9 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.hostile import reference
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
+from tests.support.sampling import in_parts
 
 MASKING = "        attn_scores = attn_scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)\n"
 FORWARD = "    def forward(self, x):\n"
@@ -42,13 +45,15 @@ STAYS = {
 """The same with a tensor that stays behind."""
 
 
-def test_a_module_that_takes_everything_along_passes(judge_text: Judge) -> None:
-    texts = {name: reference().replace(MASKING, masking) for name, masking in RIGHT.items()}
+@pytest.mark.parametrize("right", in_parts(RIGHT))
+def test_a_module_that_takes_everything_along_passes(judge_text: Judge, right: dict[str, str]) -> None:
+    texts = {name: reference().replace(MASKING, masking) for name, masking in right.items()}
     assert judge_text.refused("exercise_03", texts) == {}
 
 
-def test_a_tensor_that_stays_behind_is_named(judge_text: Judge) -> None:
-    assert moving(judge_text, STAYS) == dict.fromkeys(STAYS, "failed")
+@pytest.mark.parametrize("stays", in_parts(STAYS, 2))
+def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, stays: dict[str, str]) -> None:
+    assert moving(judge_text, stays) == dict.fromkeys(stays, "failed")
 
 
 LATE = """

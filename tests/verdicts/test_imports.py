@@ -1,5 +1,7 @@
 """What submissions import at their top: plots and progress bars do nothing, what is missing matters where used."""
 
+import pytest
+
 from grader.verdict.verdict import Result
 from tests.support.hostile import reference
 from tests.support.judging import Judge
@@ -28,12 +30,21 @@ DRAWING = {
 }
 
 
-def test_an_import_that_nothing_uses_changes_no_verdict(judge_text: Judge) -> None:
-    assert judge_text.refused("exercise_03", {line: f"{line}\n{reference()}" for line in UNUSED}) == {}
+def together_or_alone(texts: dict[str, str]) -> list[object]:
+    """All of them in one submission, and slowly each in one of its own."""
+    together = {"together": "\n".join(texts.values())}
+    return [pytest.param(together, id="together"), pytest.param(texts, id="alone", marks=[pytest.mark.slow])]
 
 
-def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge) -> None:
-    texts = {name: f"{reference()}\n{lines}\n" for name, lines in DRAWING.items()}
+@pytest.mark.parametrize("lines", together_or_alone({line: line for line in UNUSED}))
+def test_an_import_that_nothing_uses_changes_no_verdict(judge_text: Judge, lines: dict[str, str]) -> None:
+    texts = {name: f"{imports}\n{reference()}" for name, imports in lines.items()}
+    assert judge_text.refused("exercise_03", texts) == {}
+
+
+@pytest.mark.parametrize("drawing", together_or_alone(DRAWING))
+def test_a_demonstration_draws_nothing_and_changes_no_verdict(judge_text: Judge, drawing: dict[str, str]) -> None:
+    texts = {name: f"{reference()}\n{lines}\n" for name, lines in drawing.items()}
     assert judge_text.refused("exercise_03", texts) == {}
 
 

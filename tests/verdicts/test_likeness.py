@@ -14,7 +14,7 @@ from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus, is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
-from tests.support.sampling import sampled
+from tests.support.sampling import others_slow, sampled
 
 COURSE = Course(ROOT)
 SEEDS = (5, 6, 7)
@@ -42,15 +42,14 @@ def test_what_two_checks_saw_is_the_same_as_a_whole_or_not_at_all(one: object, o
     assert is_same(one, other) is expected
 
 
+@pytest.mark.parametrize("seed", others_slow(SEEDS))
 @pytest.mark.parametrize("exercise_id", sampled(["exercise_01", "exercise_03", "exercise_04", "exercise_07"]))
-def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id: str) -> None:
+def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id: str, seed: int) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
     alone = [judge_text.variant(exercise_id, frozenset({defect.id})) for defect in exercise.defects]
-    for seed in SEEDS:
-        verdicts = judge_text.many(exercise_id, [f"{text}\n\nATTEMPT = 2\n" for text in alone], seed)
-        for defect, verdict in zip(exercise.defects, verdicts, strict=True):
-            present = {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED}
-            assert present == {defect.id}, seed
+    verdicts = judge_text.many(exercise_id, [f"{text}\n\nATTEMPT = 2\n" for text in alone], seed)
+    for defect, verdict in zip(exercise.defects, verdicts, strict=True):
+        assert {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED} == {defect.id}
 
 
 WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]
@@ -80,15 +79,15 @@ def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercis
     with_examiner(judge_text.course, exercise, judge_text.source, body)
 
 
-def test_the_numbers_of_another_fault_earn_nothing(judge_text: Judge) -> None:
+@pytest.mark.parametrize("seed", others_slow(SEEDS))
+def test_the_numbers_of_another_fault_earn_nothing(judge_text: Judge, seed: int) -> None:
     """Scores are halved: the same checks fail with the same sorts of faults as where keys reuse the queries' layer."""
     text = judge_text.variant("exercise_01", frozenset({"k-reuses-q-proj"}))
     assert text.count("self.q_proj(x)") > 1
     other = text.replace("scores = ", "scores = 0.5 * ", 1) if "scores = " in text else text.replace("/ ", "/ 2 / ", 1)
     assert other != text
-    for seed in SEEDS:
-        verdict = judge_text("exercise_01", other, seed)
-        assert verdict.score == 0.0, [(each.id, each.status) for each in verdict.defects]
+    verdict = judge_text("exercise_01", other, seed)
+    assert verdict.score == 0.0, [(each.id, each.status) for each in verdict.defects]
 
 
 AFTER = """
@@ -136,7 +135,7 @@ def test_a_module_that_computes_nothing_earns_nothing_and_has_no_defect_that_it_
         assert {each.status for each in verdict.defects} == {DefectStatus.UNKNOWN}, what
 
 
-@pytest.mark.parametrize("exercise_id", ["exercise_03", "exercise_07"])
+@pytest.mark.parametrize("exercise_id", others_slow(["exercise_03", "exercise_07"]))
 def test_random_numbers_drawn_in_a_constructor_change_no_status(judge_text: Judge, exercise_id: str) -> None:
     exercise = load_exercise(judge_text.course.description(exercise_id))
     drawing = "import torch; torch.rand(3); _init(self, *args, **kwargs); torch.rand(3)"
@@ -202,9 +201,10 @@ ON_ONE_PATH = {
 """The reference with a defect put back on one of two paths: exercise, defect, what is right, and what becomes of it."""
 
 
+@pytest.mark.parametrize("seed", others_slow(SEEDS))
 @pytest.mark.parametrize("exercise_id", sorted({each[0] for each in ON_ONE_PATH.values()}))
 def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
-    judge_text: Judge, exercise_id: str
+    judge_text: Judge, exercise_id: str, seed: int
 ) -> None:
     right = judge_text.variant(exercise_id, frozenset())
     texts = {}
@@ -212,12 +212,11 @@ def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
         if where == exercise_id:
             assert was in right
             texts[what, defect] = right.replace(was, becomes)
-    for seed in SEEDS:
-        verdicts = judge_text.many(exercise_id, [*texts.values()], seed)
-        for (what, defect), verdict in zip(texts, verdicts, strict=True):
-            unknown = [each.id for each in verdict.defects if each.status is DefectStatus.UNKNOWN]
-            assert unknown == [defect], what
-            assert verdict.regressions == [], what
+    verdicts = judge_text.many(exercise_id, [*texts.values()], seed)
+    for (what, defect), verdict in zip(texts, verdicts, strict=True):
+        unknown = [each.id for each in verdict.defects if each.status is DefectStatus.UNKNOWN]
+        assert unknown == [defect], what
+        assert verdict.regressions == [], what
 
 
 @pytest.mark.parametrize("exercise_id", ["exercise_19", "exercise_23"])

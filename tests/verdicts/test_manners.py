@@ -12,7 +12,7 @@ from grader.examiner.outcome import STATE_CHANGED
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT
-from tests.support.sampling import EXAMPLE, sampled, share
+from tests.support.sampling import EXAMPLE, in_parts, others_slow, sampled, share
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
@@ -111,18 +111,19 @@ def test_a_reference_holds_at_the_ends_of_what_a_seed_may_be(judge_text: Judge, 
     assert judge_text.refused(EXAMPLE, {"reference": source}, seed) == {}
 
 
+@pytest.mark.parametrize("seed", others_slow(SEEDS))
 @pytest.mark.parametrize("ending", ["raise TypeError('float32 alone')", "__import__('os')._exit(5)"])
 def test_a_manner_in_which_it_does_not_answer_is_told_once_and_takes_no_mended_defect_away(
-    judge_text: Judge, ending: str
+    judge_text: Judge, ending: str, seed: int
 ) -> None:
     source, _, body = reference_of("exercise_03")
     source = f"{source[:body]}        if x.dtype == torch.float64: {ending}\n{source[body:]}"
-    for seed in SEEDS:
-        verdict = judge_text("exercise_03", source, seed)
-        assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 7.0), seed
-        assert len(verdict.regressions) <= 2, verdict.regressions  # the first manner in float64, and float64 itself
+    verdict = judge_text("exercise_03", source, seed)
+    assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 7.0)
+    assert len(verdict.regressions) <= 2, verdict.regressions  # the first manner in float64, and float64 itself
 
 
+OWN_MODE = "the module's own mode"
 SETS = {
     "the default dtype": "_torch.set_default_dtype(_torch.float64)",
     "the default device": "_torch.set_default_device('meta')",
@@ -131,6 +132,7 @@ SETS = {
     "the deterministic mode": "_torch.use_deterministic_algorithms(True)",
     "autocast": "_torch.set_autocast_enabled('cpu', True)",
     "the seed": "_torch.manual_seed(0)",
+    OWN_MODE: "given[0].train(not given[0].training)",
 }
 SETTING = """
 import torch as _torch
@@ -146,17 +148,15 @@ def _setting(*given, **named):
 """What is put below a right submission: it computes what it should, and its first call changes what is torch's."""
 
 
+@pytest.mark.parametrize("some", in_parts(SETS))
 @pytest.mark.parametrize(("exercise_id", "called"), [(EXAMPLE, "CausalSelfAttention.forward"), *LOSSES])
 def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_breaking_nothing_and_no_other(
-    judge_text: Judge, course: Course, exercise_id: str, called: str
+    judge_text: Judge, course: Course, exercise_id: str, called: str, some: dict[str, str]
 ) -> None:
     source = course.reference(exercise_id).read_text(encoding="utf-8")
-    texts = {name: source + SETTING.format(called=called, sets=sets) for name, sets in SETS.items()}
-    texts["the module's own mode"] = source + SETTING.format(
-        called=called, sets="given[0].train(not given[0].training)"
-    )
-    if exercise_id != EXAMPLE:
-        del texts["the module's own mode"]
+    texts = {name: source + SETTING.format(called=called, sets=sets) for name, sets in some.items()}
+    if exercise_id != EXAMPLE:  # a function has no mode
+        texts.pop(OWN_MODE, None)
     for name, verdict in zip(texts, judge_text.many(exercise_id, [*texts.values()]), strict=True):
         told = [each.finding.text for each in verdict.checks if each.finding and each.finding.kind == STATE_CHANGED]
         assert (verdict.outcome, verdict.score, len(told)) == (Result.NOT_FIXED, 7.0, 1), name
