@@ -5,11 +5,11 @@ from typing import Any, Protocol
 import torch
 from msgspec import Struct
 
-from grader.examiner.session import Session, SubjectDiedError
+from grader.examiner.session import Session, SubjectDiedError, unasked
 from grader.examiner.subjects import adapter_of
 from grader.worker import protocol
 from grader.worker.protocol import Build, Built, Returned, TensorValue
-from grader.worker.values import from_python, from_tensor, to_python, to_tensor
+from grader.worker.values import from_python, from_tensor, to_python
 
 Tensors = dict[str, torch.Tensor]
 
@@ -121,7 +121,7 @@ class RemoteProxy:
         if isinstance(values, protocol.Other):  # more than may travel at once
             return [values] * len(inputs)
         if not isinstance(values, list) or len(values) != len(inputs):
-            raise SubjectDiedError("answered with a message that was not asked for")
+            raise unasked()
         return values
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
@@ -164,7 +164,7 @@ class RemoteProxy:
 
     def _note(self, reply: Any) -> None:
         if not isinstance(reply, Built):
-            raise SubjectDiedError("answered with a message that was not asked for")
+            raise unasked()
         if reply.misfits:
             raise MisfitError("; ".join(reply.misfits[:4]))
         self._shapes = reply.parameters
@@ -177,7 +177,8 @@ class RemoteProxy:
         more: list[dict[str, Any]] | None = None,
         grad: bool = True,
     ) -> Returned:
-        self._session.calls_of_the_module += self._is_whole and not method
+        if self._is_whole and not method:
+            self._session.calls_of_the_module += 1
         values = None if more is None else [_values(each) for each in more]
         call = protocol.Call(self.number, _values(inputs), method, self.training, cotangents, self._build, values, grad)
         self._build = None
@@ -245,15 +246,8 @@ def _packed(tensor: torch.Tensor) -> TensorValue:
 
 def _returned(reply: Any) -> Returned:
     if not isinstance(reply, Returned):
-        raise SubjectDiedError("answered with a message that was not asked for")
+        raise unasked()
     return reply
-
-
-def _decoded(value: protocol.Value) -> Any:
-    try:
-        return to_python(value)
-    except ValueError as error:
-        raise SubjectDiedError(f"sent what is no tensor ({error})") from None
 
 
 def _tensors(values: dict[str, TensorValue | None]) -> dict[str, torch.Tensor | None]:
@@ -265,7 +259,12 @@ def _all_tensors(values: dict[str, TensorValue]) -> Tensors:
 
 
 def _tensor(value: TensorValue) -> torch.Tensor:
+    tensor: torch.Tensor = _decoded(value)
+    return tensor
+
+
+def _decoded(value: protocol.Value) -> Any:
     try:
-        return to_tensor(value)
+        return to_python(value)
     except ValueError as error:
         raise SubjectDiedError(f"sent what is no tensor ({error})") from None

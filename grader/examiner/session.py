@@ -31,6 +31,11 @@ class SubjectDiedError(SubjectError):
     """The worker ended, or sent what is no message."""
 
 
+def unasked() -> SubjectDiedError:
+    """The error of a worker whose reply does not answer the request."""
+    return SubjectDiedError("answered with a message that was not asked for")
+
+
 class SubjectKilledError(SubjectDiedError):
     """The worker was killed, and not by the kit."""
 
@@ -194,7 +199,7 @@ class Session:
         reply = self._ask(protocol.Load(chunks, self.exercise.interface.entry(), self._dtype))
         if not isinstance(reply, Loaded):
             self.close()
-            raise SubjectDiedError("answered with a message that was not asked for")
+            raise unasked()
         return reply
 
     def _start(self) -> tuple[Worker, Isolation]:

@@ -20,8 +20,9 @@ from typing import IO
 from grader.course.records import Limits
 from grader.errors import KitError, LostNurseryError
 from grader.examiner.workers import Worker, WorkerSource, describe_end
+from grader.worker.layers import PR_SET_DUMPABLE
 from grader.worker.nursery import ANSWER, FORK, ORDER, REAP, run_nursery
-from grader.worker.sandbox import PR_SET_DUMPABLE, control_process
+from grader.worker.sandbox import control_process
 from grader.worker.torch_import import import_torch
 
 CAN_FORK = sys.platform == "linux"

@@ -10,11 +10,10 @@ import socket
 import struct
 from typing import NoReturn
 
-from grader.worker.layers import FILES, Layers, leave_namespaces, readable_folders, take_own_root
+from grader.worker.layers import FILES, PR_SET_DUMPABLE, Layers, leave_namespaces, readable_folders, take_own_root
 from grader.worker.protocol import send
 from grader.worker.sandbox import (
     PR_SET_CHILD_SUBREAPER,
-    PR_SET_DUMPABLE,
     Sandbox,
     close_descriptors,
     confine,

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.worker.layers import Layers, readable_folders
+from grader.worker.layers import PR_SET_DUMPABLE, Layers, readable_folders
 from grader.worker.protocol import Isolation
 from grader.worker.self_test import Outside, find_isolation
 
@@ -26,9 +26,27 @@ FIRST_USER, USERS = 60_600, 500
 MOST_TASKS = 256
 """Threads and processes of one worker. A user of its own makes this limit bind; root has none."""
 
+PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
 CAPABILITY_VERSION_3 = 0x20080522
 OTHERS_MAY_SEARCH = 0o001
+
+HOME = "/home/user"
+ENVIRONMENT = {
+    "HOME": HOME,
+    "USER": "user",
+    "LOGNAME": "user",
+    "SHELL": "/bin/bash",
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PWD": HOME,
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+ARGUMENTS = ["train.py"]
+"""What a module meets that is imported by somebody's script; nothing here says that it is being judged."""
 
 
 def become_nobody(libraries: Iterable[str]) -> None:
@@ -49,7 +67,7 @@ def become_nobody(libraries: Iterable[str]) -> None:
         os.setresuid(user, user, user)
     except OSError:
         return  # a container that knows a single user
-    _limit_tasks()
+    _limit(resource.RLIMIT_NPROC, MOST_TASKS)
     if not are_public:
         _use_capabilities(0xFFFFFFFF)
         libc.setfsgid(0)
@@ -60,12 +78,6 @@ def drop_capabilities() -> None:
     """Give up every capability, so that being root means nothing."""
     if sys.platform == "linux":
         _use_capabilities(0)
-
-
-def _limit_tasks() -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    most = MOST_TASKS if hard == resource.RLIM_INFINITY else min(MOST_TASKS, hard)
-    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 
 
 def _is_public(folder: str) -> bool:
@@ -82,30 +94,6 @@ def _use_capabilities(mask: int) -> None:
     if libc.capget(header, held) == 0:
         low, high = held[1] & mask, held[4] & mask
         libc.capset(header, (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0))
-
-
-if os.name == "posix":
-    import resource
-
-PR_SET_PDEATHSIG = 1
-PR_SET_DUMPABLE = 4
-PR_SET_CHILD_SUBREAPER = 36
-PR_SET_NO_NEW_PRIVS = 38
-
-HOME = "/home/user"
-ENVIRONMENT = {
-    "HOME": HOME,
-    "USER": "user",
-    "LOGNAME": "user",
-    "SHELL": "/bin/bash",
-    "LANG": "C.UTF-8",
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "PWD": HOME,
-    "OMP_NUM_THREADS": "1",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-ARGUMENTS = ["train.py"]
-"""What a module meets that is imported by somebody's script; nothing here says that it is being judged."""
 
 
 def control_process(option: int, value: int) -> None:

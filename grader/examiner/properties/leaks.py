@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.checks import Index, MadeInput, MaskKind, Name, output_problems, unknown_name
 from grader.course.problem import Path, Problem
-from grader.examiner.case import dead_row
-from grader.examiner.compare import UNCHANGED, Failure, compare, require_close, require_finite, require_form
+from grader.examiner.compare import UNCHANGED, Failure
 from grader.examiner.context import declared_output, nth_output, require_changed, require_unchanged, with_change
 from grader.examiner.outcome import Map, Picture, PictureKind
 from grader.examiner.properties import Property
+from grader.examiner.properties.masks import mask_problems
 
 LOUDNESS = 1000.0
 LOUD_DRAWS = 4
@@ -34,6 +34,7 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
 
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
+    unit: ClassVar[str] = "token"
 
     input: Name = "x"
     """The input that is changed."""
@@ -70,6 +71,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
 
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
+    unit: ClassVar[str] = "token"
 
     input: Name = "x"
     """The input that is changed."""
@@ -82,7 +84,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
-        yield from _mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
+        yield from mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
         yield from output_problems(exercise, self, self.output, path)
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -107,77 +109,12 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         _require_unchanged_loudly(context, self, case, hidden[0], others, what)
 
 
-class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite"):
-    """A query that may look at no key gets zero weights, and no NaN spreads from it."""
-
-    shows_values: ClassVar[bool] = False
-
-    mask: Name = "mask"
-    """The input that is the mask."""
-    axis: int = 1
-    """The axis of the tokens."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
-        yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
-
-    def try_case(self, context: "Context", case: "Case") -> None:
-        import torch
-
-        from grader.examiner.proxies import flatten
-
-        ours, theirs = context.pair(self, case)
-        returned = theirs.call(self.method, **case.inputs)
-        expected, *rest = flatten(returned)
-        row = dead_row(expected.size(self.axis))
-        cotangent = torch.randn(expected.shape)
-        cotangent.select(self.axis, row).zero_()
-        skipped = [torch.zeros_like(each) for each in rest if each.is_floating_point()]
-        passed = ours.differentiate([cotangent, *skipped], self.method, **case.inputs)
-        what = f"query {row} may look at no key; output"
-        require_form(passed.value, returned, f"{self.method or 'forward'}: output")
-        seen = nth_output(passed.value, 0)
-        require_finite(seen, what)
-        ours_there, theirs_there = (each.select(self.axis, row) for each in (seen, expected))
-        require_close(ours_there, theirs_there, f"{what} at that query", UNCHANGED)
-        for name, gradient in {**passed.parameters, **passed.inputs}.items():
-            if gradient is not None:
-                require_finite(
-                    gradient, f"query {row} may look at no key and the loss skips it; the gradient of {name}"
-                )
-
-
-class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_reference"):
-    """A mask that hides everything from one query leaves the other queries what the reference gives them."""
-
-    mask: Name = "mask"
-    """The input that is the mask."""
-    axes: tuple[int, ...] = (1,)
-    """The axis of the queries in each output."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
-        yield from _mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
-        outputs = exercise.interface.outputs
-        if len(self.axes) != len(outputs):
-            remedy = f"write axes: {[1] * len(outputs)}"
-            yield Problem((*path, "axes"), f"an axis for each of {len(outputs)} outputs", str(len(self.axes)), remedy)
-
-    def try_case(self, context: "Context", case: "Case") -> None:
-        ours, theirs = context.pair(self, case)
-        seen, expected = ours(**case.inputs), theirs(**case.inputs)
-        require_form(seen, expected, "output")
-        for index, axis in enumerate(self.axes):
-            one, other = nth_output(seen, index), nth_output(expected, index)
-            dead = dead_row(other.size(axis))
-            others = [row for row in range(other.size(axis)) if row != dead]
-            what = f"query {dead} may look at no key; output {index} at the other queries"
-            compare(one[(slice(None),) * axis + (others,)], other[(slice(None),) * axis + (others,)], what)
-
-
 class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
     """Changing one sample leaves the outputs of the others alone."""
 
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
+    unit: ClassVar[str] = "sample"
 
     input: Name = "x"
     """The input that is changed."""
@@ -252,9 +189,8 @@ def _draw_movement(
         for seen, moved in enumerate(column)
         if moved > UNCHANGED.absolute and is_forbidden(seen, changed)
     ]
-    unit = "sample" if isinstance(check, SamplesDoNotMix) else "token"
     maps = [Map("how far it moved", [*map(list, zip(*columns, strict=True))], marked)]
-    return Picture(PictureKind.MOVEMENT, maps, rows=f"output at {unit}", columns=f"changed {unit}")
+    return Picture(PictureKind.MOVEMENT, maps, rows=f"output at {check.unit}", columns=f"changed {check.unit}")
 
 
 def _require_unchanged_loudly(
@@ -293,15 +229,3 @@ def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) ->
     if name in tensors and not -len(tensors[name]) <= axis < len(tensors[name]):
         rank = len(tensors[name])
         yield Problem((*path, "axis"), f"an axis of {name}, from 0 to {rank - 1}", str(axis), f"write axis: {rank - 1}")
-
-
-def _mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
-    masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MadeInput) and spec.is_mask()}
-    if not masks:
-        remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"
-        yield Problem((*path, "mask"), "a mask among the check's inputs", "none", remedy)
-        return
-    yield from unknown_name("a mask", name, masks, (*path, "mask"))
-    if name in masks and masks[name].mask is not kind:
-        at = (*path, "inputs", name, "mask")
-        yield Problem(at, f"{kind}, which this property looks at", str(masks[name].mask), f"write mask: {kind}")

@@ -1,13 +1,14 @@
-"""Properties of masks: every shape that broadcasts and every dtype that can say which key is hidden."""
+"""Properties of masks: every shape and dtype that can say which key is hidden, and rows in which every key is."""
 
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from grader.course.checks import Name, Shape, unknown_sizes
+from grader.course.checks import MadeInput, MaskKind, Name, Shape, unknown_name, unknown_sizes
 from grader.course.problem import Path, Problem
-from grader.examiner.case import VISIBLE_SHARE, size_of
-from grader.examiner.compare import Tolerance, compare
+from grader.examiner.case import VISIBLE_SHARE, dead_row, size_of
+from grader.examiner.compare import UNCHANGED, Tolerance, compare, require_close, require_finite, require_form
+from grader.examiner.context import nth_output
 from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
@@ -64,6 +65,72 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
         compare(ours.call(self.method, **inputs), theirs.call(self.method, **inputs), what, ONE_KEY)
 
 
+class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite"):
+    """A query that may look at no key gets zero weights, and no NaN spreads from it."""
+
+    shows_values: ClassVar[bool] = False
+
+    mask: Name = "mask"
+    """The input that is the mask."""
+    axis: int = 1
+    """The axis of the tokens."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+        yield from mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        import torch
+
+        from grader.examiner.proxies import flatten
+
+        ours, theirs = context.pair(self, case)
+        returned = theirs.call(self.method, **case.inputs)
+        expected, *rest = flatten(returned)
+        row = dead_row(expected.size(self.axis))
+        cotangent = torch.randn(expected.shape)
+        cotangent.select(self.axis, row).zero_()
+        skipped = [torch.zeros_like(each) for each in rest if each.is_floating_point()]
+        passed = ours.differentiate([cotangent, *skipped], self.method, **case.inputs)
+        what = f"query {row} may look at no key; output"
+        require_form(passed.value, returned, f"{self.method or 'forward'}: output")
+        seen = nth_output(passed.value, 0)
+        require_finite(seen, what)
+        ours_there, theirs_there = (each.select(self.axis, row) for each in (seen, expected))
+        require_close(ours_there, theirs_there, f"{what} at that query", UNCHANGED)
+        for name, gradient in {**passed.parameters, **passed.inputs}.items():
+            if gradient is not None:
+                require_finite(
+                    gradient, f"query {row} may look at no key and the loss skips it; the gradient of {name}"
+                )
+
+
+class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_reference"):
+    """A mask that hides everything from one query leaves the other queries what the reference gives them."""
+
+    mask: Name = "mask"
+    """The input that is the mask."""
+    axes: tuple[int, ...] = (1,)
+    """The axis of the queries in each output."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+        yield from mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
+        outputs = exercise.interface.outputs
+        if len(self.axes) != len(outputs):
+            remedy = f"write axes: {[1] * len(outputs)}"
+            yield Problem((*path, "axes"), f"an axis for each of {len(outputs)} outputs", str(len(self.axes)), remedy)
+
+    def try_case(self, context: "Context", case: "Case") -> None:
+        ours, theirs = context.pair(self, case)
+        seen, expected = ours(**case.inputs), theirs(**case.inputs)
+        require_form(seen, expected, "output")
+        for index, axis in enumerate(self.axes):
+            one, other = nth_output(seen, index), nth_output(expected, index)
+            dead = dead_row(other.size(axis))
+            others = [row for row in range(other.size(axis)) if row != dead]
+            what = f"query {dead} may look at no key; output {index} at the other queries"
+            compare(one[(slice(None),) * axis + (others,)], other[(slice(None),) * axis + (others,)], what)
+
+
 def _random_mask(shape: list[int], keys: int, visible: float = VISIBLE_SHARE) -> "torch.Tensor":
     """Truth values of which one at least is true along the axis of the keys."""
     import torch
@@ -72,3 +139,15 @@ def _random_mask(shape: list[int], keys: int, visible: float = VISIBLE_SHARE) ->
     one = [*shape]
     one[keys] = 1
     return mask.scatter(keys, torch.randint(shape[keys], one), value=True)
+
+
+def mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
+    masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MadeInput) and spec.is_mask()}
+    if not masks:
+        remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"
+        yield Problem((*path, "mask"), "a mask among the check's inputs", "none", remedy)
+        return
+    yield from unknown_name("a mask", name, masks, (*path, "mask"))
+    if name in masks and masks[name].mask is not kind:
+        at = (*path, "inputs", name, "mask")
+        yield Problem(at, f"{kind}, which this property looks at", str(masks[name].mask), f"write mask: {kind}")

@@ -130,11 +130,11 @@ class PaddingChangesNothing(Property, frozen=True, tag="padding_changes_nothing"
         module = context.ours(self, case)
         padded = declared_output(context, self, case, module(**case.inputs), self.output)
         short = {name: self._cut(value, _shape(specs[name]), kept) for name, value in case.inputs.items()}
-        expected = self._cut(padded, context.exercise.interface.outputs[self.output], kept)
-        seen = nth_output(module(**short), self.output)
-        require_shape(seen, list(expected.shape), "without the padding: output")
+        padded_part = self._cut(padded, context.exercise.interface.outputs[self.output], kept)
+        alone = nth_output(module(**short), self.output)
+        require_shape(alone, list(padded_part.shape), "without the padding: output")
         what = f"{kept} {self.tokens} with {case.sizes[self.tokens] - kept} of padding after them: output at the former"
-        require_close(expected, seen, what, FLOAT32, "padding")
+        require_close(padded_part, alone, what, FLOAT32, "padding")
 
     def _cut(self, value: Any, shape: list[Any], kept: int) -> Any:
         for axis, size in enumerate(shape):
