@@ -52,16 +52,20 @@ class Adapter(torch.nn.Module):
 
 OF_OPTIMIZER = """
 TINY, TINY_EVERY = 1e-8, 3  # so small that what is added to avoid a division by zero counts
+DECADES, GOLDEN = 3, 0.6180339887498949  # how far the size of one gradient changes from step to step
+SLOPES = 4  # with ever steeper ones roundings would grow in time
 
 class Adapter(torch.nn.Module):
-    def __init__(self, steps=4, **arguments):
+    def __init__(self, steps=4, closure=False, **arguments):
         super().__init__()
-        self.steps, self.arguments = steps, arguments
+        self.steps, self.closure, self.arguments = steps, closure, arguments
 
     def forward(self, *positional, **inputs):
         starts = {**dict(zip(INPUTS, positional)), **inputs}.values()
-        straight = self._walk(starts, reloads=False)
-        return (*straight, *self._walk(starts, reloads=True))
+        straight, returned = self._walk(starts, reloads=False)
+        reloaded, returned_too = self._walk(starts, reloads=True)
+        told = [torch.tensor([*returned, *returned_too])] if self.closure else []
+        return (*straight, *reloaded, *told)
 
     def _walk(self, starts, *, reloads):
         with torch.inference_mode(False), torch.enable_grad():
@@ -69,41 +73,68 @@ class Adapter(torch.nn.Module):
             unused = torch.nn.Parameter(torch.ones(2, dtype=parameters[0].dtype))
             optimizer = getattr(submission, ENTRY)([*parameters, unused], **self.arguments)
             seen = [[each.detach().clone() for each in (*parameters, unused)]]
+            returned = []
             for step in range(self.steps):
                 if reloads and step == self.steps // 2:
                     other = getattr(submission, ENTRY)([*parameters, unused], **self.arguments)
                     other.load_state_dict(optimizer.state_dict())
                     optimizer = other
-                for index, each in enumerate(parameters):
-                    each.grad = torch.sin(each.detach() * (1 + step)) * 10.0 ** (3 * (index % 3) - 1) + 0.1 * step
-                    each.grad.view(-1)[::TINY_EVERY] *= TINY
-                optimizer.step()
+                if self.closure:
+                    returned.append(self._step_with_closure(optimizer, parameters, step))
+                else:
+                    self._give_gradients(parameters, step)
+                    optimizer.step()
                 seen.append([each.detach().clone() for each in (*parameters, unused)])
-        return tuple(torch.stack(values) for values in zip(*seen))
+        return [torch.stack(values) for values in zip(*seen)], returned
+
+    def _give_gradients(self, parameters, step):
+        for index, each in enumerate(parameters):
+            places = torch.arange(each.numel(), dtype=torch.float64).view(each.shape)
+            sizes = 10.0 ** (-DECADES * ((places + 1) * (step + 1) * GOLDEN % 1.0))
+            signs = torch.where((7 * places + 3 * step) % 5 < 2, -1.0, 1.0)
+            scale = (signs * sizes).to(each.dtype) * 10.0 ** (3 * (index % 3) - 1)
+            each.grad = (torch.sin(each.detach() * (1 + step % SLOPES)) + 0.1 * step) * scale
+            each.grad.view(-1)[::TINY_EVERY] *= TINY
+
+    def _step_with_closure(self, optimizer, parameters, step):
+        # every other step is given the gradients by the closure, whose loss the step returns
+        def closure():
+            self._give_gradients(parameters, step)
+            return torch.tensor(step + 0.5 * torch.is_grad_enabled())
+
+        if step % 2:
+            loss = optimizer.step(closure)
+            return float("nan") if loss is None else float(loss)
+        self._give_gradients(parameters, step)
+        return -1.0 if optimizer.step() is None else -2.0
 """
 """An optimizer: parameters after each of some steps from the same start, once also through its state dict.
 
-The inputs are the parameters' first values; the whole number `steps` says how many there are. The gradients follow from
-the parameters, small ones and ones beyond any limit that somebody would set; one parameter gets none.
+The inputs are the parameters' first values; the whole number `steps` says how many there are, and where `closure` is
+true every other step is given one, and what steps return is compared too. The gradients follow from the parameters:
+from step to step they change their signs and sizes, small ones and ones beyond any limit that somebody would set; one
+parameter gets none.
 """
 
 OF_TRAINING_STEP = """
 class _Model(torch.nn.Module):
-    def __init__(self, width, outputs):
+    def __init__(self, width, outputs, unused):
         super().__init__()
         self.first = torch.nn.Linear(width, 8)
         self.norm = torch.nn.BatchNorm1d(8)
         self.drop = torch.nn.Dropout(0.5)
         self.last = torch.nn.Linear(8, outputs)
+        if unused:
+            self.unused = torch.nn.Parameter(torch.ones(2))
 
     def forward(self, x):
         return self.last(self.drop(torch.tanh(self.norm(self.first(x)))))
 
 
 class Adapter(torch.nn.Module):
-    def __init__(self, width=6, outputs=3, learning_rate=0.1, momentum=0.9, **arguments):
+    def __init__(self, width=6, outputs=3, learning_rate=0.1, momentum=0.9, unused=False, **arguments):
         super().__init__()
-        self.model = _Model(width, outputs)
+        self.model = _Model(width, outputs, unused)
         self.learning_rate, self.momentum, self.arguments = learning_rate, momentum, arguments
 
     def forward(self, *positional, **inputs):
@@ -132,7 +163,8 @@ class Adapter(torch.nn.Module):
 
     def _state(self, model, returned):
         modes = torch.tensor([float(each.training) for each in model.modules()])
-        values = [torch.as_tensor(each).detach().clone() for each in model.state_dict().values()]
+        state = {name: each for name, each in model.state_dict().items() if name != "unused"}
+        values = [torch.as_tensor(each).detach().clone() for each in state.values()]
         if isinstance(returned, (int, float, torch.Tensor)):
             values.append(torch.as_tensor(returned, dtype=torch.float64).detach().clone())  # a number or a tensor
         return [*values, modes, torch.rand(2)]
@@ -141,6 +173,7 @@ class Adapter(torch.nn.Module):
 
 Each input has an axis of steps first; each step is handed its part, every other one by position. What is compared are
 the parameters, buffers and modes after every step, what the step returned, and what is drawn at random afterwards.
+Where `unused` is true, the model has one parameter more, which gets no gradient.
 """
 
 OF_DATASET = """
@@ -164,8 +197,8 @@ class Adapter(torch.nn.Module):
         torch.default_generator.manual_seed(5)
         made = getattr(submission, ENTRY)(**inputs, **self.arguments)
         seen = []
-        for epoch in range(2):
-            if hasattr(made, "set_epoch"):
+        for epoch in (None, 0, 1) if hasattr(made, "set_epoch") else (None, None):
+            if epoch is not None:  # at first as somebody iterates who sets none
                 made.set_epoch(epoch)
             if hasattr(made, "__len__"):
                 seen.append(torch.tensor(float(len(made))))
@@ -235,7 +268,7 @@ def parts_of(interface: "Interface", values: Any) -> list[str]:
         return [*(f"the model's {name}, step by step" for name in STATE_OF_MODEL), *AFTER_THE_STATE[-others:]]
     if interface.kind is Kind.OPTIMIZER:
         names = [f"{name}, step by step" for name in (*interface.inputs, "a parameter without a gradient")]
-        return [*names, *(f"{name}, its state dict loaded halfway" for name in names)]
+        return [*names, *(f"{name}, its state dict loaded halfway" for name in names), "what the steps return"]
     return []
 
 

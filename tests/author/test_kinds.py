@@ -238,6 +238,16 @@ checks:
 EXERCISE = "exercise_60"
 
 
+def lay_out(course: Course, starter: str, reference: str, described: str) -> None:
+    """A course of one exercise."""
+    module, _ = course.editable_files(EXERCISE)
+    texts = {module: starter, course.pristine(module): starter, course.reference(EXERCISE): reference}
+    texts[course.root / "solutions" / EXERCISE / "exercise.yaml"] = described
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 @pytest.fixture(scope="module", params=EXAMPLES)
 def example(request, tmp_path_factory):
     """An example, laid out as a course of one exercise, and a judge of it."""
@@ -245,8 +255,6 @@ def example(request, tmp_path_factory):
     course = Course(tmp_path_factory.mktemp(request.param))
     starter = example.reference.replace(example.fix, example.was)
     assert starter != example.reference
-    module, _ = course.editable_files(EXERCISE)
-    texts = {module: starter, course.pristine(module): starter, course.reference(EXERCISE): example.reference}
     described = DESCRIPTION.format(
         interface=example.interface,
         ladder=example.ladder,
@@ -254,11 +262,7 @@ def example(request, tmp_path_factory):
         was=json.dumps(example.was),
         fix=json.dumps(example.fix),
     )
-    (course.root / "solutions").mkdir()
-    texts[course.root / "solutions" / EXERCISE / "exercise.yaml"] = described
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    lay_out(course, starter, example.reference, described)
     judge = Judge(course)
     yield example, judge
     judge.close()
@@ -318,9 +322,91 @@ def test_a_kind_and_its_checks_have_to_go_together(example):
     path.write_text(sound, encoding="utf-8")
 
 
+LION = """import torch
+
+
+class Lion(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99)):
+        super().__init__(params, dict(lr=lr, betas=betas))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = None if closure is None else torch.enable_grad()(closure)()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    m = self.state[p].setdefault("m", torch.zeros_like(p))
+                    p.sub_(group["lr"] * torch.lerp(p.grad, m, group["betas"][0]).sign())
+                    m.lerp_(p.grad, 1 - group["betas"][1])
+        return loss
+"""
+
+
+@pytest.mark.parametrize("closure", [False, True])
+def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_path, closure):
+    """The momentum is of another sign than the gradient for some of its numbers, whatever is drawn."""
+    course = Course(tmp_path)
+    example = EXAMPLES["optimizer"]
+    interface = example.interface.replace("AdamW", "Lion")
+    lines = LION.splitlines(keepends=True)
+    update, momentum = (next(line for line in lines if word in line) for word in ("p.sub_", "m.lerp_"))
+    starter = LION.replace(update + momentum, momentum + update)
+    ladder = "{rows: 11, columns: 37}"  # as `new` writes it: what hangs on signs shows in one number of some hundreds
+    described = DESCRIPTION.format(interface=interface, ladder=ladder, drawn="", was="p.sub_", fix="p.sub_")
+    checks = "  - {property: matches_reference, id: often, gradients: false, constructor: {steps: 23}}\n"
+    if closure:
+        checks = "  - {property: matches_reference, id: values_with_a_closure, constructor: {closure: true}}\n"
+    defect = {"was": momentum + update, "fix": update + momentum}
+    data = yaml.safe_load(described + checks)
+    data["defects"][0] |= defect
+    lay_out(course, starter, LION, yaml.dump(data, sort_keys=False))
+    judge = Judge(course)
+    wrong = {
+        "plain": starter,
+        "no gradients": LION.replace("torch.enable_grad()(closure)()", "closure()"),
+        "nothing returned": LION.replace("        return loss\n", ""),
+    }
+    try:
+        for seed in (7, 81_423):
+            right = judge(EXERCISE, LION, seed)
+            assert (right.outcome, right.score) == (Result.FIXED, 10)
+            seen = {name: judge(EXERCISE, text, seed).outcome for name, text in wrong.items()}
+            returned = Result.NOT_FIXED if closure else Result.FIXED
+            assert seen == {"plain": Result.NOT_FIXED, "no gradients": returned, "nothing returned": returned}
+    finally:
+        judge.close()
+
+
+def test_a_step_that_needs_every_gradient_is_seen_where_a_parameter_is_unused(tmp_path):
+    example = EXAMPLES["training_step"]
+    course = Course(tmp_path)
+    skips = "for each in (each for each in model.parameters() if each.grad is not None): each.grad.mul_(0.5)"
+    clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
+    reference = example.reference.replace(clip, skips)
+    starter = reference.replace(example.fix, example.was)
+    checks = "  - {property: matches_reference, id: values_with_an_unused_parameter, constructor: {unused: true}}\n"
+    described = DESCRIPTION.format(
+        interface=example.interface.replace(", max_norm: 0.5", ""),
+        ladder=example.ladder,
+        drawn="",
+        was=json.dumps(example.was),
+        fix=json.dumps(example.fix),
+    )
+    lay_out(course, starter, reference, described + checks)
+    judge = Judge(course)
+    try:
+        right = judge(EXERCISE, reference)
+        wrong = judge(EXERCISE, reference.replace(" if each.grad is not None", ""))
+    finally:
+        judge.close()
+    assert (right.outcome, right.score) == (Result.FIXED, 10)
+    failed = {check.check for check in wrong.checks if check.finding}
+    assert (wrong.outcome, failed) == (Result.NOT_FIXED, {"values_with_an_unused_parameter"})
+
+
 FOUND = {
     "loss": ("smoothed_cross_entropy", {"logits": ["batch", "tokens", "width"], "labels": "integers"}, {}),
-    "optimizer": ("AdamW", {"weights": ["rows", "columns"], "bias": ["columns"]}, {}),
+    "optimizer": ("AdamW", {"weights": ["rows", "columns"], "bias": ["columns"]}, {"lr"}),
     "training_step": ("training_step", {"x": ["steps", "batch", "width"], "y": "integers"}, {"width", "outputs"}),
     "dataset": ("Chunks", {"tokens": "integers"}, {"length"}),
     "function": ("top_p", {"logits": ["batch", "tokens", "width"]}, {"p"}),
