@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.course.checks import Kind
 from grader.errors import UsageError
@@ -22,19 +22,27 @@ SCALARS = re.compile(
 
 
 class Parameter(Struct, frozen=True):
-    """A parameter of a signature; `default` and `annotation` are what can be told from the text."""
+    """A parameter of a signature; `default` and `annotation` are what can be told from the text.
+
+    `is_unread` tells of a default that is no constant, such as a pair. `words` are the texts that the file compares it
+    with; `refused` are a value that the file refuses and the exception.
+    """
 
     name: str
     is_required: bool
     default: Constant = None
     annotation: str = ""
+    is_unread: bool = False
+    words: tuple[str, ...] = ()
+    refused: tuple[int | float, str] | None = None
 
 
 class Interface(Struct, frozen=True):
     """What a class shows. `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
 
     `others` are the file's other modules with a forward; `refuses_remainders` tells that the constructor looks at the
-    remainder of a division and may refuse it.
+    remainder of a division and may refuse it; `takes_closure` that an optimizer's step takes one; `skips_missing` that
+    the file looks for parameters without a gradient; `guards_nothing` that it divides by no less than something.
     """
 
     class_name: str
@@ -45,6 +53,9 @@ class Interface(Struct, frozen=True):
     others: list[str]
     refuses_remainders: bool = False
     kind: Kind = Kind.MODULE
+    takes_closure: bool = False
+    skips_missing: bool = False
+    guards_nothing: bool = False
 
 
 def find_interface(source: str, name: str) -> Interface:
@@ -57,6 +68,17 @@ def find_interface(source: str, name: str) -> Interface:
     except SyntaxError as error:
         place = f"{name}:{error.lineno}:{error.offset}"
         raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
+    found = _find_entry(tree, name)
+    return structs.replace(
+        found,
+        constructor=[_with_uses(each, tree) for each in found.constructor],
+        takes_closure=found.kind is Kind.OPTIMIZER and re.search(r"def step\(self, closure\b", source) is not None,
+        skips_missing=re.search(r"\.grad is (not )?None", source) is not None,
+        guards_nothing=re.search(r"\bmax\(|clamp\(|\.any\(\)|== 0\b", source) is not None,
+    )
+
+
+def _find_entry(tree: ast.Module, name: str) -> Interface:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     modules = _modules(classes)
     other = _other_kind(tree)
@@ -106,7 +128,43 @@ def parameters_of(method: Function) -> list[Parameter]:
 
 def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
     annotation = ast.unparse(argument.annotation) if argument.annotation else ""
-    return Parameter(argument.arg, default is None, _constant(default), annotation)
+    value = _constant(default)
+    is_unread = default is not None and value is None and ast.unparse(default) != "None"
+    return Parameter(argument.arg, default is None, value, annotation, is_unread)
+
+
+def _with_uses(parameter: Parameter, tree: ast.Module) -> Parameter:
+    """The parameter with what it is compared with, under its own name or as an attribute of that name."""
+    comparisons = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
+    words = dict.fromkeys(
+        word.value
+        for node in comparisons
+        if _named(node.left) == parameter.name
+        for word in ast.walk(node)
+        if isinstance(word, ast.Constant) and isinstance(word.value, str)
+    )
+    refusals = (_refused(node, parameter.name) for node in ast.walk(tree) if isinstance(node, ast.If))
+    return structs.replace(parameter, words=tuple(words), refused=next(filter(None, refusals), None))
+
+
+def _named(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+OUTSIDE = {ast.Lt: -1, ast.LtE: 0, ast.Gt: 1, ast.GtE: 0}
+"""How far from the bound is what a comparison holds for."""
+
+
+def _refused(node: ast.If, name: str) -> tuple[int | float, str] | None:
+    """A value for which `if name < bound: raise error` raises, and the error."""
+    first, test = node.body[0], node.test
+    if not (isinstance(first, ast.Raise) and first.exc and isinstance(test, ast.Compare) and len(test.ops) == 1):
+        return None
+    bound = _constant(test.comparators[0])
+    error = _named(first.exc.func) if isinstance(first.exc, ast.Call) else _named(first.exc)
+    if not isinstance(bound, int | float) or type(test.ops[0]) not in OUTSIDE or _named(test.left) != name or not error:
+        return None
+    return bound + OUTSIDE[type(test.ops[0])], error
 
 
 def _constant(default: ast.expr | None) -> Constant:

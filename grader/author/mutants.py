@@ -53,6 +53,9 @@ def plain_lines(text: str) -> str:
 
 def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
     """Whether a mutant may only be worded otherwise: None for False, an axis from its other end, a default."""
+    ours, theirs = ast.parse(source), ast.parse(mutant.text)
+    if _in_plain_words(ours) == _in_plain_words(theirs):
+        return True
     match _differing(ast.parse(source), ast.parse(mutant.text)):
         case [(ast.Constant(value=False), ast.Constant(value=None))]:
             return True
@@ -62,10 +65,37 @@ def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
             return name in IN_PLACE.values()
         case [(ast.Call(keywords=given), ast.Call(keywords=left))]:
             return len(left) < len(given)  # what is left out may be the default
+        case [(one, ast.Constant(value=None))]:
+            return _whole_number(one) is not None  # an axis that a softmax finds by itself
         case [(one, other)]:
-            ours, theirs = _whole_number(one), _whole_number(other)
-            return ours is not None and theirs is not None and (ours < 0) != (theirs < 0)
+            first, second = _whole_number(one), _whole_number(other)
+            return first is not None and second is not None and (first < 0) != (second < 0)
     return False
+
+
+class _PlainWords(ast.NodeTransformer):
+    """Leaves out what an exception says, and puts what a maximum is of in one order."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        if isinstance(node.exc, ast.Call):
+            node.exc.args, node.exc.keywords = [], []
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name | ast.Attribute) and not node.keywords:
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            if name in UNORDERED:
+                node.args.sort(key=ast.dump)
+        return node
+
+
+UNORDERED = ("max", "min", "maximum", "minimum", "gcd")
+"""Functions of numbers that do not mind their order."""
+
+
+def _in_plain_words(tree: ast.Module) -> str:
+    return ast.dump(_PlainWords().visit(tree))
 
 
 def _differing(one: ast.AST, other: ast.AST) -> list[tuple[ast.AST, ast.AST]]:

@@ -1,16 +1,23 @@
 """What a proof found: for each exercise, steps that hold or not, and what became of each mutant."""
 
+import ast
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import permutations
 
+import yaml
 from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
+from grader.author.coverage import CheckFields, check_of_refusal, checks_of_kits_own, checks_of_other_values
+from grader.author.interface import find_interface
 from grader.author.mutants import Mutant
+from grader.course.problem import blank
 from grader.course.records import Exercise
 from grader.examiner.case import draw_sizes
+from grader.examiner.properties.side_effects import Raises
 from grader.report.console import Line, indented, render_page
 
 
@@ -39,10 +46,17 @@ class Step(Struct, frozen=True):
 
 
 class Survivor(Struct, frozen=True):
-    """A mutant that every check lets pass."""
+    """A mutant that every check lets pass; `checks` are lines of YAML that would see it, where they can be told."""
 
     mutant: Mutant
     advice: str
+    checks: str = ""
+
+    def told(self) -> str:
+        """What to do about it."""
+        if self.checks:
+            return f"nothing reaches this yet; add under checks, and see that the values are right:\n{self.checks}"
+        return f"would be seen by {self.advice}"
 
 
 class Record(Struct, frozen=True):
@@ -71,6 +85,8 @@ class Proof(Struct, frozen=True):
     statuses: dict[MutantStatus, int]
     survivors: list[Survivor]
     recorded: bool = False
+    is_described: bool = True
+    """Whether its description could be read; nothing else is known of it where not."""
 
     def mutants(self) -> int:
         return sum(self.statuses.values())
@@ -106,6 +122,8 @@ ADVICE = {
     "operator replaced": "raises with sizes just inside and just outside of what is allowed, else matches_reference",
 }
 """Which property sees what an operator does."""
+
+PASTED_WIDTH = 100
 
 OTHERWISE = "matches_reference on a ladder or with inputs that reach this line, else a hidden test"
 
@@ -150,6 +168,45 @@ def advice_for(operator: str) -> str:
     return ADVICE.get(operator, OTHERWISE)
 
 
+def missing_checks(source: str, exercise: Exercise, line: int) -> list[CheckFields]:
+    """Checks that would reach a line of the reference, where it hangs on an argument that none gives another value."""
+    interface = find_interface(source, "attention.py")
+    tried = [*exercise.interface.constructor.items()]
+    tried += [pair for check in exercise.checks for pair in check.constructor.items()]
+    checks: list[CheckFields] = []
+    words = _words_about(source, line)
+    for each in interface.constructor:
+        if each.name not in words:
+            continue
+        others = checks_of_other_values(interface, each, exercise.interface.constructor)
+        checks += [check for check in others if (each.name, check["constructor"][each.name]) not in tried]
+        is_given = each.name in exercise.interface.constructor and not each.is_required
+        if is_given and not any(each.name in check.defaults for check in exercise.checks):
+            checks.append({"property": "matches_reference", "id": "values_by_default", "defaults": [each.name]})
+        if each.refused and not any(
+            isinstance(check, Raises) and each.name in check.constructor for check in exercise.checks
+        ):
+            checks.append(check_of_refusal(interface.kind, each))
+    own = {name for check in exercise.checks for name in check.constructor}
+    about = {"closure": "closure", "unused": "grad"}
+    for check in checks_of_kits_own(interface):
+        [name] = check["constructor"]
+        if name not in own and about.get(name) in words:
+            checks.append(check)
+    return checks
+
+
+def _words_about(source: str, line: int) -> set[str]:
+    """The names in a line, and in the conditions that it stands under."""
+    lines = source.splitlines()
+    text = lines[line - 1] if line <= len(lines) else ""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
+            told = getattr(node, "test", None) if hasattr(node, "body") else node
+            text += f" {ast.unparse(told)}" if told else ""
+    return {*re.findall(r"[A-Za-z_]\w*", text)}
+
+
 STEPS = {
     "sources": "sources",
     "points": "points",
@@ -183,15 +240,16 @@ def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False)
 
 
 def _table(proofs: list[Proof]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("", *STEPS.values()):
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    for heading in STEPS.values():
         table.add_column(heading)
     for heading in ("mutants", "by value", "by crash", "equivalent", "survived"):
         table.add_column(heading, justify="right")
     for proof in proofs:
         steps = {step.name: step for step in proof.steps}
         cells = [_cell(steps.get(name)) for name in STEPS]
-        counts = [Text(str(proof.mutants())), *(Text(str(proof.statuses[status])) for status in STATUSES)]
+        counts = [Text(str(proof.mutants())), *(Text(str(proof.statuses.get(status, 0))) for status in STATUSES)]
         survived = Text(str(len(proof.survivors)), "red" if proof.survivors else "green")
         table.add_row(proof.exercise, *cells, *counts, survived)
     return table
@@ -212,10 +270,28 @@ def _problems(proof: Proof) -> Iterator[Line]:
     yield from (Text(), Text(proof.exercise, "bold"))
     for mark, step, problem in told:
         yield Text.assemble(mark, f" {step.name}: {problem}")
-    for survivor in proof.survivors:
-        mutant = survivor.mutant
-        yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")
-        for line in mutant.diff.splitlines()[1:]:
-            yield indented(Text(line, "red" if line.startswith("-") else "green"))
-        advice = f"would be seen by {survivor.advice}; or declare it in equivalents, with its reason"
-        yield indented(Text(advice, "dim"))
+    for advice, alike in _by_advice(proof.survivors).items():
+        for mutant in (survivor.mutant for survivor in alike):
+            yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")
+            for line in mutant.diff.splitlines()[1:]:
+                yield indented(Text(line, "red" if line.startswith("-") else "green"))
+        yield from (indented(Text(line, "dim")) for line in advice.splitlines())
+    if declared := _declarations(proof.survivors):
+        yield Text.assemble(MARK, " equivalents: what no input can tell from the reference is declared there, so:")
+        yield from (Text(line, "dim") for line in declared.splitlines())
+
+
+def _declarations(survivors: list[Survivor]) -> str:
+    """Lines of YAML that declare survivors equivalent."""
+    changes = [survivor.mutant.change() for survivor in survivors if not survivor.checks]
+    entries = [{"was": before, "becomes": after, "reason": blank("why no input can tell")} for before, after in changes]
+    text: str = yaml.safe_dump(entries, sort_keys=False, width=PASTED_WIDTH, default_style=None) if entries else ""
+    return "".join(f"  {line}\n" for line in text.splitlines())
+
+
+def _by_advice(survivors: list[Survivor]) -> dict[str, list[Survivor]]:
+    """Survivors that one thing would see, together."""
+    groups: dict[str, list[Survivor]] = {}
+    for survivor in survivors:
+        groups.setdefault(survivor.told(), []).append(survivor)
+    return groups

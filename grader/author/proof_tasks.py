@@ -10,13 +10,13 @@ from grader.author.differential import Comparison, find_differences
 from grader.author.mutants import Mutant, is_same_in_other_words
 from grader.author.proof import MutantStatus, Step
 from grader.author.rewrites import rewrites_of
-from grader.course.checks import Check
+from grader.course.checks import Check, Ladder
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
-from grader.examiner.case import make_case, seed_draws
+from grader.examiner.case import make_case, seed_draws, size_of
 from grader.examiner.key import variant_name, write_key
 from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.proxies import flatten
@@ -79,8 +79,8 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
         problems = []
         for each, seed in zip(right, cycle(SEEDS), strict=False):
             verdict = judge(exercise_id, submission_from_text(each.text), "attention.py", seed)
-            if verdict.outcome is not Result.FIXED:
-                problems.append(
+            if verdict.outcome is not Result.FIXED and any(check.finding for check in verdict.checks):
+                problems.append(  # where no check fails, some defect is seen by none, which is told by itself
                     f"the reference rewritten ({', '.join(each.rules)}) computes the same but is refused with seed "
                     f"{seed}: {_failures(verdict)}; that check asks for too much:\n{each.diff()}"
                 )
@@ -101,12 +101,58 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
         try:
             exercise, key = judge.open(exercise_id)
         except BrokenExerciseError as error:
-            return [Step("scores", problems=[f"{error}; mend the reference or the check"])]
+            told = f"{error}; {_other_shapes(course, exercise_id) or 'mend the reference or the check'}"
+            return [Step("scores", problems=[told])]
         write_key(course.key(exercise_id), key)
         judged = _Judged(course, judge, exercise, key)
         return [judged.scores(), judged.subsets(), judged.alternatives()]
 
     return with_examiners(course, source, body)
+
+
+def _other_shapes(course: Course, exercise_id: str) -> str:
+    """What to write under `outputs` where the reference returns other shapes; empty where it does not."""
+    exercise = load_exercise(course.description(exercise_id))
+    shapes: list[list[tuple[int, ...]]] = []
+    expected = []
+    try:
+        reference = Reference(course.reference(exercise.id), exercise.interface)
+        for sizes in exercise.ladder:
+            case = make_case(exercise, Check(), sizes)
+            with torch.no_grad():
+                outputs = flatten(reference.build(case.arguments)(**case.inputs))
+            shapes.append([tuple(each.shape) for each in outputs])
+            expected.append([tuple(size_of(size, sizes) for size in shape) for shape in exercise.interface.outputs])
+    except Exception:  # noqa: BLE001 - what the reference itself raises is told by the checks
+        return ""
+    if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
+        return ""
+    added: dict[str, str] = {}
+    lines = ["for the reference returns other shapes than interface.outputs says, write", "  outputs:"]
+    for index in range(len(shapes[0])):
+        axes = zip(*(each[index] for each in shapes), strict=True)
+        lines.append(f"    - [{', '.join(_name_of(axis, exercise.ladder, added) for axis in axes)}]")
+    lines += [f"and {name} in each rung of ladder and drawn: {told}" for name, told in added.items()]
+    return "\n".join(lines)
+
+
+def _name_of(lengths: tuple[int, ...], ladder: Ladder, added: dict[str, str]) -> str:
+    """The size that an axis has on every rung, or a number; else a name for a new size, which is `added`."""
+    for name in ladder[0]:
+        if all(rung[name] == length for rung, length in zip(ladder, lengths, strict=True)):
+            return name
+    if len({*lengths}) == 1:
+        return str(lengths[0])
+    told = ", ".join(map(str, lengths))
+    for name in ladder[0]:
+        factors = {length / rung[name] for rung, length in zip(ladder, lengths, strict=True)}
+        if len(factors) == 1 and (factor := factors.pop()).is_integer():
+            size = f"{name}_times_{factor:.0f}"
+            added[size] = f"{told} in those of ladder, [{name}, {factor:.0f}, {factor:.0f}] in those of drawn"
+            return size
+    size = f"length_{len(added) + 1}"
+    added[size] = f"{told} in those of ladder"
+    return size
 
 
 def _status(seen: Examination) -> MutantStatus:

@@ -210,8 +210,9 @@ SIZES = {
     "steps": (2, 3, 4),
     "tokens": (1, 5, 5),
     "width": (4, 7, 11),
-    "rows": (1, 3, 5),
-    "columns": (2, 4, 7),
+    "classes": (3, 5, 6),
+    "rows": (1, 3, 11),
+    "columns": (2, 4, 37),
     "items": (9, 23, 40),
 }
 """What sizes are called, and how large they are on the first, second and last rung."""
@@ -249,10 +250,11 @@ def _other_input(name: str, front: Shape, places: Shape, interface: Interface) -
     if "mask" in name.lower():
         every = [*front, *places]
         return {"mask": "random", "shape": every if len(every) > 1 else [*every, "tokens"]}
-    made = _whole_numbers(name, [*front, *(places if axes is None else places[: len(axes)])], "width")
+    vocabulary = "classes" if front else "width"
+    made = _whole_numbers(name, [*front, *(places if axes is None else places[: len(axes)])], vocabulary)
     if made:
         ignored = [each.default for each in interface.constructor if each.name == "ignore_index"]
-        return {**made, **({"ignored": ignored[0]} if ignored and made["integers"] == "width" else {})}
+        return {**made, **({"ignored": ignored[0]} if ignored and made["integers"] == vocabulary else {})}
     if axes is None:
         return [*front, *places, "width"]
     return [*front, *places[: len(axes) - 1], "width"] if len(axes) > 1 else [*front, *places[:1]]
@@ -267,6 +269,11 @@ def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str,
     return {"integers": vocabulary, "shape": places} if IDS.search(name.lower()) else {}
 
 
+RATE = re.compile(r"^(lr|learning_rate)$")
+SOME_RATE = 0.05
+"""A step as large as what is compared: a default's may be lost in rounding."""
+
+
 def _other_proposal(
     interface: Interface, inputs: dict[str, Shape | dict[str, object]], outputs: list[Shape]
 ) -> Proposal:
@@ -274,7 +281,9 @@ def _other_proposal(
     optional = [each.name for each in interface.constructor if not each.is_required]
     constructor: dict[str, bool | int | float | str | None] = dict.fromkeys(required)
     if interface.kind is Kind.TRAINING_STEP:
-        constructor |= {"width": "width", "outputs": "width"}
+        constructor |= {"width": "width", "outputs": "classes" if "'classes'" in str(inputs) else "width"}
+    if interface.kind is Kind.OPTIMIZER:
+        constructor |= {name: SOME_RATE for name in optional if RATE.search(name)}
     return Proposal(constructor, required, inputs, optional, [], outputs, _other_ladder(inputs, interface.kind), [], "")
 
 

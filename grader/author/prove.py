@@ -16,10 +16,22 @@ from grader.author.derived_files import compare_sources, derive_files, derive_sc
 from grader.author.differential import Matching, find_differences, match_equivalents
 from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import Mutant, mutants_of
-from grader.author.proof import MutantStatus, Proof, Record, Step, Survivor, advice_for, constant_sizes, points_step
+from grader.author.proof import (
+    MutantStatus,
+    Proof,
+    Record,
+    Step,
+    Survivor,
+    advice_for,
+    constant_sizes,
+    missing_checks,
+    points_step,
+)
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
+from grader.author.scaffold import render_check
 from grader.course.loading import read_exercise
 from grader.course.paths import Course, write_whole
+from grader.errors import SpecError
 from grader.examiner.key import has_key, key_digest, kit_digest
 from grader.service.pool import TaskPool
 
@@ -40,10 +52,14 @@ Advance = Callable[[int, int], None]
 def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: bool = False) -> list[Proof]:
     """The proofs of the exercises, in their order; `fresh` believes nothing that was found before.
 
-    What held is recorded beside the exercise. Raises `SpecError` for a wrong description.
+    What held is recorded beside the exercise. A wrong description stops no proof but its own; raises `SpecError` where
+    all are wrong.
     """
     derive_schema(course)
-    cases = [_UnfinishedProof(course, exercise_id, fresh=fresh) for exercise_id in exercise_ids]
+    begun = [_begin(course, exercise_id, fresh=fresh) for exercise_id in exercise_ids]
+    cases = [each for each in begun if isinstance(each, _UnfinishedProof)]
+    if not cases and begun:
+        raise SpecError([problem for each in begun if isinstance(each, Proof) for problem in each.steps[0].problems])
     pool = TaskPool(os.cpu_count() or 1)
     try:
         jobs = dict(job for case in cases for job in case.start(pool))
@@ -53,7 +69,15 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: b
             advance(done, len(jobs))
     finally:
         pool.close()
-    return [case.proof() for case in cases]
+    return [each.proof() if isinstance(each, _UnfinishedProof) else each for each in begun]
+
+
+def _begin(course: Course, exercise_id: str, *, fresh: bool) -> "_UnfinishedProof | Proof":
+    """A proof to be worked on, or what is wrong with the description."""
+    try:
+        return _UnfinishedProof(course, exercise_id, fresh=fresh)
+    except SpecError as error:
+        return Proof(exercise_id, [Step("sources", problems=error.problems)], {}, [], is_described=False)
 
 
 def record_of(course: Course, exercise_id: str) -> Path:
@@ -144,7 +168,7 @@ class _UnfinishedProof:
         proof = self._proof(
             steps,
             {status: statuses[status] for status in MutantStatus},
-            [Survivor(mutant, advice_for(mutant.operator)) for mutant in survivors],
+            [self._survivor(mutant) for mutant in survivors],
         )
         self._keep_record(Record(self._digest, steps, proof.statuses) if proof.holds() else None)
         return proof
@@ -154,6 +178,11 @@ class _UnfinishedProof:
     ) -> Proof:
         always_done = [self._sources, points_step(self._exercise), self._equivalents_step()]
         return Proof(self._exercise.id, [*always_done, *steps], statuses, survivors, recorded)
+
+    def _survivor(self, mutant: Mutant) -> Survivor:
+        checks = missing_checks(self._reference, self._exercise, mutant.line)
+        lines = "\n".join(map(render_check, checks))
+        return Survivor(mutant, advice_for(mutant.operator), lines)
 
     def _equivalents_step(self) -> Step:
         problems = [

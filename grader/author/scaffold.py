@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from grader.author.coverage import doubtful_checks, draw_sizes_above, first_checks
 from grader.author.interface import Interface
 from grader.author.proposal import Proposal
 from grader.course.checks import Kind
@@ -132,6 +133,10 @@ interface:
 ladder:
 {ladder}
 
+# Rungs above it, whose sizes each run draws: any sizes, long ones, many samples, sizes that are equal.
+drawn:
+{drawn}
+
 # One entry for each defect: was stands once in the starter, fix is what takes its place in the reference.
 defects:
   - id: {defect_id}
@@ -173,7 +178,8 @@ def describe(interface: Interface, proposal: Proposal, name: str) -> str:
     constructor = dict(proposal.constructor)
     for keyword in proposal.blanks:
         constructor[keyword] = blank(f"a number, a truth value, a word or null for {keyword}")
-    left_out = f"; left out: {', '.join(proposal.left_out)}" if proposal.left_out else ""
+    names = [name for name in proposal.left_out if name not in constructor]
+    left_out = f"; left out: {', '.join(names)}" if names else ""
     return TEMPLATE.format(
         name=name,
         entry=_entry(interface),
@@ -183,7 +189,8 @@ def describe(interface: Interface, proposal: Proposal, name: str) -> str:
         outputs=_items(proposal.outputs, 4),
         ladder=_items(proposal.ladder, 2),
         called=CALLED[interface.kind],
-        checks=_checks(proposal, interface.kind),
+        drawn=_items(draw_sizes_above(interface.kind, list(proposal.ladder[0])), 2),
+        checks=_checks(interface, proposal),
         **{field: blank(what) for field, what in BLANKS.items()},
     )
 
@@ -206,61 +213,25 @@ def _entry(interface: Interface) -> str:
     return f"  kind: {interface.kind}\n  {key}: {interface.class_name}"
 
 
-def _checks_of_kind(kind: Kind) -> list[dict[str, Any]]:
-    """The checks that fit what is no module."""
-    checks: list[dict[str, Any]] = [{"property": "matches_reference"}]
-    if kind is not Kind.DATASET:
-        checks.append({"property": "keeps_dtype"})
-    if kind is Kind.FUNCTION:
-        checks.append({"property": "returns_shapes", "public": True})
-    return [*checks, {"property": "leaves_inputs_alone", "public": True}]
+def _checks(interface: Interface, proposal: Proposal) -> str:
+    checks = [render_check(check) for check in first_checks(interface, proposal)]
+    return "\n".join([*checks, *_suggestions(interface, proposal)])
 
 
-def _checks(proposal: Proposal, kind: Kind) -> str:
-    """The checks that fit nearly every module, or what is of this kind."""
-    if kind is not Kind.MODULE:
-        return "\n".join(map(_check, _checks_of_kind(kind)))
-    shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
-    batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
-    checks: list[dict[str, Any]] = [
-        {"property": "returns_shapes", "public": True},
-        {"property": "matches_reference"},
-        {"property": "every_parameter_learns"},
+def _suggestions(interface: Interface, proposal: Proposal) -> list[str]:
+    """Checks of what may be given besides, for their author to correct and to switch on."""
+    lines = [
+        f"  # {line[2:]}" for check in doubtful_checks(interface, proposal) for line in render_check(check).split("\n")
     ]
-    if batched:
-        name = list(batched)[min(1, len(batched) - 1)]
-        apart = {"input": name, "axis": batched[name].index("batch"), "output": 0}
-        checks.append({"property": "samples_do_not_mix", **apart, "public": True})
-    if proposal.dropout:
-        checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
-        if proposal.dropout not in proposal.constructor:
-            checks[-1]["constructor"] = {proposal.dropout: 0.0}
-        checks[-1]["ladder"] = proposal.ladder[-1:]
-    if proposal.refused:
-        refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
-        checks.append(
-            {**refuses, "errors": ["AssertionError", "ValueError"], "ladder": proposal.refused, "public": True}
-        )
-    checks += [
-        {"property": "keeps_dtype"},
-        {"property": "moves_between_devices"},
-        {"property": "leaves_inputs_alone", "public": True},
-    ]
-    return "\n".join([*map(_check, checks), *_suggestions(proposal)])
+    return (
+        ["  # For what may be given besides; see that shapes and values are right, and take the # away.", *lines]
+        if lines
+        else []
+    )
 
 
-def _suggestions(proposal: Proposal) -> list[str]:
-    """Checks of the masks that forward takes, for their author to correct and to switch on."""
-    masks = [name for name in proposal.left_out if "mask" in name.lower()]
-    lines = []
-    for name in masks:
-        check = {"property": "matches_reference", "id": f"matches_reference_with_{name}"}
-        inputs = {name: {"mask": "random", "shape": proposal.mask}}
-        lines += [f"  # {line[2:]}" for line in _check({**check, "inputs": inputs}).split("\n")]
-    return ["  # For what forward may be given besides; see that the shape is right.", *lines] if masks else []
-
-
-def _check(check: dict[str, Any]) -> str:
+def render_check(check: dict[str, Any]) -> str:
+    """A check as it stands under `checks:`."""
     lines = [f"{_flow(key)}: {_flow(value)}" for key, value in check.items()]
     return "  - " + "\n    ".join(lines)
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from grader.commands.arguments import Command, course_option, current_course, exercise_argument, require_exercise
-from grader.errors import UsageError
+from grader.errors import SpecError, UsageError
 from grader.report.console import has_color, print_report, printable, progress_bar, width
 
 PROOF_WIDTH = 130
@@ -40,7 +40,8 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
     with progress_bar("proving") as advance:
         proofs = prove_all(course, list(exercise_ids) or course.exercise_ids(), advance, fresh=fresh)
     print_report(render_proofs(proofs, width=max(width(), PROOF_WIDTH), color=has_color()))
-    ctx.exit(0 if all(proof.holds() for proof in proofs) else 1)
+    wrong = SpecError.exit_code if not all(proof.is_described for proof in proofs) else 1
+    ctx.exit(0 if all(proof.holds() for proof in proofs) else wrong)
 
 
 @click.command()

@@ -30,7 +30,8 @@ def mend(starter: str, defects: Iterable[Defect]) -> str:
 def _replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
     """The text with `old` replaced by `new`; `SpecError` unless `old` occurs exactly once.
 
-    A fragment of one line is any part of a line; one of several lines is whole lines, up to common indentation.
+    A fragment of one line is any part of a line; one of several lines is whole lines, without their common indentation
+    or as they stand.
     """
     old, new = old.rstrip("\n"), new.rstrip("\n")
     places = _places(text, old)
@@ -52,7 +53,7 @@ def _find_fragment(text: str, fragment: str) -> list[int]:
 
 
 def _places(text: str, fragment: str) -> list[tuple[int, int, str]]:
-    """Where the fragment stands: start, end, indentation of its lines."""
+    """Where the fragment stands: start, end, and by how much its lines are indented there more than in it."""
     if "\n" in fragment:
         return _places_of_lines(text, fragment.split("\n"))
     places = []
@@ -61,7 +62,8 @@ def _places(text: str, fragment: str) -> list[tuple[int, int, str]]:
         line_start = text.rfind("\n", 0, start) + 1
         line = text[line_start:]
         indent = line[: len(line) - len(line.lstrip(" "))]
-        places.append((start, start + len(fragment), indent))
+        is_whole = start == line_start and fragment.startswith(" ")
+        places.append((start, start + len(fragment), "" if is_whole else indent))
         start = text.find(fragment, start + 1)
     return places
 
@@ -73,8 +75,11 @@ def _places_of_lines(text: str, wanted: list[str]) -> list[tuple[int, int, str]]
     for number, line in enumerate(lines):
         indent = line[: len(line) - len(line.lstrip(" "))]
         window = lines[number : number + len(wanted)]
+        end = start + len("\n".join(window))
         if window == [_indent(part, indent) for part in wanted]:
-            places.append((start, start + len("\n".join(window)), indent))
+            places.append((start, end, indent))
+        elif window == wanted:  # indented as they stand there
+            places.append((start, end, ""))
         start += len(line) + 1
     return places
 

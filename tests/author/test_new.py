@@ -7,14 +7,17 @@ import re
 import nbformat
 import pytest
 
+from grader.author.coverage import draw_sizes_above, first_checks
 from grader.author.derived_files import derive_files
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
+from grader.course.checks import Kind
 from grader.course.fragments import mend, put_back
 from grader.course.loading import load_exercise
 from grader.course.records import Defect
 from grader.errors import SpecError, UsageError
+from grader.examiner.case import draw_sizes
 from grader.submission import read_submission
 from tests.support.notebooks import code, markdown, notebook
 
@@ -304,7 +307,7 @@ def mixed_step(model, optimizer, x, y):
     found = propose(find_interface(rank, "rank.py")).inputs
     assert found == {"scores": ["batch", "width"], "answers": {"integers": "width", "shape": ["batch"]}}
     found = propose(find_interface(step, "step.py")).inputs
-    assert found == {"x": ["steps", "batch", "width"], "y": {"integers": "width", "shape": ["steps", "batch"]}}
+    assert found == {"x": ["steps", "batch", "width"], "y": {"integers": "classes", "shape": ["steps", "batch"]}}
 
 
 def test_a_value_that_only_the_author_knows_is_left_blank():
@@ -329,6 +332,109 @@ def test_the_ladder_begins_with_ones_and_keeps_sizes_apart(constructor, forward)
     last = list(ladder[-1].values())
     assert len(set(last)) == len(last)
     assert all(all(rung[name] <= ladder[-1][name] for name in rung) for rung in ladder)
+
+
+POOLING = """
+import torch
+from torch import nn
+
+
+class Pooling(nn.Module):
+    def __init__(self, size, hidden, bias=True, mode="both", temperature=1.0, slopes=(1, 2), eps=1e-8, seed=None):
+        super().__init__()
+        if temperature <= 0:
+            raise ValueError("too cold")
+        self.mode = mode
+
+    def forward(self, x):
+        return x if self.mode == "plain" or self.mode in ("mean", "both") else -x
+"""
+
+
+def first(source: str, name: str = "mine.py") -> dict[str, dict]:
+    """The checks of a new description, by their names."""
+    interface = find_interface(source, name)
+    return {each.get("id", each["property"]): each for each in first_checks(interface, propose(interface))}
+
+
+def test_other_values_than_the_defaults_are_tried_in_the_signatures_order():
+    """By position, what stands before an argument is handed over too; what no text tells is left to its author."""
+    checks = first(POOLING)
+    given = {name: each.get("constructor") for name, each in checks.items() if name.startswith("values_")}
+    assert given == {
+        "values_with_bias_off": {"bias": False},
+        "values_with_mode_plain": {"bias": True, "mode": "plain"},
+        "values_with_mode_mean": {"bias": True, "mode": "mean"},
+        "values_with_other_temperature": {"bias": True, "mode": "both", "temperature": 0.6},
+    }
+    assert checks["temperature_is_refused"] == {
+        "property": "raises",
+        "id": "temperature_is_refused",
+        "at": "constructor",
+        "errors": ["ValueError"],
+        "constructor": {"temperature": 0},
+    }
+
+
+def test_sizes_with_defaults_are_tried_at_them():
+    checks = first(module("dim=64, heads=8, dim_head=64, depth=5", "x"))
+    by_default = checks["values_by_default"]
+    assert {"dim", "heads", "depth"} >= {*by_default["defaults"]} >= {"heads"}
+    (rung,) = by_default["ladder"]
+    assert all(
+        rung[name] == {"dim": 64, "heads": 8, "dim_head": 64, "depth": 5}[name] for name in by_default["defaults"]
+    )
+    assert len({*rung.values()}) == len(rung)
+
+
+def test_what_an_optimizer_and_a_step_are_made_for_is_tried():
+    optimizer = """
+import torch
+
+
+class Slow(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
+        if lr <= 0.0:
+            raise ValueError(lr)
+
+    def step(self, closure=None):
+        pass
+"""
+    checks = first(optimizer)
+    assert checks["values_after_many_steps"]["constructor"] == {"steps": 23}
+    assert checks["values_with_a_closure"]["constructor"] == {"closure": True}
+    assert checks["values_with_other_weight_decay"]["constructor"] == {"weight_decay": 0.25}
+    assert checks["values_by_default"]["defaults"] == ["lr"]
+    assert checks["lr_is_refused"]["constructor"] == {"lr": 0.0}
+    assert "values_with_a_closure" not in first(optimizer.replace(", closure=None", ""))
+    step = "def train_step(model, optimizer, x, y, clip=None):\n    return [p for p in x if p.grad is None]\n"
+    assert first(step)["values_with_an_unused_parameter"]["constructor"] == {"unused": True}
+    assert first(step)["values_with_clip_given"]["constructor"] == {"clip": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("constructor", "forward"),
+    [
+        ("embed_dim, num_heads", "x"),
+        ("d_in, d_out, context_length, dropout, num_heads, qkv_bias=False", "x"),
+        ("d_model, d_k, d_v, h", "q, k, v"),
+        ("dim=64, heads=8, dim_head=16", "x, context"),
+        ("vocab_size, width, max_len", "token_ids, lengths"),
+    ],
+)
+def test_sizes_are_drawn_for_every_module_and_fit_together(constructor, forward):
+    ladder = proposed(constructor, forward).ladder
+    rungs = draw_sizes_above(Kind.MODULE, list(ladder[0]))
+    assert len(rungs) == 4
+    for number, rung in enumerate(rungs):
+        assert rung.keys() == ladder[0].keys()
+        for seed in range(20):
+            sizes = draw_sizes(rung, f"{number} {seed}")
+            heads = next((sizes[name] for name in sizes if name in ("num_heads", "h", "heads")), 1)
+            assert all(sizes[name] % heads == 0 for name in sizes if name in ("embed_dim", "d_out", "d_model", "dim"))
+            longest = next((sizes[name] for name in sizes if name in ("context_length", "max_len")), None)
+            assert longest is None or longest >= sizes["tokens"]
+    assert max(draw_sizes(rungs[1], "long").values()) >= 130
 
 
 def test_a_notebook_becomes_a_module_and_a_clean_twin(own_course, new):
@@ -378,7 +484,7 @@ def test_shipped_references_are_left_alone(own_course):
 def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written(own_course, new):
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=7)"})
-    with pytest.raises(SpecError, match=r":36:10: defects\[0\]\.was: .* stands nowhere; no line is like .dim=7"):
+    with pytest.raises(SpecError, match=r":\d+:10: defects\[0\]\.was: .* stands nowhere; no line is like .dim=7"):
         derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 
@@ -398,6 +504,25 @@ def test_mending_is_putting_back_backwards(course):
         reference = course.reference(exercise_id).read_text(encoding="utf-8")
         assert mend(starter, exercise.defects) == reference
         assert put_back(mend(starter, exercise.defects), exercise.defects) == starter
+
+
+@pytest.mark.parametrize(
+    ("was", "fix"),
+    [
+        ("x = 1\ny = 2", "y = 2\nx = 1"),
+        ("    x = 1\n    y = 2\n", "    y = 2\n    x = 1\n"),
+        ("    x = 1\n    y = 2\n", "    y = 3\n"),
+        ("    y = 2\n", "    if y:\n        y = 2\n"),
+    ],
+)
+def test_lines_may_be_indented_as_they_stand(was, fix):
+    text = "if c:\n    x = 1\n    y = 2\n    z = 3\n"
+    defect = Defect(id="d", title="t", points=1, was=was, fix=fix, hints=("a", "b", "c"), why="w")
+    mended = mend(text, [defect])
+    inner = "\n".join(line if line.startswith(" ") else f"    {line}" for line in fix.rstrip().split("\n"))
+    assert inner in mended
+    ast.parse(mended)
+    assert put_back(mended, [defect]) == text
 
 
 def test_several_fragments_of_several_lines_are_mended():

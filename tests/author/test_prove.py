@@ -1,15 +1,19 @@
 """A proof finds what the checks of an exercise do not see, and holds for every exercise that is handed out."""
 
+import itertools
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import yaml
 from msgspec import structs
 
 from grader.author.difficulty import Fault, difficulty_of, run_usual_tests, share_hidden
-from grader.author.mutants import OPERATORS, mutants_of
+from grader.author.mutants import OPERATORS, Mutant, is_same_in_other_words, mutants_of
+from grader.author.new import create_exercise
 from grader.author.proof import (
     ADVICE,
     ALWAYS_DONE,
@@ -18,12 +22,14 @@ from grader.author.proof import (
     Record,
     Step,
     constant_sizes,
+    missing_checks,
     points_step,
     render_proofs,
 )
 from grader.author.prove import ProofCache, prove, record_of
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
+from grader.course.records import Exercise
 from grader.examiner.key import has_key
 from tests.support.commands import run_program
 from tests.support.sampling import others_slow
@@ -193,10 +199,13 @@ def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents
     assert problems.count("survived: ") == survived
     assert "0 of 1 proofs hold." in result.stdout
     assert re.search(
-        r"survived: projection swapped, line 28\n +- +key = self.w_key\(x\)\n +\+ +key = self.w_query\(x\)\n +would be seen by "  # noqa: E501 - one message, one line
-        "matches_reference; every_parameter_learns names the projection; or declare it in equivalents",
+        r"survived: projection swapped, line 28\n +- +key = self.w_key\(x\)\n +\+ +key = self.w_query\(x\)\n(.*\n)*? +would be seen by "  # noqa: E501 - one message, one line
+        "matches_reference; every_parameter_learns names the projection",
         problems,
     )
+    assert problems.count("would be seen by matches_reference; every_parameter_learns") == 1
+    declared = problems[problems.index("is declared there, so:") :].split("\n\n")[0]
+    assert len(yaml.safe_load(declared.partition("\n")[2])) == survived
     told = " ".join(problems.split())
     assert "equivalents: declared equivalent, but the output differs with" in told
     assert "softmax(score, dim=-2), value)" in told
@@ -393,3 +402,124 @@ def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_name
     assert {each.partition(": ")[0] for each in step.problems} == {defect.id}
     assert all("missed_by[1]" in each and "does not miss it" in each for each in step.problems)
     assert defect.story().endswith(" The usual tests passed: the right shapes, everything.")
+
+
+FOCAL = """\
+import torch
+
+
+def focal_loss(logits, targets, gamma=2.0, smoothing=0.0, reduction="mean"):
+    if gamma < 0:
+        raise ValueError("gamma")
+    log_p = torch.log_softmax(logits, -1)
+    loss = -(log_p * (1 - log_p.exp()) ** gamma).gather(-1, targets[..., None])
+    if smoothing > 0:
+        even = log_p.mean(-1)
+        loss = loss * (1 - smoothing) - smoothing * even
+    return loss.mean() if reduction == "mean" else loss.sum()
+"""
+
+
+def focal(checks: str) -> Exercise:
+    """A description of FOCAL with these checks; no file is read."""
+    data = {
+        "id": EXERCISE,
+        "format_version": 1,
+        "title": "A hunt",
+        "difficulty": 1,
+        "source": {"title": "a notebook"},
+        "story": "Once.",
+        "interface": {
+            "kind": "loss",
+            "function": "focal_loss",
+            "constructor": {},
+            "inputs": {"logits": ["batch", "width"], "targets": {"integers": "width", "shape": ["batch"]}},
+            "outputs": [[]],
+        },
+        "ladder": [{"batch": 2, "width": 3}],
+        "defects": [],
+        "nothing_else_broke": 3,
+        "checks": yaml.safe_load(checks),
+    }
+    return msgspec.convert(data, Exercise)
+
+
+def test_of_a_line_that_no_check_reaches_the_check_is_told_that_would() -> None:
+    """By the argument that it hangs on; nothing is told of what is tried already."""
+
+    def told(word: str, checks: str = "- property: matches_reference") -> dict[str, Any]:
+        line = next(number for number, line in enumerate(FOCAL.splitlines(), 1) if word in line)
+        return {each["id"]: each["constructor"] for each in missing_checks(FOCAL, focal(checks), line)}
+
+    smoothed = {"values_with_other_smoothing": {"gamma": 2.0, "smoothing": 0.25}}
+    assert told("even = ") == told("smoothing > 0") == told("loss * (1") == smoothed
+    assert told("raise ValueError") == {"values_with_other_gamma": {"gamma": 1.2}, "gamma_is_refused": {"gamma": -1}}
+    assert told("log_softmax") == {}
+    tried = "- property: matches_reference\n- {property: matches_reference, id: a, constructor: {smoothing: 0.25}}"
+    assert told("even = ", tried) == {}
+    refused = (
+        "- {property: raises, constructor: {gamma: -2.0}}\n- {property: matches_reference, constructor: {gamma: 1.2}}"
+    )
+    assert told("raise ValueError", refused) == {}
+
+
+SAME = {
+    "max(len(x), 1)": "max(1, len(x))",
+    "raise ValueError(f'{x} is no number')": "raise ValueError(None)",
+    "y = softmax(x, dim=-1)": "y = softmax(x, dim=None)",
+    "y = max(x, 1) + min(2, y)": "y = max(1, x) + min(2, y)",
+}
+OTHER = {
+    "max(len(x), 1)": "max(len(x), 0)",
+    "raise ValueError(f'{x} is no number')": "raise TypeError(f'{x} is no number')",
+    "clip(x, 1)": "clip(1, x)",
+    "y = f(x, 1)": "y = f(1, x)",
+}
+
+
+@pytest.mark.parametrize(("before", "after"), [*SAME.items(), *OTHER.items()])
+def test_what_may_say_the_same_in_other_words_is_known(before: str, after: str) -> None:
+    assert is_same_in_other_words(before, Mutant("some", 1, "", after)) == (SAME.get(before) == after)
+
+
+def small_exercise(course: Course, exercise_id: str, fix: str) -> Path:
+    """An exercise of one line, filled in; its description."""
+    source = course.root / "mine.py"
+    source.write_text("import torch\n\n\ndef triple(scores):\n    return 4 * scores\n", encoding="utf-8")
+    create_exercise(course, exercise_id, source)
+    path = course.description(exercise_id)
+    text = path.read_text(encoding="utf-8")
+    for place, answer in (("the line or part", "4 * scores"), ("what takes its place", fix), ("a short name", "four")):
+        text = re.sub(rf"FILL IN \({place}.*\)", answer, text)
+    numbers = itertools.count()
+    path.write_text(re.sub(r"FILL IN \(.*\)", lambda _: f"words {next(numbers)}", text), encoding="utf-8")
+    return path
+
+
+def test_a_wrong_description_stops_its_own_proof_alone(tmp_path: Path, run_cli) -> None:
+    """It is told at its place among the others, and the code is that of a wrong description."""
+    course = Course(tmp_path)
+    small_exercise(course, "exercise_61", "3 * scores")
+    wrong = small_exercise(course, "exercise_62", "3 * scores")
+    wrong.write_text(wrong.read_text(encoding="utf-8").replace("difficulty: 2", "difficulty: 12"), encoding="utf-8")
+    done = run_cli("prove", cwd=course.root, timeout=300)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert re.search(r"exercise_62\n✗ sources: .*exercise\.yaml:4:13: difficulty: expected ", done.stdout)
+    assert re.search(r"^exercise_61 +✓ .* 0$", done.stdout, re.MULTILINE), done.stdout
+    assert "1 of 2 proofs hold" in done.stdout
+    alone = run_cli("prove", "exercise_62", cwd=course.root)
+    assert (alone.returncode, alone.stdout) == (2, "")
+    assert "exercise.yaml:4:13: difficulty: expected " in alone.stderr
+
+
+def test_what_the_reference_returns_is_told_where_the_description_says_otherwise(tmp_path: Path, run_cli) -> None:
+    course = Course(tmp_path)
+    small_exercise(course, "exercise_61", "torch.cat([scores.sum(1)] * 2, -1)")
+    done = run_cli("prove", "exercise_61", cwd=course.root, timeout=300)
+    told = done.stdout
+    assert done.returncode == 1, done.stderr
+    assert (
+        "says, write\n  outputs:\n    - [batch, width_times_2]\nand width_times_2 in each rung of ladder and drawn: "
+        in told
+    )
+    assert "8, 14, 22 in those of ladder, [width, 2, 2] in those of drawn" in " ".join(told.split())
