@@ -10,7 +10,7 @@ import click
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.report.console import printable
-from grader.student.trial import Trial, describe, load, prepare_trial, run_trial, traceback_of
+from grader.student.trial import Trial, describe, load, prepare_trial, run_trial, traceback_of, value_at
 
 
 def start_trial(course: Course, trial: Trial) -> int:
@@ -34,6 +34,13 @@ def _run(course: Course, trial: Trial) -> int:
         click.echo(traceback_of(error, path), nl=False)
         return 1
     click.echo(describe(value))
+    seen = value_at(value, trial.place) if trial.expected else ""
+    if seen:
+        click.echo(f">>> value{trial.place}{'' if trial.place else '.item()'}")
+        told = (
+            "of weights drawn anew, so not the number above" if prepared.has_weights() else f"expected {trial.expected}"
+        )
+        click.echo(f"{seen}   # {told}")
     return 0
 
 

@@ -26,7 +26,8 @@ MODULE_NAME = "attention"
 class Trial(Struct, frozen=True):
     """What is run: a file, and the check and rung that make the inputs; without a check they are the interface's.
 
-    `rung` is the rung's name, `in_manner` tells whether its second call is the one that failed, and `note` what it was.
+    `rung` is the rung's name, `in_manner` tells whether its second call is the one that failed, and `note` what it was;
+    `place` is the index that the note speaks of, and `expected` what it says should be there.
     """
 
     exercise: str
@@ -36,6 +37,14 @@ class Trial(Struct, frozen=True):
     rung: str = ""
     in_manner: bool = False
     note: str = ""
+    place: str = ""
+    expected: str = ""
+
+
+AT_A_PLACE = re.compile(
+    r"output(?: (?P<index>\d+))?(?: at (?P<place>\[[\d, ]+\]))?: expected (?P<expected>-?[\d.e+-]+), saw "
+)
+"""What a finding says of the value that is furthest off."""
 
 
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
@@ -53,7 +62,10 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
         if rung is not None:
             in_manner = rung.manner is not None and finding.text.startswith(rung.manner.described())
             note = f"in {in_words(check.id)}: {finding.text}"
-            return Trial(exercise.id, file, verdict.seed, check.id, rung.name, in_manner, note)
+            found = AT_A_PLACE.search(finding.text)
+            index = f"[{found['index']}]" if found and found["index"] else ""
+            told = (index + (found["place"] or ""), found["expected"]) if found else ("", "")
+            return Trial(exercise.id, file, verdict.seed, check.id, rung.name, in_manner, note, *told)
     return Trial(exercise.id, file, verdict.seed)
 
 
@@ -71,26 +83,42 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
 
 
 class Prepared(Struct, frozen=True):
-    """A trial made ready: what is built with what, and what is called with what."""
+    """A trial made ready: what is built with what, and what it is called with, once or several times in turn.
+
+    `after_each` is a method that is called between these calls.
+    """
 
     interface: Interface
     arguments: dict[str, Any]
-    inputs: dict[str, Any]
+    calls: list[dict[str, Any]]
     method: str
     training: bool
+    after_each: str = ""
+    is_named: bool = False
+    """Whether what is returned gets a name, to be looked into."""
 
     def in_words(self) -> list[str]:
         """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
         built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        handed = ", ".join(f"{name}={_briefly(value)}" for name, value in self.inputs.items())
+        handed = [", ".join(f"{name}={_briefly(value)}" for name, value in inputs.items()) for inputs in self.calls]
         adapter, entry = adapter_of(self.interface)
+        name = "value = " if self.is_named else ""
         if adapter:
             told = KINDS[self.interface.kind].trial
             told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
-            return [told.format(entry=self.interface.entry(), inputs=handed, arguments=built)]
-        mode = "train" if self.training else "eval"
-        call = f"module.{mode}(){f'.{self.method}' if self.method else ''}({handed})"
-        return [f"module = {entry}({built})", call]
+            return [name + told.format(entry=self.interface.entry(), inputs=each, arguments=built) for each in handed]
+        method = f".{self.method}" if self.method else ""
+        modules = [f"module.{'train' if self.training else 'eval'}()", *["module"] * len(handed[1:])]
+        calls = [f"{name}{module}{method}({each})" for module, each in zip(modules, handed, strict=True)]
+        between = [f"module.{self.after_each}()"] if self.after_each else []
+        lines = [f"module = {entry}({built})", calls[0]]
+        for call in calls[1:]:
+            lines += [*between, call]
+        return lines
+
+    def has_weights(self) -> bool:
+        """Whether what is tried begins with numbers of its own, so that a finding's are others."""
+        return not adapter_of(self.interface)[0]
 
 
 def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
@@ -99,6 +127,7 @@ def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
     from grader.examiner.case import make_case, seed_draws
     from grader.examiner.ladder import Rung, rungs_of
     from grader.examiner.properties import Property
+    from grader.examiner.properties.states import CallsInTurn
 
     plain = Property(id=trial.check or "trial")
     check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
@@ -108,18 +137,38 @@ def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
     rung = next((each for each in rungs if each.name == trial.rung), largest)
     seed_draws(rung.name)
     case = make_case(exercise, check, rung.sizes, rung.manner, is_plain=rung.is_plain)
-    inputs = case.again if trial.in_manner else case.inputs
-    return Prepared(exercise.interface, case.arguments, inputs, check.method, check.training)
+    calls = [case.again if trial.in_manner else case.inputs]
+    after_each = ""
+    if isinstance(check, CallsInTurn):
+        calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
+    told = exercise.interface, case.arguments, calls, check.method, check.training, after_each
+    return Prepared(*told, is_named=bool(trial.expected))
 
 
 def run_trial(prepared: Prepared, module: ModuleType) -> Any:
-    """What the call returns; the submission's own exceptions pass through."""
+    """What the last call returns; the submission's own exceptions pass through."""
     from grader.examiner.reference import run_probe
 
     adapter, entry = adapter_of(prepared.interface)
     built = getattr(run_probe(adapter, module) if adapter else module, entry)(**prepared.arguments)
     built.train(prepared.training)
-    return (getattr(built, prepared.method) if prepared.method else built)(**prepared.inputs)
+    value = None
+    for index, inputs in enumerate(prepared.calls):
+        if index and prepared.after_each:
+            getattr(built, prepared.after_each)()
+        value = (getattr(built, prepared.method) if prepared.method else built)(**inputs)
+    return value
+
+
+def value_at(value: Any, place: str) -> str:
+    """The number at an index that a finding names; empty where there is none."""
+    try:
+        for index in re.findall(r"\[(.*?)\]", place):
+            numbers = [int(each) for each in index.split(",")]
+            value = value[numbers[0] if len(numbers) == 1 else tuple(numbers)]
+        return f"{value.item():.9g}"
+    except (TypeError, ValueError, IndexError, AttributeError, RuntimeError):
+        return ""
 
 
 def traceback_of(error: BaseException, path: Path) -> str:

@@ -33,6 +33,29 @@ def test_a_file_is_run_once_at_the_smallest_sizes_that_fail(own_course, run_cli)
     ]
 
 
+def test_calls_in_turn_are_made_in_turn_and_the_place_of_the_finding_is_looked_at(own_course, run_cli):
+    done = run_cli("try", "exercise_19", cwd=own_course.root)
+    why, *lines = done.stdout.splitlines()
+    place = re.search(r"the last call's output at (\[[\d, ]+\]): expected ", why)
+    assert place, why
+    assert re.fullmatch(r">>> value = module\.eval\(\)\(x=<tensor \(1, 4, 6\) of float32>, more=True\)", lines[1])
+    assert re.fullmatch(r">>> value = module\(x=<tensor \(1, 3, 6\) of float32>, more=True\)", lines[2])
+    assert lines[3:5] == ["<tensor (1, 3, 6) of float32>", f">>> value{place[1]}"]
+    assert re.fullmatch(r"-?[\d.e-]+   # of weights drawn anew, so not the number above", lines[5])
+
+
+@pytest.mark.parametrize(("exercise_id", "which"), [("exercise_29", ".item()"), ("exercise_31", "[0]")])
+def test_of_what_has_no_weights_the_expected_number_stands_beside_the_one_seen(own_course, run_cli, exercise_id, which):
+    """With the very inputs of the check, so that it is the number of the finding."""
+    done = run_cli("try", exercise_id, cwd=own_course.root)
+    why, *lines = done.stdout.splitlines()
+    numbers = re.search(r"expected (\S+), saw ([-\d.e]+)", why)
+    assert numbers, why
+    assert lines[-2] == f">>> value{which}"
+    seen, _, expected = lines[-1].partition("   # expected ")
+    assert (float(seen), expected) == (pytest.approx(float(numbers[2]), rel=0.01, abs=1e-6), numbers[1])
+
+
 def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     edited(own_course, "1 / 0")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
@@ -124,8 +147,8 @@ def test_what_is_no_module_is_tried_as_the_checks_try_it(own_course, run_cli, ex
     why, first, *shown = done.stdout.splitlines()
     assert why.startswith("# ")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert first.startswith(f">>> {told}")
-    assert "<tensor" in shown[-1]
+    assert first.removeprefix(">>> ").removeprefix("value = ").startswith(told)
+    assert "<tensor" in shown[0]
 
 
 def test_a_notebook_that_cannot_be_read_is_refused_as_a_mistake_and_not_as_the_kits_fault(own_course, run_cli):

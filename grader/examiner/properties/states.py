@@ -102,11 +102,10 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
 
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case)
-        later = structs.replace(self, inputs={**self.inputs, **self.then})
-        for index, sizes in enumerate(self.calls):
+        for index in range(len(self.calls)):
             if self.evaluates_last and index == len(self.calls) - 1:
                 ours.training = theirs.training = False
-            inputs = make_case(context.exercise, later if index else self, {**case.sizes, **sizes}).inputs
+            inputs = self._inputs_of_call(context.exercise, case, index)
             seen, expected = ours.call(self.method, **inputs), theirs.call(self.method, **inputs)
             between = f", then {self.after_each}(), then with " if self.after_each else " then with "
             turns = between.join(
@@ -115,6 +114,14 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
             compare(seen, expected, f"one module, called with {turns}: the last call's output")
             for module in (ours, theirs) if self.after_each else ():
                 module.call(self.after_each)
+
+    def inputs_of_calls(self, exercise: "Exercise", case: "Case") -> list[dict[str, Any]]:
+        """What the module is given in each call."""
+        return [self._inputs_of_call(exercise, case, index) for index in range(len(self.calls))]
+
+    def _inputs_of_call(self, exercise: "Exercise", case: "Case", index: int) -> dict[str, Any]:
+        later = structs.replace(self, inputs={**self.inputs, **self.then}) if index else self
+        return make_case(exercise, later, {**case.sizes, **self.calls[index]}).inputs
 
 
 ELSEWHERE = """
