@@ -52,7 +52,9 @@ def list_exercises() -> None:
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
-@click.option("--names", is_flag=True, help="Show the defects' names, which tell what is wrong.")
+@click.option(
+    "--names", is_flag=True, help="Show the defects' names, which tell what is wrong; a student edition has none."
+)
 @click.option("--strict", is_flag=True, help="Refuse to grade where a submission could reach files or the network.")
 @click.option("--spawn", is_flag=True, hidden=True, help="Start workers anew instead of forking them.")
 @click.pass_context

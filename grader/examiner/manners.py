@@ -28,17 +28,17 @@ LAYOUTS = ("transposed", "expanded", "")
 HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt")
 
 WORDS = {
-    "positional": "called by position",
+    "positional": "by position",
     "no_grad": "under no_grad",
     "inference_mode": "under inference_mode",
-    "transposed": "with inputs that are transposed in memory",
-    "expanded": "with one sample expanded to all",
-    "reloaded": "its state dict loaded into a module built anew",
-    "rebuilt": "its state dict loaded into a module built by position",
-    "modes": "after train() and eval() and calls in both",
-    "copied": "as a copy.deepcopy",
+    "transposed": "inputs transposed in memory",
+    "expanded": "one sample expanded to all",
+    "reloaded": "state dict reloaded",
+    "rebuilt": "rebuilt by position",
+    "modes": "after train() and eval()",
+    "copied": "as a deepcopy",
     "double": "in float64",
-    "loud": f"with inputs {LOUDNESS:g} times as large",
+    "loud": f"inputs {LOUDNESS:g} times as large",
 }
 
 IN_MANNER = "in_manner"
@@ -116,7 +116,7 @@ class Manner(Struct, frozen=True):
     words: tuple[str, ...]
 
     def described(self) -> str:
-        return ", ".join(WORDS[word] for word in self.words) or "called once more"
+        return f"called {', '.join(WORDS[word] for word in self.words) or 'once more'}"
 
 
 def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:

@@ -77,6 +77,8 @@ def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | No
         ours, theirs, at = ours.reshape(1, -1), theirs.reshape(1, -1), [0, *at]
     for index in at[:-2]:
         ours, theirs = ours[index], theirs[index]
+    if ours.numel() == 1:
+        return None  # one cell says no more than the finding
     marked = [(at[-2], at[-1])] if worst else []
     first, area = _area(at[-2], at[-1])
     maps = [

@@ -173,8 +173,8 @@ def _seen(finding: Finding | None) -> dict[str, Any] | None:
 
 def _bounded(text: str) -> str:
     """A submission's text, or its beginning and how much of it is left out."""
-    cut = len(text) - MOST_CHARACTERS
-    return text if cut <= 0 else f"{text[:MOST_CHARACTERS]} ... ({cut:,} more characters)"
+    shown = f"{text[:MOST_CHARACTERS]} ... ({len(text) - MOST_CHARACTERS:,} more characters)"
+    return text if len(text) <= len(shown) else shown
 
 
 def _is_bound(verdict: Verdict) -> bool:

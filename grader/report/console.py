@@ -27,14 +27,13 @@ LOOKED_AT = 8
 def printable(text: str, limit: int = 400) -> str:
     """One line of visible characters; what is cut is counted."""
     words = " ".join(text[: LOOKED_AT * limit].split())
-    cut = len(words) - limit + max(len(text) - LOOKED_AT * limit, 0)
-    return _visible(words[:limit]) + _count(cut)
+    return _cut(words, limit, max(len(text) - LOOKED_AT * limit, 0))
 
 
 def printable_line(text: str, limit: int = 120) -> str:
     """Like `printable`, with indentation and spacing kept."""
-    line = text[:limit].expandtabs(4)
-    return _visible(line[:limit]) + _count(len(line) - limit + max(len(text) - limit, 0))
+    line = text[: 2 * limit].expandtabs(4)
+    return _cut(line, limit, max(len(text) - 2 * limit, 0))
 
 
 def printable_lines(text: str) -> str:
@@ -61,8 +60,10 @@ def _spelled_out(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def _count(cut: int) -> str:
-    return f" ... ({cut:,} more characters)" if cut > 0 else ""
+def _cut(text: str, limit: int, unread: int) -> str:
+    """The text's beginning and how much follows; all of it where that takes no more room than to say so."""
+    notice = f" ... ({len(text) - limit + unread:,} more characters)"
+    return _visible(text) if len(text) + unread <= limit + len(notice) else _visible(text[:limit]) + notice
 
 
 Line = Text | Padding | Table

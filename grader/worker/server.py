@@ -216,8 +216,8 @@ class Server:
             text = sendable(str(error.msg if isinstance(error, SyntaxError) else error))
         except BaseException:  # noqa: BLE001 - __str__ is the submission's too
             text = "(its message cannot be shown)"
-        if len(text) > MAX_TEXT:
-            text = f"{text[:MAX_TEXT]} ... ({len(text) - MAX_TEXT:,} more characters)"
+        shown = f"{text[:MAX_TEXT]} ... ({len(text) - MAX_TEXT:,} more characters)"
+        text = text if len(text) <= len(shown) else shown
         location, operation = self._location(error)
         return Raised(type_name(kind), bases, text, location, operation[:MAX_TEXT], self._is_building)
 

@@ -45,6 +45,14 @@ def test_a_wrong_rank_is_a_sentence_and_no_picture() -> None:
     assert pictures.values(torch.zeros(2, 3, 1), torch.zeros(2, 3)) is None
 
 
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (3, 1, 1)])
+def test_a_single_cell_says_no_more_than_the_finding_and_is_not_drawn(shape: tuple[int, ...]) -> None:
+    with pytest.raises(Failure, match="expected 1, saw 0") as caught:
+        compare(torch.zeros(shape), torch.ones(shape), "output")
+    assert caught.value.picture is None
+    assert drawn(torch.zeros(2), torch.ones(2)).maps[0].cells == [[1.0, 1.0]]
+
+
 @pytest.mark.parametrize("keys", [-1, 1])
 def test_weights_are_drawn_for_each_head_wherever_the_axis_of_the_keys_is(keys: int) -> None:
     """As (batch, heads, queries, keys), and as (queries, keys, batch, heads)."""

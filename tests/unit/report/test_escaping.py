@@ -99,12 +99,20 @@ def test_a_text_without_end_is_cut_and_the_cut_is_counted(exercise, outcome):
 
 def test_what_was_cut_is_counted_and_space_that_was_left_out_is_not():
     assert printable("a" * 400) == "a" * 400
-    assert printable("a" * 403) == "a" * 400 + " ... (3 more characters)"
+    assert printable("a" * 500) == "a" * 400 + " ... (100 more characters)"
     assert printable("a" + " " * 1000 + "b") == "a b"
     assert printable("a" * 1_000_000, 10) == "a" * 10 + " ... (999,990 more characters)"
     assert printable_line("\tx = 1" + " " * 200) == "    x = 1" + " " * 111 + " ... (89 more characters)"
     assert printable_line("é\u202e\x1b") == "é\\u202e\\x1b"
     assert printable_lines("a\tb \x1b\n\nc\r") == "a\tb \\x1b\n\nc\\r"
+
+
+def test_nothing_is_cut_where_saying_so_takes_more_room():
+    notice = len(" ... (26 more characters)")
+    assert printable("a" * 400 + "b" * notice) == "a" * 400 + "b" * notice
+    assert printable("a" * 400 + "b" * (notice + 1)) == "a" * 400 + f" ... ({notice + 1} more characters)"
+    assert printable_line("a" * 120 + "b" * notice) == "a" * 120 + "b" * notice
+    assert printable_line("a" * 121 + "b" * notice) == "a" * 120 + f" ... ({notice + 1} more characters)"
 
 
 NAME = "a\x1b[31m\u202e\n[red].py"
