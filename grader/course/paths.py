@@ -93,6 +93,10 @@ class Course:
         """Fixes that look right and are not."""
         return self.root / "tests" / "corpus" / "wrong_fixes" / exercise_id
 
+    def secret_folders(self) -> tuple[str, ...]:
+        """What no submission may read while it is judged: what it is judged by, and others' work."""
+        return tuple(str((self.root / name).absolute()) for name in ("exercises", "solutions", "tests"))
+
     def state_folder(self) -> Path:
         """Where the kit remembers: last verdicts, hints given, kept copies, what this machine has proven."""
         return self.root / ".grader"

@@ -43,21 +43,23 @@ TOO_FEW_PROCESSES = (
 )
 
 
-def open_worker_source(*, spawn: bool = not CAN_FORK, for_many: bool = False) -> WorkerSource:
+def open_worker_source(
+    secret_folders: tuple[str, ...] = (), *, spawn: bool = not CAN_FORK, for_many: bool = False
+) -> WorkerSource:
     """A source of workers, to be closed: opened before any description, reference or check is, for workers are copies.
 
     Imports torch, and keeps other processes from reading this one's memory. `for_many` workers it takes a little longer
-    to open, and less for each.
+    to open, and less for each. Each worker tries to read the secret folders, and says so where it can.
     """
     import_torch(for_many=for_many)
     control_process(PR_SET_DUMPABLE, 0)
-    return Spawner() if spawn else Nursery()
+    return Spawner(secret_folders) if spawn else Nursery(secret_folders)
 
 
 class Nursery:
     """Forks workers from a process that holds torch and no secret. Make it before opening any check or reference."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
         _require_single_thread()
         self._control, theirs = socket.socketpair()
         sys.stdout.flush()
@@ -66,7 +68,7 @@ class Nursery:
         try:
             self._process = _fork()
             if self._process == 0:
-                run_nursery(theirs)
+                run_nursery(theirs, secret_folders)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         theirs.close()
@@ -212,6 +214,9 @@ class _Forked(_Asked):
 class Spawner:
     """Starts each worker as a new interpreter."""
 
+    def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
+        self._secret_folders = secret_folders
+
     def order(self, limits: Limits) -> None:
         """Nothing is started ahead."""
 
@@ -222,7 +227,7 @@ class Spawner:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             sizes = (listener.getsockname()[1], limits.output_bytes, limits.memory_mb << 20)
             process = subprocess.Popen(
-                [sys.executable, "-m", "grader.worker", *map(str, sizes)],
+                [sys.executable, "-m", "grader.worker", *map(str, sizes), *self._secret_folders],
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,

@@ -41,7 +41,7 @@ def examine_machine(course: Course) -> list[Examined]:
     """Everything the kit depends on, protections last."""
     found = [_python(), *_packages(), _disk(course), _solutions(course)]
     try:
-        isolation = _isolation()
+        isolation = _isolation(course)
     except KitError as error:
         return [*found, Examined("worker", False, str(error), "look into .grader/error.log, or grade with --spawn")]
     found.append(Examined("worker", True, "starts, is confined and answers"))
@@ -52,9 +52,9 @@ def examine_machine(course: Course) -> list[Examined]:
     return found
 
 
-def _isolation() -> Isolation:
+def _isolation(course: Course) -> Isolation:
     """What holds around a worker on this machine."""
-    source = open_worker_source()
+    source = open_worker_source(course.secret_folders())
     try:
         worker = source.start(Limits())
         isolation = worker.wait_until_confined()

@@ -226,7 +226,7 @@ def with_judge(
     A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
     start, and less for each of them.
     """
-    source = open_worker_source(spawn=spawn, for_many=for_many)
+    source = open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)
     try:
         if first:
             source.order(load_exercise(course.description(first)).limits)  # forked while pytest is being imported

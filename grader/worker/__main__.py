@@ -1,4 +1,7 @@
-"""A worker that is spawned: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES`, with a token on stdin."""
+"""A worker that is spawned: `python -m grader.worker PORT OUTPUT_BYTES MEMORY_BYTES SECRET_FOLDER ...`.
+
+A token comes on stdin.
+"""
 
 import socket
 import sys
@@ -16,7 +19,8 @@ def main() -> None:
     token = sys.stdin.buffer.read()
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(token)
-    send(connection, confine(Sandbox(Layers(), look_outside(), output_bytes, memory_bytes)))
+    outside = look_outside(tuple(sys.argv[4:]))
+    send(connection, confine(Sandbox(Layers(), outside, output_bytes, memory_bytes)))
     serve(connection)
 
 

@@ -8,14 +8,18 @@ Whether they hold is not taken on trust: `grader.worker.self_test` tries to brea
 import ctypes
 import errno
 import os
+import site
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
-"""Folders that a worker may read besides the interpreter's and its environment's."""
+"""Folders that a worker may read besides those of the interpreter's libraries and its environment's."""
+
+LIBRARY_FOLDERS = ("lib", "lib64", "DLLs")
+"""Where an interpreter or environment keeps them; beside them, a prefix may hold anything, such as the course."""
 
 FILES = ("/etc/ld.so.cache", "/dev/null", "/dev/urandom")
 """Single files that it may read."""
@@ -73,9 +77,30 @@ EMPTY_FOLDERS = ("/home/user", "/tmp")  # noqa: S108 - read-only, like all
 TMPFS_OPTIONS = b"size=1m,mode=755"
 
 
+@cache
 def readable_folders() -> tuple[str, ...]:
-    """The folders that a worker may read: the interpreter's, its environment's, and the system's libraries."""
-    return (sys.prefix, sys.base_prefix, *LIBRARIES)
+    """The folders that a worker may read: libraries of the interpreter, of its environment and of the system.
+
+    Each also under the path that it has without links; those inside another are left out.
+    """
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    folders = [str(Path(prefix, name)) for prefix in prefixes for name in LIBRARY_FOLDERS]
+    folders += [str(Path(os.__file__).parent), *site.getsitepackages(), *LIBRARIES]
+    found: list[str] = []
+    for folder in [*folders, *map(os.path.realpath, folders)]:
+        if Path(folder).is_dir() and not _lies_in(folder, found):
+            found.append(folder)
+    return tuple(found)
+
+
+def is_readable(path: str) -> bool:
+    """Whether a file or folder is one of those, or lies in one."""
+    return _lies_in(path, readable_folders())
+
+
+def _lies_in(path: str, folders: Iterable[str]) -> bool:
+    within = os.path.normcase(path) + os.sep
+    return any(within.startswith(os.path.normcase(folder) + os.sep) for folder in folders)
 
 
 class Layers:
@@ -95,7 +120,7 @@ class Layers:
             _try(self._filter.load)
 
     def _make_rules(self) -> Any:
-        """Read the interpreter, its environment and libraries; write nothing, no TCP, no signals outward."""
+        """Read libraries; write nothing, no TCP, no signals outward."""
         self._landlock.get_abi_version()  # finds the C library, while there is a file system to look in
         rules = self._landlock.Landlock(strict=False)
         rules.allow_read(*filter(os.path.isdir, readable_folders()))

@@ -33,7 +33,7 @@ FORK, REAP = 1, 2
 EXIT_FAILED_START = 97
 
 
-def run_nursery(control: socket.socket) -> NoReturn:
+def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoReturn:
     """Serve orders until the examiner hangs up or dies; never returns. SIGINT is blocked when this is called.
 
     The end of the connection tells of either. A signal at the examiner's death would come first, and leave behind
@@ -42,7 +42,7 @@ def run_nursery(control: socket.socket) -> NoReturn:
     status = 0
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    outside = look_outside()
+    outside = look_outside(secret_folders)
     try:
         import grader.worker.server  # noqa: F401 - while its file can be seen; torch has been imported by now
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from grader.worker.layers import PR_SET_DUMPABLE, Layers, readable_folders
+from grader.worker.layers import PR_SET_DUMPABLE, Layers, is_readable, readable_folders
 from grader.worker.protocol import Isolation
 from grader.worker.self_test import Outside, find_isolation
 
@@ -124,7 +124,7 @@ def confine(sandbox: Sandbox) -> Isolation:
     os.chdir(HOME if Path(HOME).is_dir() else "/")
     sys.argv = [*ARGUMENTS]
     sys.orig_argv[:] = ["python", *ARGUMENTS]
-    sys.path[:] = [entry for entry in sys.path if entry.startswith((sys.prefix, sys.base_prefix))]
+    sys.path[:] = [entry for entry in sys.path if is_readable(entry)]
     sys.dont_write_bytecode = True
     tempfile.tempdir = "/tmp"  # noqa: S108 - what only asks for a place gets an answer
     _renew_streams()

@@ -18,21 +18,23 @@ READ_BYTES = 8
 
 
 class Outside(NamedTuple):
-    """What must stay out of a worker's reach: the examiner's memory, and the machine's root."""
+    """What must stay out of a worker's reach: the examiner's memory, the machine's root, the course's folders."""
 
     examiner: int
     root: tuple[int, int]
+    secret_folders: tuple[str, ...]
 
 
-def look_outside() -> Outside:
+def look_outside(secret_folders: tuple[str, ...] = ()) -> Outside:
     """What lies outside, as the parent of all workers sees it before it gives anything up."""
-    return Outside(os.getppid(), _root())
+    return Outside(os.getppid(), _root(), secret_folders)
 
 
 def find_isolation(outside: Outside) -> Isolation:
     """Which protections hold here and now."""
     has_own_root = _root() != outside.root
     cannot_read = has_own_root or (_cannot_list("/") and _cannot_change_modes())
+    cannot_read = cannot_read and all(map(_cannot_list, outside.secret_folders))
     return Isolation(
         process=True,
         filesystem=cannot_read and not any(map(_can_write, WRITABLE_ELSEWHERE)),
@@ -50,7 +52,7 @@ def _root() -> tuple[int, int]:
 def _cannot_list(folder: str) -> bool:
     try:
         os.listdir(folder)
-    except PermissionError:
+    except (PermissionError, FileNotFoundError):
         return True
     return False
 

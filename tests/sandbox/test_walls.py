@@ -2,9 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +95,54 @@ def test_seccomp_alone_lets_nobody_be_signalled_nor_the_examiners_reads_be_spoil
 @pytest.mark.parametrize("layers", [(), pytest.param(("landlock", "seccomp", "namespaces"), marks=pytest.mark.slow)])
 def test_roots_worker_is_another_user(look, layers) -> None:
     assert look(*layers)["user"] not in (0, os.getuid())
+
+
+READER = """
+try:
+    text = open({path!r}, encoding="utf-8").read()
+except OSError as error:
+    raise RuntimeError(f"seen: {{type(error).__name__}}") from None
+raise RuntimeError("seen: all of it" if text else "seen: nothing")
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory) -> Path:
+    """An environment of its own, whose libraries are this one's."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    packages.rmdir()
+    packages.symlink_to(sysconfig.get_path("purelib"))
+    return folder
+
+
+def judged_in(environment: Path, course: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """The verdict on what reads the reference, in a course that lies in an environment, and is judged with that."""
+    for part in ("exercises", "solutions"):
+        shutil.copytree(ROOT / part / "exercise_03", course / part / "exercise_03")
+    file = course / "reader.py"
+    file.write_text(READER.format(path=str(course / "solutions/exercise_03/attention.py")), encoding="utf-8")
+    grade = [environment / "bin/python", "-m", "grader", "exercise_03", "--file", str(file), "--json", *options]
+    return subprocess.run(grade, cwd=course, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("below", ["", "share/course", "src"])
+def test_a_course_in_the_folder_of_an_environment_cannot_be_read(environment: Path, below: str) -> None:
+    done = judged_in(environment, environment / below, "--strict")
+    verdict = json.loads(done.stdout)
+    assert "seen: " in verdict["reason"], done
+    assert "all of it" not in verdict["reason"]
+    assert all(verdict["isolation"].values())
+
+
+@pytest.mark.parametrize("way", [(), pytest.param(("--spawn",), marks=pytest.mark.slow)])
+def test_a_course_among_the_libraries_can_be_read_and_every_verdict_says_so(environment: Path, way) -> None:
+    course = environment / f"lib/course{len(way)}"
+    verdict = json.loads(judged_in(environment, course, *way).stdout)
+    assert "all of it" in verdict["reason"]
+    assert not verdict["isolation"]["filesystem"]
+    shutil.rmtree(course)
+    refused = judged_in(environment, course, "--strict", *way)
+    assert refused.returncode == 3
+    assert "--strict refuses" in refused.stderr
