@@ -222,8 +222,10 @@ def _parameter(interface: Interface, name: str) -> Parameter:
     return next((each for each in interface.constructor if each.name == name), Parameter(name, is_required=True))
 
 
-NO_OTHER = re.compile(r"dropout|drop_?p|^ignore_index$|verbose|debug|print|device|dtype|(^|_)(generator|rng)$")
-"""Names of what is tried otherwise, or would show in nothing that is compared."""
+NO_OTHER = re.compile(
+    r"dropout|drop_?p|^ignore_index$|verbose|debug|print|device|dtype|vocab|(^|_)(generator|rng|dim|axis|classes)$"
+)
+"""Names of what is tried otherwise, would show in nothing that is compared, or has to fit the inputs."""
 TINY = re.compile(r"(^|_)eps")
 NUMBER = re.compile(r"clip|scale|limit|bound|cap$|ratio")
 SOME_SHARE, SMALLER, SOME_EPS, SMALL = 0.25, 0.6, 0.01, 3

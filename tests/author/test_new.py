@@ -376,6 +376,12 @@ def test_other_values_than_the_defaults_are_tried_in_the_signatures_order():
     }
 
 
+def test_what_has_to_fit_the_inputs_is_left_at_its_default():
+    source = "def share(scores, dim=1, num_classes=10, k=6, flag=False, dtype=None):\n    return scores.softmax(dim)\n"
+    given = [each["constructor"] for name, each in first(source).items() if name.startswith("values_")]
+    assert given == [{"dim": 1, "num_classes": 10, "k": 3}, {"dim": 1, "num_classes": 10, "k": 6, "flag": True}]
+
+
 def test_sizes_with_defaults_are_tried_at_them():
     checks = first(module("dim=64, heads=8, dim_head=64, depth=5", "x"))
     by_default = checks["values_by_default"]
