@@ -219,7 +219,7 @@ def test_what_is_mended_on_one_path_alone_is_not_fixed_and_costs_nothing_else(
         assert verdict.regressions == [], what
 
 
-@pytest.mark.parametrize("exercise_id", ["exercise_19", "exercise_23"])
+@pytest.mark.parametrize("exercise_id", others_slow(["exercise_19", "exercise_23"]))
 @pytest.mark.parametrize("mode", ["self.training", "not self.training"])
 def test_what_is_wrong_throughout_one_mode_has_no_more_mended_than_the_other_mode_shows(
     judge_text: Judge, exercise_id: str, mode: str
