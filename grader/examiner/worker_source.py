@@ -29,13 +29,12 @@ CAN_FORK = sys.platform == "linux"
 """Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""
 
 SPAWN_SECONDS = 60.0
-"""How long a spawned worker may take to import torch on a slow machine."""
+"""How long a spawned worker may take to import torch, or the nursery to answer, on a slow machine."""
 
 SPAWN_PAUSE = 0.5
 """How often a spawned worker that has not come yet is asked whether it still lives."""
 
 TOKEN_BYTES = 32
-
 
 TOO_FEW_PROCESSES = (
     "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
@@ -62,6 +61,7 @@ class Nursery:
     def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
         _require_single_thread()
         self._control, theirs = socket.socketpair()
+        self._control.settimeout(SPAWN_SECONDS)
         sys.stdout.flush()
         sys.stderr.flush()
         signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the nursery ignores it
@@ -157,7 +157,7 @@ def _nursery_alive() -> Iterator[None]:
     try:
         yield
     except (OSError, struct.error) as error:
-        raise LostNurseryError("the process that starts workers has died; run the command again") from error
+        raise LostNurseryError("the process that starts workers has died or hangs; run the command again") from error
 
 
 @dataclass(kw_only=True)
@@ -232,11 +232,16 @@ class Spawner:
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
+                cwd=Path(__file__).parents[2],  # from the current folder, which may be a student's, nothing is imported
             )
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError), process.stdin:  # it may have died, as is found out below
-                process.stdin.write(token)
-            connection = _accept(listener, token, process)
+            try:
+                assert process.stdin is not None
+                with contextlib.suppress(BrokenPipeError), process.stdin:  # it may have died, as is found out below
+                    process.stdin.write(token)
+                connection = _accept(listener, token, process)
+            except BaseException:
+                _Spawned(process).kill()
+                raise
         return Worker(connection, stdout, stderr, _Spawned(process))
 
     def settle(self) -> None:
@@ -255,14 +260,13 @@ def _accept(listener: socket.socket, token: bytes, process: "subprocess.Popen[by
             raise KitError(f"a worker did not start: it {describe_end(process.returncode)}")
         try:
             connection, _ = listener.accept()
-            connection.settimeout(SPAWN_PAUSE)
-            shown = connection.recv(TOKEN_BYTES, socket.MSG_WAITALL)
         except TimeoutError:
             continue
-        if secrets.compare_digest(shown, token):
-            return connection
+        connection.settimeout(SPAWN_PAUSE)
+        with contextlib.suppress(OSError):  # whoever else has come may go again in any way
+            if secrets.compare_digest(connection.recv(TOKEN_BYTES, socket.MSG_WAITALL), token):
+                return connection
         connection.close()
-    process.kill()
     raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s")
 
 

@@ -24,6 +24,9 @@ START_SECONDS = 120.0
 """How long starting, collecting checks and examining the reference may take on a slow machine, beside a submission's
 own limits."""
 
+END_SECONDS = 10.0
+"""How long the process may take to end by itself once its pipes are closed."""
+
 MOST_DEATHS = 2
 """After so many deaths of one submission no third process is tried."""
 
@@ -72,12 +75,15 @@ class ExaminerProcess:
             return
         options = ["--strict"] if self._strict else []
         with _interrupts_blocked():
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "grader.service.process", str(self._course.root), *options],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=PACKAGE.parent,
-            )
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "grader.service.process", str(self._course.root), *options],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    cwd=PACKAGE.parent,
+                )
+            except OSError as error:
+                raise KitError(f"no examiner process can be started: {error.strerror}; end what else runs") from error
         if self.is_cancelled:
             self.cancel()
 
@@ -112,7 +118,11 @@ class ExaminerProcess:
                 with contextlib.suppress(BrokenPipeError):
                     if pipe is not None:
                         pipe.close()
-            process.wait()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def cancel(self) -> None:
         """End the process at once and for good, whatever it is at; from any thread."""

@@ -16,6 +16,12 @@ WRITABLE_ELSEWHERE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where anyb
 NOWHERE = "/grader-attempt/no/such/file"
 READ_BYTES = 8
 
+REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS)
+"""What closed doors answer. Anything else, such as too few descriptors or processes, shows nothing."""
+
+ABSENT = (errno.ENOENT, errno.ESRCH, errno.EROFS)
+"""What those answer that lead to nothing, or to nothing that can be written."""
+
 
 class Outside(NamedTuple):
     """What must stay out of a worker's reach: the examiner's memory, the machine's root, the course's folders."""
@@ -72,8 +78,8 @@ def _can_write(folder: str) -> bool:
     path = f"{folder}/grader-attempt-{os.getpid()}"
     try:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno not in (*REFUSED, *ABSENT)
     os.unlink(path)  # noqa: PTH108 - the worker has no use for pathlib
     return True
 
@@ -106,16 +112,16 @@ def _cannot_open_local_sockets() -> bool:
     """Those that lie in the file system, where no network namespace reaches."""
     try:
         socket.socket(socket.AF_UNIX).close()
-    except OSError:
-        return True
+    except OSError as error:
+        return error.errno in REFUSED
     return False
 
 
 def _cannot_start_a_process() -> bool:
     try:
         child = os.fork()
-    except OSError:
-        return True
+    except OSError as error:
+        return error.errno in REFUSED
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
@@ -128,12 +134,14 @@ def _cannot_read_memory(process: int) -> bool:
         return True  # in a process namespace of its own the number means another
     try:
         os.close(os.open(f"/proc/{process}/mem", os.O_RDONLY))
-    except OSError:
-        pass
+    except OSError as error:
+        if error.errno not in (*REFUSED, *ABSENT):
+            return False
     else:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
     ours = ctypes.create_string_buffer(READ_BYTES)
     vector = (ctypes.c_void_p * 2)(ctypes.addressof(ours), READ_BYTES)
+    ctypes.set_errno(0)  # a call that works leaves there what an earlier one wrote
     libc.process_vm_readv(process, ctypes.byref(vector), 1, ctypes.byref(vector), 1, 0)
     return ctypes.get_errno() in (errno.EPERM, errno.ENOSYS, errno.ESRCH)

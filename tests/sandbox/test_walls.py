@@ -146,3 +146,32 @@ def test_a_course_among_the_libraries_can_be_read_and_every_verdict_says_so(envi
     refused = judged_in(environment, course, "--strict", *way)
     assert refused.returncode == 3
     assert "--strict refuses" in refused.stderr
+
+
+SPENT = """
+import os, resource
+from grader.worker import self_test
+if os.geteuid() == 0:
+    os.setresuid(60998, 60998, 60998)
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+print(self_test._cannot_start_a_process(), self_test._cannot_open_local_sockets(), self_test._can_write("/tmp"))
+"""
+
+
+def test_what_fails_for_want_of_processes_or_descriptors_counts_as_open() -> None:
+    done = subprocess.run([sys.executable, "-c", SPENT], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False", "False", "True"], done.stderr
+
+
+@pytest.mark.parametrize("way", [(), ("--spawn",)], ids=["forked", "spawned"])
+def test_nothing_is_imported_from_the_current_folder(tmp_path, way) -> None:
+    for name in ("msgspec", "yaml", "click"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')", encoding="utf-8")
+    file = ROOT / "exercises/exercise_03/attention.py"
+    script = [sys.executable, "-c", "import sys; del sys.path[0]; from grader.__main__ import run; run()"]
+    program = script if way else [sys.executable, "-m", "grader"]
+    options = ["exercise_03", "--course", str(ROOT), "--file", str(file), "--json", *way]
+    done = subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["outcome"] == "not_fixed"
