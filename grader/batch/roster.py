@@ -94,20 +94,23 @@ def read_roster(path: Path) -> Roster:
     lines = text.splitlines()
     told = EXCELS.fullmatch(lines[0]) if lines else None
     rows = csv.reader(lines, delimiter=told[1] if told else max(",;\t", key="".join(lines[:1]).count))
-    if told:
-        next(rows)
-    names = [name.strip().lower() for name in next(rows, [])]
+    try:
+        table = [(rows.line_num, row) for row in rows][1 if told else 0 :]
+    except csv.Error as error:
+        raise UsageError(f"{path}:{rows.line_num}: {error}; see whether a quotation mark is left open") from None
+    first, header = table[0] if table else (1, [])
+    names = [name.strip().lower() for name in header]
     if "id" not in names:
-        line = f"{path}:{max(rows.line_num, 1)}"
+        line = f"{path}:{first}"
         raise UsageError(f"{line}: there is no column id; the first line names the columns: {', '.join(COLUMNS)}")
     problems: list[str] = []
     students: dict[str, Student] = {}
-    for row in filter(any, rows):
+    for number, row in (each for each in table[1:] if any(each[1])):
         cells = dict(zip(names, (cell.strip() for cell in row), strict=False))
         if not cells.get("id"):
-            problems.append(f"{path}:{rows.line_num}: there is no id; write one, or take the line out")
+            problems.append(f"{path}:{number}: there is no id; write one, or take the line out")
         elif cells["id"] in students:
-            problems.append(f"{path}:{rows.line_num}: {cells['id']} is there already; give each student one line")
+            problems.append(f"{path}:{number}: {cells['id']} is there already; give each student one line")
         else:
             others = {name: cell for name, cell in cells.items() if name not in COLUMNS and cell}
             name, group = cells.get("name", ""), cells.get("group", "")

@@ -177,7 +177,7 @@ class Batch:
         while self._queue and (self._queue[0][1] is None or self._queue[0][1].done()):
             task, fingerprint = self._queue.popleft()
             if fingerprint is not None:
-                record = structs.replace(task.record, fingerprint=fingerprint.result())
+                record = structs.replace(task.record, fingerprint=_fingerprint(fingerprint))
                 task = structs.replace(task, record=record)
             self._share_or_judge(task)
 
@@ -273,7 +273,7 @@ class Batch:
             return True
         submit, place = self._engine.executor.submit, self._engine.place
         trials = [submit(tasks.trial, place, exercise_id) for _ in range(self._engine.width)]
-        for result in [each.result() for each in trials]:
+        for result in map(_result, trials):
             if result.verdict is not None:
                 continue
             if not result.is_exercise_broken:
@@ -282,6 +282,14 @@ class Batch:
             return False
         self._is_tried = True
         return True
+
+
+def _fingerprint(future: Future[str]) -> str:
+    """What was found; where that failed, nothing, so that no verdict is shared."""
+    try:
+        return future.result()
+    except Exception:  # noqa: BLE001 - as below; judging itself will tell
+        return ""
 
 
 def _result(future: Future[TaskResult]) -> TaskResult:

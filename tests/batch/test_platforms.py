@@ -4,8 +4,12 @@ import io
 import os
 import re
 import stat
+import subprocess
+import sys
+import tempfile
 import unicodedata
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +22,7 @@ from grader.gradebook import Gradebook, Student
 from grader.submission import Submission
 from tests.support.hostile import reference, starter
 from tests.support.notebooks import code, notebook
+from tests.support.paths import ROOT
 
 EXERCISES = {"exercise_01", "exercise_03"}
 
@@ -488,3 +493,51 @@ def test_whoever_handed_in_something_else_is_named_from_a_zip_as_from_a_folder(t
         "nothing to judge from: bo_2_2_report.pdf",
         "nothing to judge from: cy_3_3_work.docx",
     ]
+
+
+@pytest.mark.parametrize("export", [[CANVAS[0]], [MOODLE[0]], ["ada.zip"]], ids=["canvas", "moodle", "edition"])
+def test_no_link_that_stands_for_a_whole_hand_in_is_followed(tmp_path, export):
+    outside = zipped(tmp_path / "outside.zip", ["exercises/exercise_03/attention.py"])
+    put(tmp_path / "outside", "attention.py")
+    root = put(tmp_path / "class", *export)
+    top = os.listdir(root)[0]
+    match top:
+        case "ada.zip":
+            (root / "eve.zip").symlink_to(outside)
+        case _ if (root / top).is_dir():
+            (root / "Eve_99_assignsubmission_file_").symlink_to(tmp_path / "outside")
+        case _:
+            (root / "eve_99_100_attention.zip").symlink_to(outside)
+    _, found, told = listed(root, exercise="exercise_03")
+    assert not [each for each in found if each[0] in ("eve", "99")]
+    assert [each for each in told if each.startswith("a link, not followed: ")]
+
+
+LISTED_BY_NOBODY = """
+import os, sys
+from pathlib import Path
+from tests.batch.test_platforms import listed
+if os.geteuid() == 0:
+    os.setresuid(60998, 60998, 60998)
+print(listed(Path(sys.argv[1]), name="nbgrader"))
+"""
+
+
+def test_a_folder_that_cannot_be_listed_is_counted_and_ends_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        root = put(Path(folder), "submitted/ada/exercise_03/attention.py", "submitted/bo/exercise_03/attention.py")
+        root.chmod(0o755)
+        (root / "submitted/bo").chmod(0)
+        command = [sys.executable, "-c", LISTED_BY_NOBODY, folder]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        (root / "submitted/bo").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert "('ada', 'exercise_03'" in done.stdout
+    assert "cannot be opened: bo (Permission denied)" in done.stdout
+
+
+def test_a_quotation_mark_left_open_in_a_roster_is_a_mistake_with_its_line(tmp_path):
+    roster = tmp_path / "roster.csv"
+    roster.write_text('id,name\nada,"Ada\n' + "bo,Bo Long\n" * 20_000, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"roster.csv:\d+: field larger than field limit .* quotation mark"):
+        read_roster(roster)

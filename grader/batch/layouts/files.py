@@ -115,6 +115,16 @@ def handed_in(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if not is_by_the_way(name))
 
 
+def listed(folder: Path, skipped: SkippedFiles | None = None) -> list[str]:
+    """The same; nothing where the folder cannot be opened, or has gone meanwhile, which is counted."""
+    try:
+        return handed_in(folder)
+    except OSError as error:
+        if skipped is not None:
+            skipped.add(CLOSED, f"{storable(folder.name)} ({error.strerror})")
+        return []
+
+
 def storable(name: str) -> str:
     """A file's name as text: bytes that are no UTF-8 are spelled out."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -85,8 +85,24 @@ class Units:
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
-        self._units = list(family.units(root, handed_in(root), skipped))
+        self._units = list(self._without_links(family.units(root, handed_in(root), skipped)))
         self.total = len(self._units)
+
+    def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:
+        """The units, or what is left of them, that no link leads out of the root."""
+        for unit in units:
+            linked = {path for path, _ in (*unit.loose, (unit.folder, "")) if self._is_linked(path)}
+            for path in sorted(linked):
+                self._skipped.add(LINK, storable(path))
+            loose = tuple(each for each in unit.loose if each[0] not in linked)
+            folder = "" if unit.folder in linked else unit.folder
+            if loose or folder:
+                yield structs.replace(unit, loose=loose, folder=folder)
+
+    def _is_linked(self, path: str) -> bool:
+        """Whether a path below the root is a link, or leads through one."""
+        parts = Path(path).parts
+        return any(self._root.joinpath(*parts[: end + 1]).is_symlink() for end in range(len(parts)))
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
         """A unit that is called by an exercise may hold others too, as a whole course does: they come after all that
@@ -205,7 +221,11 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -
         if is_by_the_way(name):
             skipped.add(LEFT_BEHIND, storable(path))
             continue
-        mode = os.lstat(root / path).st_mode
+        try:
+            mode = os.lstat(root / path).st_mode
+        except OSError as error:  # it has gone meanwhile
+            skipped.add(CLOSED, f"{storable(path)} ({error.strerror})")
+            continue
         if stat.S_ISLNK(mode):
             skipped.add(LINK, storable(path))
         elif not stat.S_ISDIR(mode):
