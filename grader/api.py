@@ -1,6 +1,7 @@
 """The kit from Python: `grade` judges one submission, `grade_many` any number of them; see the package's docstring."""
 
 import os
+import re
 import secrets
 import threading
 from collections import deque
@@ -23,6 +24,9 @@ Source = str | Path
 
 TEXT_NAME = "attention.py"
 """How findings and verdicts call a submission that came as text."""
+
+FILE_NAME = re.compile(r"[^\n]*\.(py|ipynb)")
+"""What is never a module's text, and often a path that was meant as one."""
 
 WINDOW = 4
 """Submissions taken ahead for each job, so that one that hangs does not make the others wait for its turn."""
@@ -143,6 +147,8 @@ def _read(source: Source) -> Submission | Unreadable:
         return read_submission(source, source.name)
     if not isinstance(source, str):
         raise TypeError(f"a submission is text or a pathlib.Path, not {type(source).__name__}")
+    if FILE_NAME.fullmatch(source):
+        return Unreadable(f"the text is a file's name, not its source; pass pathlib.Path({source!r})")
     return read_text(source, TEXT_NAME)
 
 

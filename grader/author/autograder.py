@@ -21,8 +21,9 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError, UsageError
+from grader.examiner.key import write_key
 from grader.examiner.outcome import Key
-from grader.report.foot import points
+from grader.report.phrases import points
 from grader.submission import Submission, read_submission
 from grader.verdict.judge import Judge, with_judge
 from grader.verdict.verdict import Result
@@ -57,7 +58,6 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
         raise UsageError(f"{output} is there already, and nothing is overwritten; name a new file or folder")
     if not course.reference(exercise_id).is_file():
         raise UsageError(f"there is no {course.reference(exercise_id)}; package the course that has solutions/")
-    from grader.examiner.key import write_key  # here, for it imports torch, and a package that judges must do so later
 
     exercise = load_exercise(course.description(exercise_id))
     package = Package(course, exercise, platform)

@@ -19,8 +19,8 @@ from grader.course.records import Exercise
 from grader.examiner.outcome import Finding
 from grader.gradebook.gradebook import TIME
 from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
-from grader.report.foot import open_layers, points, result_words
 from grader.report.html import render_report
+from grader.report.phrases import open_layers, points, result_words
 from grader.report.terminal import render_terminal
 from grader.submission.choice import Choice
 from grader.verdict.judge import MAX_SEED, grade
@@ -39,7 +39,6 @@ class OneStudent:
     """The layout of a platform that hands over a single student's folder."""
 
     NAME = "one student"
-    SHAPE = "attention.py"
     LANDMARK = ""
 
     def __init__(self, exercise_id: str) -> None:

@@ -16,9 +16,9 @@ from grader.examiner.key import exercise_digest, kit_version
 from grader.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
 from grader.gradebook.gradebook import TIME, Likeness
 from grader.service.pool import ExaminerPool, PoolClient
-from grader.submission import Submission, Unreadable, read_submission, submission_from_text
+from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
-from grader.submission.submission import unix_lines
+from grader.submission.reading import read_text
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Verdict
 
@@ -58,7 +58,7 @@ class SubmissionLoader:
         Of a module and a notebook it is the one that counts.
         """
         if not files.files:
-            source = _from_line(files.source)
+            source = read_text(files.source)
             return _record(files, files.place, source, files.submitted_at), source
         root = Path(files.root) if files.root else self._root
         read = [_read(root, file) for file in files.files]
@@ -94,15 +94,6 @@ def _source_digest(submission: Submission | Unreadable) -> str:
         for chunk in submission.chunks:
             digest.update(f"{chunk.label}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
-
-
-def _from_line(source: str) -> Submission | Unreadable:
-    """A submission that came as text."""
-    if "\0" in source:
-        return Unreadable("the source holds a NUL character, so it is not Python; send it as it was written")
-    if not source.strip():
-        return Unreadable("the source is empty; send the whole file's text")
-    return submission_from_text(unix_lines(source))
 
 
 SAMPLED = 100

@@ -211,10 +211,11 @@ def solution(exercise_id: str, yes: bool) -> None:
     """Show your change beside the reference's."""
     from grader.student.changes import compare_with_reference
     from grader.student.progress import load_progress
+    from grader.verdict.verdict import Result
 
     course = current_course()
     found = compare_with_reference(course, exercise_id)
-    is_fixed = load_progress(course, exercise_id).outcome == "fixed"
+    is_fixed = load_progress(course, exercise_id).outcome is Result.FIXED
     if not is_fixed and not yes:
         click.confirm(f"{exercise_id} is not fixed yet, and this tells the answer. Show it?", abort=True)
     click.echo(printable_lines(found.yours) or "You have changed nothing since the starter.\n", nl=False)

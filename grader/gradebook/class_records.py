@@ -28,7 +28,7 @@ GRADES = """
     JOIN batches ON batches.id = newest.batch
     LEFT JOIN students ON students.student = current.student
     UNION ALL
-    SELECT student, name, class_group, columns, exercise, 'absent', NULL, NULL, NULL, NULL, 0,
+    SELECT student, name, class_group, columns, exercise, ?, NULL, NULL, NULL, NULL, 0,
         '', '', '', '', '', '', 0, 0
     FROM students CROSS JOIN (SELECT DISTINCT exercise FROM submissions) AS given
     WHERE is_enrolled AND NOT EXISTS (
@@ -91,7 +91,7 @@ class ClassRecords(GradebookConnection):
 
     def grades(self) -> Iterator[GradeRow]:
         """A row for each student and exercise, absent students of the roster included, in order."""
-        for row in self.rows(GRADES):
+        for row in self.rows(GRADES, ABSENT):
             columns = msgspec.json.decode(row[3], type=dict[str, str])
             yield GradeRow(*(*row[:3], columns, *row[4:]))
 

@@ -16,10 +16,19 @@ from msgspec import Struct
 from grader.course.records import Exercise
 from grader.examiner.outcome import Finding, Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
-from grader.report.foot import is_public_alone, open_layers, points, result_and_points
-from grader.report.json import full_text
+from grader.report.phrases import (
+    called,
+    full_text,
+    is_public_alone,
+    line_and_caret,
+    note_on,
+    open_layers,
+    points,
+    rest,
+    result_and_points,
+)
 from grader.report.picture import draw
-from grader.report.terminal import MARKS, called, line_and_caret, note_on, render_terminal, rest
+from grader.report.terminal import MARKS, render_terminal
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, hiding_crash, listed, told_causes, told_of_crash

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from grader.examiner.outcome import Finding, Outcome
+from grader.examiner.outcome import Outcome
 from grader.report.console import printable
+from grader.report.phrases import full_text
 from grader.verdict.verdict import FORMAT_VERSION, Verdict
 
 MOST_PATH = 4096
@@ -42,15 +43,3 @@ def _check(outcome: Outcome) -> dict[str, object]:
         "finding": advice if outcome.finding is None else full_text(outcome.finding),
         "seconds": round(outcome.seconds, 4),
     }
-
-
-def full_text(finding: Finding) -> str:
-    """A finding as one line: what was seen, at which sizes, at which line of the submission."""
-    parts = [printable(finding.text)]
-    if finding.explanation:
-        parts.append(finding.explanation)
-    if finding.location:
-        parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
-    if finding.sizes:
-        parts.append(printable(finding.sizes))
-    return "; ".join(parts)

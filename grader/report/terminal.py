@@ -4,10 +4,20 @@ from collections.abc import Collection, Mapping
 
 from rich.text import Text
 
-from grader.course.records import Defect, Exercise
+from grader.course.records import Exercise
 from grader.examiner.outcome import Status, in_words
 from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
-from grader.report.foot import MOST_FINDING_TEXT, advice_lines, foot_lines, open_layers_lines, points
+from grader.report.phrases import (
+    MOST_FINDING_TEXT,
+    advice_lines,
+    called,
+    foot_lines,
+    line_and_caret,
+    note_on,
+    open_layers_lines,
+    points,
+    rest,
+)
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, listed, told_of_crash
@@ -27,14 +37,9 @@ BEFORE_PRINTS = 3
 SHORT_FOOT = 2
 """What a screen holds where nobody says how high it is; whys are never left out there."""
 
-NOT_SHOWN = "nothing below shows it by itself"
-"""Beside a defect that is known by all that fails together, or by the submission's text."""
-
 STATE_WIDTH = 28
 ROW_WIDTH = 46
 MOST_PLACE = 80
-MOST_BEFORE_CARET = 80
-"""Columns after which a caret would stand on a line of its own."""
 
 
 def render_terminal(
@@ -80,47 +85,6 @@ def render_terminal(
     pictures = (rendered(_picture(verdict, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if _lines(each) <= room and not printed), "")
     return "".join([head, whys, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
-
-
-def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
-    """What students call a defect."""
-    return f"defect {exercise.numbers()[defect.id]}"
-
-
-def line_and_caret(verdict: Verdict) -> tuple[str, str]:
-    """The line for which nothing could be graded, and the caret below its place; empty where there is none."""
-    at = verdict.where.location if verdict.where else None
-    if at is None:
-        return "", ""
-    before = printable_line(at.text[: at.column - 1])
-    caret = f"       │ {' ' * len(before)}^" if 0 < at.column <= MOST_BEFORE_CARET else ""
-    return f"  {at.line:>4} │ {printable_line(at.text)}", caret
-
-
-def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
-    """What is said beside a defect's points: what it was, or why it is not known."""
-    if defect.status is DefectStatus.FIXED:
-        return "" if exercise.recorded else next(each.title for each in exercise.defects if each.id == defect.id)
-    if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
-        return NOT_SHOWN
-    return defect.reason.partition(": ")[0]
-
-
-def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
-    """Whether a finding tells of the defect, or one crash hides the rest and says so."""
-    causes = group_causes(verdict)
-    return hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
-
-
-def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
-    """What is said of everything else: a mark with its style, the state, the points, and a note."""
-    worth = points(exercise.nothing_else_broke)
-    if verdict.regressions:
-        note = f"new faults, seen in {listed(verdict.regressions)}"
-        return ("✗", "red"), "something else broke", f"0 of {worth}", note
-    if verdict.outcome is Result.FIXED:
-        return ("✓", "green"), "nothing else broke", f"{worth} of {worth}", ""
-    return ("·", "dim"), "nothing else broke so far", f"0 of {worth}", "counts once every defect is fixed"
 
 
 def _lines(*texts: str) -> int:

@@ -36,6 +36,8 @@ def read_submission(path: Path, name: str, *, inside: Path | None = None) -> Sub
 
 def read_text(text: str, name: str = "attention.py") -> Submission | Unreadable:
     """The submission that came as text: a byte order mark and line ends are what they are in a file."""
+    if not text.strip():
+        return Unreadable("the source is empty; send the whole file's text")
     submission = submission_from_text(unix_lines(text), name)
     return _why_no_source(submission) or submission
 

@@ -87,15 +87,16 @@ def test_a_second_call_needs_no_second_import_of_torch():
     ("source", "reason"),
     [
         (UNPARSABLE, "SyntaxError"),
-        ("", "there is no class CausalSelfAttention"),
+        ("", "the source is empty"),
         ("x\0 = 1", "null|NUL"),
         ("x = '\ud800'", "lone surrogate"),
         ("import os; os._exit(0)", "exit code 0"),
         ("x = 1\n" * 2_000_000, "bytes of source"),
         (Path("nowhere/attention.py"), "no file attention.py"),
         (Path("solutions"), "directory"),
+        ("exercises/exercise_03/attention.py", "a file's name"),
     ],
-    ids=["unparsable", "empty", "NUL", "surrogate", "exit", "huge", "missing", "directory"],
+    ids=["unparsable", "empty", "NUL", "surrogate", "exit", "huge", "missing", "directory", "name"],
 )
 def test_whatever_a_submission_is_it_gets_a_verdict(source, reason):
     verdict = grade("exercise_03", source)

@@ -30,7 +30,6 @@ LAYOUTS = (
     f"{OWN}, a .jsonl file whose lines have student, exercise and source, a platform's export "
     f"({', '.join(family.NAME for family in FAMILIES)}), or a zip of any of them"
 )
-SHAPES = {"folders": OWN, "lines": "lines of JSON", **{family.NAME: family.SHAPE for family in FAMILIES}}
 
 
 class LayoutOptions(Struct, frozen=True):

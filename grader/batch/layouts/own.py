@@ -129,7 +129,6 @@ class StudentFolders:
     """DIR/<student>/attention.(py|ipynb), for an exercise that is told: each folder is a student's."""
 
     NAME = Folder.name
-    SHAPE = "DIR/<student>/attention.py"
     LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -241,7 +240,6 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         """`UsageError` where the pattern does not say whose a file is."""
-        self.SHAPE = text
         fields = re.findall(r"\{(\w+)\}", text)
         unknown = sorted(set(fields) - FIELDS)
         if unknown or "student" not in fields or len(fields) != len(set(fields)):

@@ -23,7 +23,6 @@ class Gradescope:
     """Gradescope's export: submission_12345/ folders beside submission_metadata.yml, which tells whose they are."""
 
     NAME = "gradescope"
-    SHAPE = "submission_<number>/attention.py beside submission_metadata.yml"
     LANDMARK = GRADESCOPE_METADATA
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -97,7 +96,6 @@ class Moodle:
     """What Moodle hands out: for each student a folder Name_123_assignsubmission_file_, or files named so."""
 
     NAME = "moodle"
-    SHAPE = "<Name>_<number>_assignsubmission_file_/attention.py"
     LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -125,7 +123,6 @@ class Canvas:
     """What Canvas hands out: lastname_12345_67890_attention.py, flat, with LATE in the name of what came late."""
 
     NAME = "canvas"
-    SHAPE = "<name>_<number>_<number>_attention.py"
     LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -156,7 +153,6 @@ class Repositories:
     """A class's repositories, cloned side by side: exercise-03-login."""
 
     NAME = "repositories"
-    SHAPE = "exercise-03-<login>/.../attention.py"
     LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -193,7 +189,6 @@ class Nbgrader:
     """nbgrader's course folder: submitted/<student>/<assignment>/, with the time of the submission in timestamp.txt."""
 
     NAME = "nbgrader"
-    SHAPE = "submitted/<student>/<assignment>/attention.ipynb"
     LANDMARK = SUBMITTED
 
     def count(self, root: Path, names: list[str]) -> int:
@@ -239,7 +234,6 @@ class Edition:
     """The student edition as it was handed out: each student's copy, in which exercises/<exercise>/ holds the work."""
 
     NAME = "edition"
-    SHAPE = "<student>/exercises/<exercise>/attention.py"
     LANDMARK = EXERCISES
 
     def count(self, root: Path, names: list[str]) -> int:

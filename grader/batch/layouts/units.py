@@ -57,7 +57,6 @@ class Family(Protocol):
     """Knows one platform's names; `LANDMARK` tells its layout whatever else lies there, empty where nothing does."""
 
     NAME: str
-    SHAPE: str
     LANDMARK: str
 
     def count(self, root: Path, names: list[str]) -> int:

@@ -16,7 +16,7 @@ from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.gradebook.gradebook import NOT_JUDGED
-from grader.report.json import full_text
+from grader.report.phrases import full_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import told_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from msgspec import Struct, field
 
 from grader.course.records import Exercise
-from grader.gradebook.class_records import ClassRecords, GradeRow
+from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.report.console import printable
 from grader.report.exports import ClassExport, cell, number
 from grader.verdict.attribution import DefectStatus
@@ -201,7 +201,7 @@ def _numbers(exercise: Exercise) -> list[int]:
 
 def _panel(records: ClassRecords, exercise: Exercise, summary: Summary, *, anonymous: bool) -> dict[str, Any]:
     """What is shown of one exercise above the table."""
-    handed_in = sum(count for outcome, count in summary.outcomes.items() if outcome != "absent")
+    handed_in = sum(count for outcome, count in summary.outcomes.items() if outcome != ABSENT)
     fixed = summary.outcomes[Result.FIXED]
     average = number(round(summary.score / max(summary.judged, 1), 2))
     mean = f"{average} of {number(exercise.max_score())}" if summary.judged else ""

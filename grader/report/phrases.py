@@ -1,10 +1,12 @@
-"""The end of a verdict's page: what it comes to, what is advised, and what to do next."""
+"""What all pages say in the same words: what a verdict comes to, what a defect is called, what to do next."""
 
 from rich.text import Text
 
-from grader.course.records import Exercise
-from grader.report.console import INDENT, Line, marked, printable
+from grader.course.records import Defect, Exercise
+from grader.examiner.outcome import Finding
+from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.causes import group_causes, hiding_crash, listed
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -17,6 +19,11 @@ OPEN_LAYERS = {
 """What a protection that is missing leaves open."""
 
 MOST_FINDING_TEXT = 240
+MOST_BEFORE_CARET = 80
+"""Columns after which a caret would stand on a line of its own."""
+
+NOT_SHOWN = "nothing below shows it by itself"
+"""Beside a defect that is known by all that fails together, or by the submission's text."""
 
 
 def foot_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
@@ -81,6 +88,59 @@ def result_words(verdict: Verdict) -> tuple[str, str]:
 def points(value: float) -> str:
     """Points without a needless dot."""
     return f"{value:g}"
+
+
+def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
+    """What students call a defect."""
+    return f"defect {exercise.numbers()[defect.id]}"
+
+
+def line_and_caret(verdict: Verdict) -> tuple[str, str]:
+    """The line for which nothing could be graded, and the caret below its place; empty where there is none."""
+    at = verdict.where.location if verdict.where else None
+    if at is None:
+        return "", ""
+    before = printable_line(at.text[: at.column - 1])
+    caret = f"       │ {' ' * len(before)}^" if 0 < at.column <= MOST_BEFORE_CARET else ""
+    return f"  {at.line:>4} │ {printable_line(at.text)}", caret
+
+
+def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
+    """What is said beside a defect's points: what it was, or why it is not known."""
+    if defect.status is DefectStatus.FIXED:
+        return "" if exercise.recorded else next(each.title for each in exercise.defects if each.id == defect.id)
+    if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
+        return NOT_SHOWN
+    return defect.reason.partition(": ")[0]
+
+
+def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
+    """Whether a finding tells of the defect, or one crash hides the rest and says so."""
+    causes = group_causes(verdict)
+    return hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
+
+
+def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
+    """What is said of everything else: a mark with its style, the state, the points, and a note."""
+    worth = points(exercise.nothing_else_broke)
+    if verdict.regressions:
+        note = f"new faults, seen in {listed(verdict.regressions)}"
+        return ("✗", "red"), "something else broke", f"0 of {worth}", note
+    if verdict.outcome is Result.FIXED:
+        return ("✓", "green"), "nothing else broke", f"{worth} of {worth}", ""
+    return ("·", "dim"), "nothing else broke so far", f"0 of {worth}", "counts once every defect is fixed"
+
+
+def full_text(finding: Finding) -> str:
+    """A finding as one line: what was seen, at which sizes, at which line of the submission."""
+    parts = [printable(finding.text)]
+    if finding.explanation:
+        parts.append(finding.explanation)
+    if finding.location:
+        parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
+    if finding.sizes:
+        parts.append(printable(finding.sizes))
+    return "; ".join(parts)
 
 
 def _mending(verdict: Verdict) -> str:
