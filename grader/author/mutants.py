@@ -2,7 +2,7 @@
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from math import isinf
 
@@ -10,9 +10,7 @@ import libcst as cst
 from msgspec import Struct
 
 from grader.author.operators import ATTENTION_OPERATORS, IN_PLACE, MODULE_OPERATORS
-from grader.author.parsed_source import Edit, ParsedSource, is_output_only, replace
-
-Operator = Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]
+from grader.author.parsed_source import Edit, Operator, ParsedSource, is_output_only, replace
 
 
 class Mutant(Struct, frozen=True):
@@ -129,7 +127,7 @@ def _whole_number(node: ast.AST) -> int | None:
 def _changed_texts(parsed: ParsedSource, operators: dict[str, Operator]) -> Iterator[tuple[str, int, str]]:
     for node in parsed.nodes():
         for name, operator in operators.items():
-            for edit in operator(node, parsed):
+            for edit in operator.edits(node, parsed):
                 yield name, parsed.line(node), parsed.apply(edit)
 
 
@@ -261,15 +259,25 @@ def operand_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
 
 
 OPERATORS: dict[str, Operator] = {
-    "constant moved": constant_moved,
-    "truth value flipped": truth_value_flipped,
-    "negation dropped": negation_dropped,
-    "operator replaced": operator_replaced,
-    "None assigned": none_assigned,
-    "argument dropped": argument_dropped,
-    "statement removed": statement_removed,
-    "condition negated": condition_negated,
-    "operand dropped": operand_dropped,
+    "constant moved": Operator(
+        constant_moved, "matches_reference, with `defaults` naming the argument where it is a default"
+    ),
+    "truth value flipped": Operator(truth_value_flipped, "matches_reference with `defaults` naming the argument"),
+    "negation dropped": Operator(negation_dropped, "raises for a refusal, else matches_reference with a mask as input"),
+    "operator replaced": Operator(
+        operator_replaced, "raises with sizes just inside and just outside of what is allowed, else matches_reference"
+    ),
+    "None assigned": Operator(none_assigned, "attribute_equals, where the interface promises the attribute"),
+    "argument dropped": Operator(argument_dropped, "matches_reference with the argument set to other than its default"),
+    "statement removed": Operator(
+        statement_removed, "attribute_equals for an attribute, raises for a refusal, else matches_reference"
+    ),
+    "condition negated": Operator(
+        condition_negated, "raises for a refusal, else matches_reference with the flag set in `constructor` or `inputs`"
+    ),
+    "operand dropped": Operator(
+        operand_dropped, "raises with one half of the condition true, else matches_reference with inputs of both kinds"
+    ),
     **ATTENTION_OPERATORS,
     **MODULE_OPERATORS,
 }

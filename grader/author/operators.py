@@ -1,12 +1,13 @@
 """Mutation operators: for what attention computes, and for how a module behaves among others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import combinations
 
 import libcst as cst
 
 from grader.author.parsed_source import (
     Edit,
+    Operator,
     ParsedSource,
     called_attribute,
     find,
@@ -161,21 +162,27 @@ def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[
         start += len(term) + 1
 
 
-ATTENTION_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]] = {
-    "projection swapped": projection_swapped,
-    "scale dropped or doubled": scale_changed,
-    "root of another size": root_of_another_size,
-    "softmax over another axis": softmax_over_another_axis,
-    "mask upside down": mask_upside_down,
-    "mask after softmax": mask_after_softmax,
-    "mask diagonal moved": mask_diagonal_moved,
-    "fill value too small": fill_value_too_small,
-    "transpose removed": transpose_removed,
-    "view for transpose": view_for_transpose,
-    "reshape by view": reshape_by_view,
-    "arguments swapped": arguments_swapped,
-    "factors swapped": factors_swapped,
-    "einsum letters swapped": einsum_letters_swapped,
+ATTENTION_OPERATORS: dict[str, Operator] = {
+    "projection swapped": Operator(
+        projection_swapped, "matches_reference; every_parameter_learns names the projection"
+    ),
+    "scale dropped or doubled": Operator(scale_changed, "matches_reference with several head sizes"),
+    "root of another size": Operator(root_of_another_size, "matches_reference on a ladder on which all sizes differ"),
+    "softmax over another axis": Operator(
+        softmax_over_another_axis, "rows_sum_to_one, or matches_reference with as many queries as keys too"
+    ),
+    "mask upside down": Operator(mask_upside_down, "mask_hides, or matches_reference with a mask as input"),
+    "mask after softmax": Operator(mask_after_softmax, "rows_sum_to_one with a mask as input"),
+    "mask diagonal moved": Operator(mask_diagonal_moved, "future_does_not_leak"),
+    "fill value too small": Operator(fill_value_too_small, "future_does_not_leak or mask_hides"),
+    "transpose removed": Operator(transpose_removed, "matches_reference with several heads, samples and tokens"),
+    "view for transpose": Operator(view_for_transpose, "matches_reference with several heads, samples and tokens"),
+    "reshape by view": Operator(reshape_by_view, "matches_reference with several heads, samples and tokens"),
+    "arguments swapped": Operator(arguments_swapped, "matches_reference on a ladder on which all sizes differ"),
+    "factors swapped": Operator(factors_swapped, "matches_reference on a ladder on which all sizes differ"),
+    "einsum letters swapped": Operator(
+        einsum_letters_swapped, "matches_reference on a ladder on which all sizes differ"
+    ),
 }
 
 
@@ -266,12 +273,18 @@ def _counts(node: cst.CSTNode, parsed: ParsedSource) -> bool:
     )
 
 
-MODULE_OPERATORS: dict[str, Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]] = {
-    "dropout always on or gone": dropout_always_on,
-    "bias flag ignored": bias_flag_ignored,
-    "buffer not registered": buffer_not_registered,
-    "in place": in_place,
-    "dtype or device pinned": pinned,
-    "detached": detached,
-    "layer skipped or residual added": layer_skipped_or_added,
+MODULE_OPERATORS: dict[str, Operator] = {
+    "dropout always on or gone": Operator(dropout_always_on, "dropout_only_in_training"),
+    "bias flag ignored": Operator(
+        bias_flag_ignored, "matches_reference with the flag set in `constructor`, once each way"
+    ),
+    "buffer not registered": Operator(
+        buffer_not_registered, "moves_between_devices, or weights_transfer for what is in the state dict"
+    ),
+    "in place": Operator(
+        in_place, "leaves_inputs_alone, or a hidden test that overrides the method whose result is written to"
+    ),
+    "dtype or device pinned": Operator(pinned, "keeps_dtype, moves_between_devices"),
+    "detached": Operator(detached, "matches_reference with gradients, every_parameter_learns"),
+    "layer skipped or residual added": Operator(layer_skipped_or_added, "matches_reference"),
 }

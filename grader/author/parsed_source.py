@@ -1,6 +1,6 @@
 """A module's source as mutation operators see it: syntax tree, parents, and what its names stand for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import libcst as cst
@@ -125,6 +125,13 @@ class ParsedSource:
         yield node
         for child in node.children:
             yield from self._walk(child)
+
+
+class Operator(Struct, frozen=True):
+    """What makes mutants: the edits it proposes at a node, and `advice`, which property sees them."""
+
+    edits: Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]
+    advice: str
 
 
 def is_output_only(node: cst.CSTNode) -> bool:

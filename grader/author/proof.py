@@ -95,38 +95,7 @@ class Proof(Struct, frozen=True):
         return not self.survivors and all(step.holds() for step in self.steps)
 
 
-ADVICE = {
-    "scale dropped or doubled": "matches_reference with several head sizes",
-    "root of another size": "matches_reference on a ladder on which all sizes differ",
-    "softmax over another axis": "rows_sum_to_one, or matches_reference with as many queries as keys too",
-    "mask upside down": "mask_hides, or matches_reference with a mask as input",
-    "mask after softmax": "rows_sum_to_one with a mask as input",
-    "mask diagonal moved": "future_does_not_leak",
-    "fill value too small": "future_does_not_leak or mask_hides",
-    "transpose removed": "matches_reference with several heads, samples and tokens",
-    "view for transpose": "matches_reference with several heads, samples and tokens",
-    "reshape by view": "matches_reference with several heads, samples and tokens",
-    "projection swapped": "matches_reference; every_parameter_learns names the projection",
-    "dropout always on or gone": "dropout_only_in_training",
-    "bias flag ignored": "matches_reference with the flag set in `constructor`, once each way",
-    "buffer not registered": "moves_between_devices, or weights_transfer for what is in the state dict",
-    "in place": "leaves_inputs_alone, or a hidden test that overrides the method whose result is written to",
-    "dtype or device pinned": "keeps_dtype, moves_between_devices",
-    "detached": "matches_reference with gradients, every_parameter_learns",
-    "layer skipped or residual added": "matches_reference",
-    "truth value flipped": "matches_reference with `defaults` naming the argument",
-    "constant moved": "matches_reference, with `defaults` naming the argument where it is a default",
-    "None assigned": "attribute_equals, where the interface promises the attribute",
-    "statement removed": "attribute_equals for an attribute, raises for a refusal, else matches_reference",
-    "condition negated": "raises for a refusal, else matches_reference with the flag set in `constructor` or `inputs`",
-    "operator replaced": "raises with sizes just inside and just outside of what is allowed, else matches_reference",
-}
-"""Which property sees what an operator does."""
-
 PASTED_WIDTH = 100
-
-OTHERWISE = "matches_reference on a ladder or with inputs that reach this line, else a hidden test"
-
 
 DOCUMENTED_POINTS = 10
 
@@ -161,11 +130,6 @@ def constant_sizes(exercise: Exercise) -> list[str]:
                 f"number passes; give one rung another, or draw sizes: drawn: [{{{whole}: [{part}, 2, 9], ...}}]"
             )
     return warnings
-
-
-def advice_for(operator: str) -> str:
-    """The property that would see a mutant of this operator."""
-    return ADVICE.get(operator, OTHERWISE)
 
 
 def missing_checks(source: str, exercise: Exercise, line: int) -> list[CheckFields]:

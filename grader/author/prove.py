@@ -15,14 +15,13 @@ from msgspec import structs
 from grader.author.derived_files import compare_sources, derive_files, derive_schema, read_module
 from grader.author.differential import Matching, find_differences, match_equivalents
 from grader.author.difficulty import run_usual_tests
-from grader.author.mutants import Mutant, mutants_of
+from grader.author.mutants import OPERATORS, Mutant, mutants_of
 from grader.author.proof import (
     MutantStatus,
     Proof,
     Record,
     Step,
     Survivor,
-    advice_for,
     constant_sizes,
     missing_checks,
     points_step,
@@ -182,7 +181,7 @@ class _UnfinishedProof:
     def _survivor(self, mutant: Mutant) -> Survivor:
         checks = missing_checks(self._reference, self._exercise, mutant.line)
         lines = "\n".join(map(render_check, checks))
-        return Survivor(mutant, advice_for(mutant.operator), lines)
+        return Survivor(mutant, OPERATORS[mutant.operator].advice, lines)
 
     def _equivalents_step(self) -> Step:
         problems = [
