@@ -79,10 +79,10 @@ def _memory(path: Path) -> Path | None:
 @functools.cache
 def _reader_stamp() -> bytes:
     """The version of the reader that this process runs."""
-    here = Path(__file__).parent
-    sources = sorted([*here.glob("*.py"), *(here.parent / "examiner" / "properties").glob("*.py")])
-    status = {source.name: source.stat() for source in sources}
-    return "".join(f"{name}/{each.st_size}/{each.st_mtime_ns};" for name, each in status.items()).encode()
+    kit = Path(__file__).parents[1]
+    sources = sorted([*(kit / "course").glob("*.py"), *(kit / "examiner" / "properties").glob("*.py")])
+    status = {source.relative_to(kit): source.stat() for source in sources}
+    return "".join(f"{path}/{each.st_size}/{each.st_mtime_ns};" for path, each in status.items()).encode()
 
 
 LOOK_CLOSER = re.compile(rf"{BLANK}|\d[eE][-+]?\d".encode())

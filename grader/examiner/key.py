@@ -35,12 +35,13 @@ JUDGING = "grader.verdict.judge"
 """The module that takes a submission to a verdict."""
 
 FROM = re.compile(rb"from (grader[.\w]*) import (\([^)]*\)|[^\n#]*)")
-IMPORT = re.compile(rb"import (grader\.[.\w]+)")
+IMPORT = re.compile(rb"import ([\w., ]*grader\.[\w., ]+)")
+MODULE = re.compile(rb"grader\.[.\w]+")
 RUN = re.compile(rb'"-m", "(grader\.[.\w]+)"')
 """Three patterns that begin with letters are six times as fast as one of their alternatives."""
 
 NAME = re.compile(rb"\w+")
-ALL_BESIDE = b"iter_modules(__path__)"
+ALL_BESIDE = b"iter_modules("
 """In a package that imports every module in its folder."""
 
 
@@ -117,7 +118,7 @@ def _imported(content: bytes) -> Iterator[str]:
     for module, names in FROM.findall(content):
         yield module.decode()
         yield from (f"{module.decode()}.{name.decode()}" for name in NAME.findall(names))  # some are modules
-    yield from (module.decode() for module in IMPORT.findall(content))
+    yield from (module.decode() for names in IMPORT.findall(content) for module in MODULE.findall(names))
     yield from (f"{program.decode()}{main}" for program in RUN.findall(content) for main in ("", ".__main__"))
 
 

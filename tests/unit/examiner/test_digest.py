@@ -11,7 +11,18 @@ import pytest
 from grader.author.prove import result_digests
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.examiner.key import JUDGING, KIT, depends_on, exercise_digest, key_digest
+from grader.examiner.key import (
+    ALL_BESIDE,
+    JUDGING,
+    KIT,
+    _imported,
+    _modules,
+    _read,
+    depends_on,
+    exercise_digest,
+    key_digest,
+    kit_digest,
+)
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import score_of
 from tests.support.paths import ROOT
@@ -104,6 +115,21 @@ def test_a_change_in_what_proves_changes_the_proofs_alone(kit, digests, before):
     after = digests()
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1] != before[1]
+
+
+def test_what_one_statement_imports_of_the_kit_is_found_whole(own_course):
+    more = own_course.hidden_tests(EXERCISE) / "test_more.py"
+    seen = []
+    for more_modules in ("", ", grader.report.terminal", ", grader.watch.events"):
+        more.write_text(f"import os, grader.errors as errors{more_modules}\n", encoding="utf-8")
+        seen.append(kit_digest(*_imported(more.read_bytes())))
+    assert len(set(seen)) == 3
+
+
+def test_what_judges_imports_nothing_of_the_kit_by_a_name_made_while_it_runs():
+    computed = {name for name in depends_on(JUDGING) if b"import_module(f" in _read(_modules()[name])}
+    assert computed == {"grader.examiner.properties"}, "a digest finds only whole folders so"
+    assert all(ALL_BESIDE in _read(_modules()[name]) for name in computed)
 
 
 def test_what_is_found_by_its_words_is_what_a_parser_finds():
