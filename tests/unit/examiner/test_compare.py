@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from grader.examiner.compare import MOST_OF_A_TEXT, Failure, compare, excerpt, numbers, require_form
+from grader.examiner.compare import FLOAT32, MOST_OF_A_TEXT, Failure, compare, excerpt, numbers, require_form
+from grader.examiner.manners import LOUD
 from grader.examiner.properties.side_effects import _not_mentioned, is_visible
 
 
@@ -53,3 +54,15 @@ def test_a_wrong_form_is_told_as_what_it_is() -> None:
 def test_a_single_number_has_no_place_and_is_not_counted() -> None:
     with pytest.raises(Failure, match=r"^the loss: expected 3\.52, saw 0$"):
         compare(torch.tensor(0.0), torch.tensor(3.52), "the loss")
+
+
+def test_numbers_that_overflow_in_both_are_alike_and_the_others_are_compared() -> None:
+    """The tolerance of loud inputs is a share of the largest value that is a number."""
+    expected = torch.tensor([float("nan"), float("inf"), 0.5])
+    for tolerance in (FLOAT32, LOUD):
+        compare(expected.clone(), expected, "output", tolerance)
+        compare(torch.full((2,), float("nan")), torch.full((2,), float("nan")), "output", tolerance)
+        with pytest.raises(Failure, match=r"output at \[2\]: expected 0\.5, saw 0\.7; 1 of 3 elements are off"):
+            compare(torch.tensor([float("nan"), float("inf"), 0.7]), expected, "output", tolerance)
+        with pytest.raises(Failure, match=r"expected inf, saw nan"):
+            compare(torch.tensor([float("nan"), float("nan"), 0.5]), expected, "output", tolerance)
