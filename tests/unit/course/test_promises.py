@@ -215,7 +215,7 @@ PROMISES: dict[str, Keeps] = {
 }
 FREE = re.compile(
     r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write|Inside these lines"
-    r"|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
+    r"|does no harm|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)( for serving)?[.;:]"
     r"|^`\w+\([^`]*\)`$|^`step\(\)` takes no argument|^The size of a head is|of one sample alone"
 )
