@@ -38,7 +38,7 @@ from grader.worker.protocol import (
     send,
 )
 from grader.worker.syntax_trees import compiled, fingerprint, method_trees, operation_at
-from grader.worker.torch_import import left_incomplete, stub_compiler
+from grader.worker.torch_import import left_incomplete, stub_compiler, warm_up
 from grader.worker.values import (
     TORCH_DTYPES,
     backward,
@@ -244,6 +244,7 @@ class Server:
 def serve(connection: socket.socket) -> None:
     """Answer requests until the examiner hangs up."""
     stub_compiler()
+    warm_up()  # mostly before anybody asks: a worker is started ahead
     server = Server()
     while True:
         try:

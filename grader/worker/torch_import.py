@@ -7,10 +7,12 @@ second and writes files, which a worker may not: code that compiles runs as it s
 """
 
 import contextlib
+import copy
 import ctypes
 import gc
 import importlib.abc
 import importlib.machinery
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -46,14 +48,33 @@ def import_torch(*, for_many: bool = False) -> None:
     gc.disable()  # a third of torch's import is the collector walking what is being imported
     if "torch" not in sys.modules:
         sys.meta_path.insert(0, _LazyFinder())
-    import torch
+    with _frames_looked_up_by_name():
+        import torch  # noqa: F401 - imported here, for everybody
 
     if not is_complete():
         _complete_on_use()
-    _warm_up(torch)
+    warm_up()
     if for_many:
         _gather_memory()
     gc.freeze()
+
+
+@contextlib.contextmanager
+def _frames_looked_up_by_name() -> Iterator[None]:
+    """Find the module of a frame by its name, as long as this lasts.
+
+    Torch asks for it where it defines operators, and `inspect` resolves the paths of a thousand modules to tell.
+    """
+    getmodule: Any = inspect.getmodule
+
+    def find(of: Any, file: str | None = None) -> ModuleType | None:
+        return sys.modules.get(of.f_globals["__name__"]) if inspect.isframe(of) else getmodule(of, file)
+
+    vars(inspect)["getmodule"] = find
+    try:
+        yield
+    finally:
+        vars(inspect)["getmodule"] = getmodule
 
 
 def is_complete() -> bool:
@@ -68,7 +89,7 @@ def complete_torch() -> None:
     import torch
 
     _put_back()
-    with torch._C.DisableTorchFunction():  # noqa: SLF001 - whoever needed it may have a mode on
+    with torch._C.DisableTorchFunction(), _frames_looked_up_by_name():  # noqa: SLF001 - whoever asked may have a mode on
         getattr(torch._meta_registrations, "activate_meta", None)  # noqa: SLF001 - asking for a name runs the module
     gc.freeze()
 
@@ -131,13 +152,22 @@ def _completing(name: str) -> Callable[..., Any]:
     return kernel
 
 
-def _warm_up(torch: ModuleType) -> None:
-    """The kernels and tables that every attention module touches first."""
-    layer = torch.nn.Linear(2, 2)
-    scores = layer(torch.randn(1, 2, 2)) @ torch.randn(1, 2, 2).transpose(1, 2)
-    weights = torch.softmax(scores.masked_fill(torch.ones(2, 2) == 0, float("-inf")), dim=-1)
-    torch.nn.functional.dropout(weights, 0.5).sum().backward()
-    torch.allclose(weights, weights)
+def warm_up() -> None:
+    """Do once what attention modules do: it is ready then, and what a fork has left shared is copied."""
+    import torch
+
+    layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 4))
+    with torch.no_grad():
+        for parameter in layers.parameters():
+            parameter.copy_(torch.randn(parameter.shape))
+    heads = layers(torch.randn(2, 3, 4)).view(2, 3, 2, 2).transpose(1, 2)
+    scores = heads @ heads.transpose(2, 3) / 2**0.5
+    weights = torch.softmax(scores.masked_fill(torch.ones(3, 3).triu(1) == 1, -torch.inf), dim=-1)
+    mixed = (weights @ heads).transpose(1, 2).reshape(2, 3, 4)
+    (mixed * mixed).sum().backward()
+    torch.allclose(mixed, mixed)
+    layers.load_state_dict(copy.deepcopy(layers).state_dict())
+    layers.eval().double()(mixed.double())
 
 
 def _gather_memory() -> None:
