@@ -29,6 +29,8 @@ MAX_DEPTH = 8
 """Levels of lists that travel; deeper down they are described."""
 
 MAX_INT = 2**63
+PLAIN = (bool, int, float, type(None))
+"""Types whose values hold no others: nothing of them can be too much."""
 
 
 def to_tensor(value: TensorValue) -> torch.Tensor:
@@ -88,6 +90,8 @@ def to_python(value: Value) -> Any:
 
 def from_python(value: Any) -> Value:
     """What may travel of a value that a submission made; the rest is described. What is too much is not written out."""
+    if type(value) in PLAIN:
+        return _pack(value)
     if _is_tensor(value):
         return _from_any_tensor(value)
     obstacle = _why_too_much(value)
