@@ -1,6 +1,6 @@
 """What the kit costs, each figure beside its reference, taken in turns on this machine: ratios, medians and spread.
 
-    python -m tests.benchmarks [single|watch|batch|cores|scale|profile|peers|all]... [--runs N] [--jobs N]
+    python -m tests.benchmarks [single|watch|notebook|batch|cores|scale|profile|peers|all]... [--runs N] [--jobs N]
 
 Targets stand beside their ratios. What cannot be run here is named, with the reason.
 """
@@ -20,6 +20,7 @@ Part = Callable[[argparse.Namespace], Iterator[str]]
 PARTS: dict[str, Part] = {
     "single": lambda given: single.single(given.runs or 9),
     "watch": lambda given: single.watch(given.runs or 21),
+    "notebook": lambda given: single.notebook(given.runs or 21),
     "batch": lambda given: batch.batch(given.runs or 5, given.submissions or 200, given.jobs, given.exercises),
     "cores": lambda given: batch.cores(given.runs or 5, given.submissions or 200, given.exercises),
     "scale": lambda given: scale.scale(

@@ -1,11 +1,15 @@
-"""One submission beside `import torch`: from the command line, and from a save to the verdict of a watch."""
+"""One submission beside `import torch`: from the command line, from a save to a watch's verdict, and in a notebook."""
 
+import json
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.benchmarks.commands import copy_course, seconds
+import nbclient
+import nbformat
+
+from tests.benchmarks.commands import ENVIRONMENT, copy_course, seconds
 from tests.benchmarks.table import Target, compared, headline, measured
 from tests.support.watching import Watch
 
@@ -22,6 +26,15 @@ COMMANDS = {
 SINGLE, WATCHED = Target(0.70), Target(0.08)
 PAUSE_SECONDS = 0.3
 """Between a verdict and the next save: the next worker is being made meanwhile, as it is while a student thinks."""
+
+WARM_SECONDS = 0.15
+TIMED = """%load_ext grader
+import time
+began, took = [0.0], []
+events = get_ipython().events
+events.register("pre_run_cell", lambda _info: began.__setitem__(0, time.perf_counter()))
+events.register("post_run_cell", lambda _result: took.append(time.perf_counter() - began[0]))"""
+"""A cell after which every cell is timed by the kernel itself: the protocol around it is the front end's."""
 
 
 def single(runs: int) -> Iterator[str]:
@@ -69,3 +82,22 @@ def _save(watching: Watch, file: Path, text: str) -> float:
     file.write_text(text, encoding="utf-8")
     watching.verdict()
     return time.perf_counter() - started
+
+
+def notebook(runs: int) -> Iterator[str]:
+    """Lines about `%%grade` in a kernel, from the cell's beginning to its page; between them somebody thinks."""
+    yield headline("A notebook's %%grade, beginning to end of the cell", f"{runs} cells, fix and starter by turns")
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        course = copy_course(Path(folder), [EXERCISE])
+        texts = [(course / path).read_text(encoding="utf-8") for path in (FIX, STARTER)]
+        graded = [f"%%grade {EXERCISE}\n{texts[number % 2]}\n# {number}" for number in range(runs + 1)]
+        sources = [TIMED, *(each for cell in graded for each in (f"time.sleep({PAUSE_SECONDS})", cell))]
+        told = "import json; print(json.dumps(took[2::2]))"
+        cells = [nbformat.v4.new_code_cell(source) for source in (*sources, told)]
+        resources = {"metadata": {"path": str(course)}}
+        client = nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=300, resources=resources)
+        client.execute(env=ENVIRONMENT)
+    (printed,) = cells[-1].outputs
+    first, *warm = json.loads(printed["text"])
+    yield measured("the first", [first], "s")
+    yield measured(f"warm (at most {WARM_SECONDS})", warm, "s")

@@ -30,7 +30,7 @@ def run(folder: Path, *parts: str) -> str:
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """Every part but the peers, which are not installed beside the kit."""
     folder = tmp_path_factory.mktemp("benchmark")
-    return run(folder, "single", "watch", "batch", "cores", "scale", "profile"), folder
+    return run(folder, "single", "watch", "notebook", "batch", "cores", "scale", "profile"), folder
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,10 @@ def test_time_per_submission_is_told_or_that_it_cannot_be(told: tuple[str, Path]
     told_beside_target = rf"time per submission at 4 / at 2 +{FIGURE}   target <= 1.10: (met|NOT MET)"
     too_few = "time per submission: too few submissions to tell them from the start"
     assert re.search(rf"^({told_beside_target}|{too_few})$", told[0], re.MULTILINE), told[0]
+
+
+def test_a_notebooks_first_verdict_is_told_and_the_warm_ones(told: tuple[str, Path]) -> None:
+    assert re.search(rf"^the first +{FIGURE} s\nwarm \(at most 0\.15\) +{FIGURE} s$", told[0], re.MULTILINE), told[0]
 
 
 def test_no_part_is_left_out(told: tuple[str, Path]) -> None:
