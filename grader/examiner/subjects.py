@@ -62,6 +62,7 @@ class Adapter(torch.nn.Module):
 
     def forward(self, *positional, **inputs):
         starts = {**dict(zip(INPUTS, positional)), **inputs}.values()
+        self.scales = {}  # of gradients by parameter and step, the same in both walks
         straight, returned = self._walk(starts, reloads=False)
         reloaded, returned_too = self._walk(starts, reloads=True)
         told = [torch.tensor([*returned, *returned_too])] if self.closure else []
@@ -89,12 +90,16 @@ class Adapter(torch.nn.Module):
 
     def _give_gradients(self, parameters, step):
         for index, each in enumerate(parameters):
-            places = torch.arange(each.numel(), dtype=torch.float64).view(each.shape)
-            sizes = 10.0 ** (-DECADES * ((places + 1) * (step + 1) * GOLDEN % 1.0))
-            signs = torch.where((7 * places + 3 * step) % 5 < 2, -1.0, 1.0)
-            scale = (signs * sizes).to(each.dtype) * 10.0 ** (3 * (index % 3) - 1)
-            each.grad = (torch.sin(each.detach() * (1 + step % SLOPES)) + 0.1 * step) * scale
+            if (index, step) not in self.scales:
+                self.scales[index, step] = self._scale(index, each, step)
+            each.grad = (torch.sin(each.detach() * (1 + step % SLOPES)) + 0.1 * step) * self.scales[index, step]
             each.grad.view(-1)[::TINY_EVERY] *= TINY
+
+    def _scale(self, index, parameter, step):
+        places = torch.arange(parameter.numel(), dtype=torch.float64).view(parameter.shape)
+        sizes = 10.0 ** (-DECADES * ((places + 1) * (step + 1) * GOLDEN % 1.0))
+        signs = torch.where((7 * places + 3 * step) % 5 < 2, -1.0, 1.0)
+        return (signs * sizes).to(parameter.dtype) * 10.0 ** (3 * (index % 3) - 1)
 
     def _step_with_closure(self, optimizer, parameters, step):
         # every other step is given the gradients by the closure, whose loss the step returns
