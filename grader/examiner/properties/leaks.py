@@ -13,7 +13,9 @@ from grader.examiner.outcome import Map, Picture, PictureKind
 from grader.examiner.properties import Property
 from grader.examiner.properties.masks import mask_problems
 
-LOUDNESS = 1000.0
+LOUDNESS = 400.0
+"""Scores reach a hundred thousand: ten times what a fill of -10000 hides, a tenth of a fill of -1e6, which is published."""
+
 LOUD_DRAWS = 4
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from grader.examiner.case import VISIBLE_SHARE, dead_row, size_of
 from grader.examiner.compare import UNCHANGED, Tolerance, compare, require_close, require_finite, require_form
 from grader.examiner.context import nth_output
 from grader.examiner.properties import Property
+from grader.examiner.properties.leaks import LOUDNESS
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +23,6 @@ MaskDtype = typing.Literal["bool", "int64", "float32", "uint8", "int32"]
 DTYPES = typing.get_args(MaskDtype)
 """Truth values, and ones and zeros of integers and of the module's own dtype."""
 
-LOUDNESS = 1000.0
 ONE_KEY = Tolerance(1e-4, 1e-5, of_largest=1e-4)
 """Where a query sees a single key, its weight is one whatever the scores are, and no softmax rounds."""
 
