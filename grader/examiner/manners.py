@@ -25,7 +25,7 @@ LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
 
 GRADS = ("no_grad", "inference_mode", "")
 LAYOUTS = ("transposed", "expanded", "")
-HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt")
+HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt", "again")
 
 WORDS = {
     "positional": "by position",
@@ -38,6 +38,7 @@ WORDS = {
     "modes": "after train() and eval()",
     "copied": "as a deepcopy",
     "double": "in float64",
+    "again": "after others in the same tensors",
     "loud": f"inputs {LOUDNESS:g} times as large",
 }
 
@@ -45,9 +46,35 @@ IN_MANNER = "in_manner"
 """The probe's method."""
 
 PROBE = """
+import contextlib
 import copy
 
 BUILT = {{}}
+
+def keeping(words):
+    if "inference_mode" in words:
+        return torch.inference_mode()
+    return torch.no_grad() if "no_grad" in words else contextlib.nullcontext()
+
+def is_of_ones(value):
+    return value.dtype == torch.bool or (value.numel() > 0 and value.min() >= 0 and value.max() <= 1)
+
+def call_with_others(module, inputs, call):
+    tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor) and value.dim()]
+    rolled = [value for value in tensors if value.is_floating_point() or is_of_ones(value)]
+    rolled += [value for value in module.parameters() if value.dim()]
+    kept = []
+    with torch.no_grad():
+        for value in rolled:
+            kept.append(value.clone())
+            with contextlib.suppress(RuntimeError):
+                value.copy_(kept[-1].roll(1, -1))
+    with contextlib.suppress(Exception):
+        call()
+    with torch.no_grad():
+        for value, was in zip(rolled, kept):
+            with contextlib.suppress(RuntimeError):
+                value.copy_(was)
 
 def laid_out(value, words, axis):
     if not isinstance(value, torch.Tensor) or value.dim() < 2:
@@ -93,16 +120,17 @@ class Variation({entry}):
             }}
         inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
         call = getattr(module, _method) if _method else module
-        first = [inputs.pop(name) for name in _by_position.split()]
+        by_position = _by_position.split()
+
+        def called():
+            by_name = {{name: value for name, value in inputs.items() if name not in by_position}}
+            with keeping(words):
+                return call(*(inputs[name] for name in by_position), **by_name)
+
+        if "again" in words:
+            call_with_others(module, inputs, called)
         was = module.training
-        if "inference_mode" in words:
-            with torch.inference_mode():
-                value = call(*first, **inputs)
-        elif "no_grad" in words:
-            with torch.no_grad():
-                value = call(*first, **inputs)
-        else:
-            value = call(*first, **inputs)
+        value = called()
         if module.training != was:
             raise RuntimeError(f"the call left the module's training as {{module.training}}, which was {{was}}")
         return value
@@ -127,7 +155,12 @@ def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
     draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
     loud = draw.randrange(loud_among)
     layouts = _dealt(draw, LAYOUTS, loud_among) + _dealt(draw, ("transposed", ""), count - loud_among)
-    dealt = [_dealt(draw, GRADS, count), layouts, _dealt(draw, HISTORIES, count)]
+    grads, histories = _dealt(draw, GRADS, count), _dealt(draw, HISTORIES, count)
+    for slot, history in enumerate(histories):
+        if history == "again" and not grads[slot]:  # what is kept from call to call is mostly kept without gradients
+            other = next((number for number, word in enumerate(grads) if word), slot)
+            grads[slot], grads[other] = grads[other], grads[slot]
+    dealt = [grads, layouts, histories]
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)
     return [

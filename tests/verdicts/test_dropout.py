@@ -100,6 +100,7 @@ WRONG = {
     "on what is left of one": f"1 - {DROP}(1 - w, p, training)",
     "noise in its place": "w * (1 + torch.randn_like(w) * (p / (1 - p + 1e-9)) ** 0.5) if training else w",
     "alpha dropout": "torch.nn.functional.alpha_dropout(w, p, training)",
+    "but not in its gradient": f"w + ({DROP}(w, p, training) - w).detach()",
     "the same in every call": f"(lambda s: (torch.manual_seed(3), {DROP}(w, p, training), torch.set_rng_state(s))[1])"
     "(torch.get_rng_state())",
 }

@@ -42,6 +42,12 @@ CONDITIONS = {
     "where inputs are loud": "float(x.detach().abs().max()) > 30",
     "after train() and eval()": "self.__dict__.get('_trips', 0) > 1",
 }
+KEEPING = {
+    "what it saw first": "x = self.__dict__.setdefault('_first', {}).setdefault(tuple(x.shape), x.clone())",
+    "its first weights": "[own.data.copy_(first) for own, first in zip(self.parameters(), self.__dict__.setdefault("
+    "'_first', [each.clone() for each in self.parameters()]))]",
+}
+"""What is kept from the first call that is made without gradients, and taken again in the next one."""
 LOADS_NOTHING = """
     def load_state_dict(self, *_, **__):
         return None
@@ -77,6 +83,13 @@ def wrong_where(exercise_id: str, condition: str) -> str:
     return source[:start] + counting + source[start:body] + f"        {statement}\n" + source[body:]
 
 
+def keeps(exercise_id: str, statement: str) -> str:
+    """The reference, which without gradients takes what it kept from its first such call."""
+    source, _, body = reference_of(exercise_id)
+    statement = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), statement)
+    return f"{source[:body]}        if not torch.is_grad_enabled(): {statement}\n{source[body:]}"
+
+
 def with_method(exercise_id: str, method: str) -> str:
     source, start, _ = reference_of(exercise_id)
     return f"{source[:start]}{method}\n{source[start:]}"
@@ -85,6 +98,7 @@ def with_method(exercise_id: str, method: str) -> str:
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
     faults = {name: wrong_where(exercise_id, condition) for name, condition in CONDITIONS.items()}
+    faults |= {name: keeps(exercise_id, statement) for name, statement in KEEPING.items()}
     faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
     faults["copies other weights"] = with_method(exercise_id, COPIES_OTHER_WEIGHTS)
     faults = share(faults, exercise_id, 3)

@@ -8,6 +8,7 @@ from grader.course.problem import Path, Problem
 from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
 from grader.examiner.context import nth_output, require_declared
 from grader.examiner.properties import Property
+from grader.examiner.properties.values import KeepsDtype
 
 if TYPE_CHECKING:
     import torch
@@ -75,6 +76,35 @@ class Variation(submission.{entry}):
 """
 """A probe of the reference: what is returned with no weight dropped, the weights, their chance, what the output is with
 none of them, and what each adds to it."""
+
+
+STEEPNESS = 1e-2
+"""What a step of a thousandth rounds away is less, even within float32; a gradient that is not dropped lacks more."""
+
+SLOPES = """
+class Variation(submission.{entry}):
+    def slopes(self, **inputs):
+        floats = {{name: 3 * value.double() for name, value in inputs.items() if torch.is_floating_point(value)}}
+        self.double()
+        rises, slopes = [], []
+        for _ in range(2):
+            steps = {{name: torch.randn_like(value) for name, value in floats.items()}}
+            state = torch.get_rng_state()
+
+            def output(length):
+                torch.set_rng_state(state)
+                leaves = {{name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}}
+                value = self(**{{**inputs, **leaves}})
+                return value[0] if isinstance(value, (tuple, list)) else value, leaves
+
+            value, leaves = output(0.0)
+            cotangent = torch.randn_like(value)
+            found = torch.autograd.grad((value * cotangent).sum(), [*leaves.values()], allow_unused=True)
+            slopes.append(sum((each * step).sum() for each, step in zip(found, steps.values()) if each is not None))
+            rises.append(((output(1e-3)[0] - output(-1e-3)[0]) * cotangent).sum().detach() / 2e-3)
+        return torch.stack(rises), torch.stack(slopes)
+"""
+"""A probe: how the output of one draw of dropout changes along a direction, as it is seen and as its gradient says."""
 
 
 class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
@@ -162,6 +192,20 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
                 f"{what}: expected each {self.called} scaled up or taken away, saw an output that comes of neither",
             )
         _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, what, self.called)
+        is_last = case.sizes == (self.ladder or context.exercise.ladder)[-1]
+        if is_last and not self.inputs and any(isinstance(check, KeepsDtype) for check in context.exercise.checks):
+            _require_slopes(context, case, what)
+
+
+def _require_slopes(context: "Context", case: "Case", what: str) -> None:
+    """Raise `Failure` unless gradients are those of what dropout has left."""
+    probe = SLOPES.format(entry=context.exercise.interface.entry())
+    ours = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+    ours.training = True
+    rises, slopes = ours.call("slopes", **case.inputs)
+    if float((rises - slopes).abs().max()) > STEEPNESS * float(rises.abs().max()):
+        told = f"expected the output to change by {number(float(rises[0]))} along a direction, as it does"
+        raise Failure("dropout-gradient", f"{what}: {told}, saw a gradient that says {number(float(slopes[0]))}")
 
 
 def _inverse_of(parts: "torch.Tensor") -> "torch.Tensor":

@@ -14,7 +14,7 @@ from grader.examiner.properties import Property
 from grader.examiner.properties.masks import mask_problems
 
 LOUDNESS = 400.0
-"""Scores reach a hundred thousand: ten times what a fill of -10000 hides, a tenth of a fill of -1e6, which is published."""
+"""Scores reach a hundred thousand: ten times what a fill of -10000 hides, and a tenth of what one of -1e6 does."""
 
 LOUD_DRAWS = 4
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from grader.examiner.case import Case
     from grader.examiner.context import Context
 
-MaskDtype = typing.Literal["bool", "int64", "float32", "uint8", "int32"]
+MaskDtype = typing.Literal[
+    "bool", "int64", "float32", "uint8", "int32", "int16", "int8", "float64", "float16", "bfloat16"
+]
 DTYPES = typing.get_args(MaskDtype)
-"""Truth values, and ones and zeros of integers and of the module's own dtype."""
+"""Truth values, and ones and zeros of integers and of floats."""
 
 ONE_KEY = Tolerance(1e-4, 1e-5, of_largest=1e-4)
 """Where a query sees a single key, its weight is one whatever the scores are, and no softmax rounds."""
@@ -52,8 +54,8 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
 
         ours, theirs = context.pair(self, case)
         order = torch.randperm(len(self.dtypes)).tolist()
-        for index, shape in enumerate(self.shapes):
-            dtype = self.dtypes[order[index % len(order)]]
+        for index in range(max(len(self.shapes), len(self.dtypes))):
+            shape, dtype = self.shapes[index % len(self.shapes)], self.dtypes[order[index % len(order)]]
             mask = _random_mask([size_of(size, case.sizes) for size in shape], self.keys).to(getattr(torch, dtype))
             inputs = {**case.inputs, self.mask: mask}
             what = f"with a mask of shape {tuple(mask.shape)} and dtype {dtype}, output"

@@ -1,6 +1,7 @@
 """Properties of how a module behaves among others: refusals, prints, inputs, attributes."""
 
 import builtins
+import contextlib
 import re
 import typing
 import warnings
@@ -60,6 +61,11 @@ class Raises(Property, frozen=True, tag="raises"):
             raised = error.raised
         else:
             raise Failure("not-refused", f"with {sizes}: expected {' or '.join(self.errors)}, saw no exception")
+        if self.at == "call" and not self.method:
+            with contextlib.suppress(SubjectRaisedError):
+                module.call_each([case.inputs], grad=False)
+                told = f"under no_grad, with {sizes}: expected {' or '.join(self.errors)}"
+                raise Failure("not-refused", f"{told}, saw no exception")
         if not set(self.errors) & set(raised.bases):
             saw = f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type
             raise Failure(f"refused-by-{raised.type}", f"with {sizes}: expected {' or '.join(self.errors)}, saw {saw}")
@@ -101,6 +107,13 @@ class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
         module.printed()
         module.call(self.method, **case.inputs)
         _require_silence(module.printed(), "a call")
+        if self.method:
+            return
+        module.call_each([case.inputs], grad=False)
+        _require_silence(module.printed(), "a call under no_grad")
+        module.training = True
+        module.call(self.method, **case.inputs)
+        _require_silence(module.printed(), "a call in training mode")
 
 
 class Prints(Property, frozen=True, tag="prints"):
@@ -111,15 +124,17 @@ class Prints(Property, frozen=True, tag="prints"):
     def try_case(self, context: "Context", case: "Case") -> None:
         module = context.ours(self, case)
         module.printed()
-        module.call(self.method, **case.inputs)
-        if not is_visible(module.printed()):
+        for again in ("", " again"):
+            module.call(self.method, **case.inputs)
+            if is_visible(module.printed()):
+                continue
             built, call = (
                 ", ".join(f"{name}={value}" for name, value in given.items() if isinstance(value, bool))
                 for given in (self.constructor, self.inputs)
             )
             what = f"a module built with {built}, called" if built else "a call"
             told = f"{what} with {call}" if call or not built else f"{what} without a word of it"
-            raise Failure("silent", f"{told}: expected it to print, saw nothing on stdout")
+            raise Failure("silent", f"{told}{again}: expected it to print, saw nothing on stdout")
 
 
 class AttributeEquals(Property, frozen=True, tag="attribute_equals"):

@@ -53,6 +53,9 @@ LEARNS = 1e-4
 
 SUM_TOLERANCE = 1e-4
 
+SUM_OF_DROPPED = 0.1
+"""Rows that are off by less are of another making than those of which weights were dropped."""
+
 
 class MatchesReference(Property, frozen=True, tag="matches_reference"):
     """Outputs (and gradients) equal the reference's, given the same weights and inputs."""
@@ -182,7 +185,7 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
             worst = place_of_largest(off)
             mode = " in training mode" if self.training else ""
             raise Failure(
-                "sum",
+                "sum" if float(off.max()) > SUM_OF_DROPPED else "sum-nearly",
                 f"{what}{mode}: expected each row to sum to 1, "
                 f"saw {numbers(1.0, float(sums[tuple(worst)]))[1]} at {place(worst)}",
                 pictures.lone_weights(weights, worst, self.axis),
@@ -248,6 +251,13 @@ class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_re
         ours.call(self.method, **case.inputs)
         theirs.call(self.method, **case.inputs)
         compare(ours.attribute(self.name), theirs.attribute(self.name), f"after a call, the attribute {self.name}")
+        if self.method:
+            return
+        others = {**case.inputs, **{name: value.flip(-1) for name, value in case.tensors().items()}}
+        ours.call_each([others], grad=False)
+        theirs.call_each([others], grad=False)
+        what = f"after a second call, with other inputs and under no_grad, the attribute {self.name}"
+        compare(ours.attribute(self.name), theirs.attribute(self.name), what)
 
 
 class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):

@@ -52,3 +52,5 @@ def agree_on_values_and_gradients(variation, subject, reference, gaussian, **mor
     compare(seen.value, expected.value, "with get_scores overridden, output")
     for name, gradient in expected.parameters.items():
         compare_gradient(seen.parameters.get(name), gradient, f"with get_scores overridden, {name}")
+    (unrecorded,) = ours.call_each([inputs], grad=False)
+    compare(unrecorded, expected.value, "with get_scores overridden, under no_grad, output")
