@@ -11,10 +11,7 @@ from grader.examiner.compare import UNCHANGED, Failure
 from grader.examiner.context import declared_output, nth_output, require_changed, require_unchanged, with_change
 from grader.examiner.outcome import Map, Picture, PictureKind
 from grader.examiner.properties import Property
-from grader.examiner.properties.masks import mask_problems
-
-LOUDNESS = 400.0
-"""Scores reach a hundred thousand: ten times what a fill of -10000 hides, and a tenth of what one of -1e6 does."""
+from grader.examiner.properties.masks import LOUDNESS, mask_problems
 
 LOUD_DRAWS = 4
 

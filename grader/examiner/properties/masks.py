@@ -10,7 +10,6 @@ from grader.examiner.case import VISIBLE_SHARE, dead_row, size_of
 from grader.examiner.compare import UNCHANGED, Tolerance, compare, require_close, require_finite, require_form
 from grader.examiner.context import nth_output
 from grader.examiner.properties import Property
-from grader.examiner.properties.leaks import LOUDNESS
 
 if TYPE_CHECKING:
     import torch
@@ -24,6 +23,9 @@ MaskDtype = typing.Literal[
 ]
 DTYPES = typing.get_args(MaskDtype)
 """Truth values, and ones and zeros of integers and of floats."""
+
+LOUDNESS = 400.0
+"""Scores reach a hundred thousand: ten times what a fill of -10000 hides, and a tenth of what one of -1e6 does."""
 
 ONE_KEY = Tolerance(1e-4, 1e-5, of_largest=1e-4)
 """Where a query sees a single key, its weight is one whatever the scores are, and no softmax rounds."""
