@@ -1,5 +1,5 @@
 """Without gradients the scores of a subclass are still scaled where they lie.
-expect: unfixed=in-place-scale
+expect: broken
 """
 
 import math
