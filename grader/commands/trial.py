@@ -26,7 +26,7 @@ def _run(course: Course, trial: Trial) -> int:
     path = Path(trial.file).absolute()
     try:
         module = load(path)
-        click.echo(f"# {printable(trial.note) or 'an ordinary call: none that failed can be repeated here'}")
+        click.echo(f"# {printable(trial.note)}")
         for line in prepared.in_words():
             click.echo(f">>> {line}")
         value = run_trial(prepared, module)

@@ -1,4 +1,4 @@
-"""Walk a check up its ladder of sizes; the first rung that fails is reported beside the largest that passes."""
+"""Walk a check up its ladder of sizes; the first rung that fails is reported beside the last that passed."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -45,7 +45,7 @@ Rungs = tuple[list[Rung], list[Rung]]
 def walk(check: Property, context: Context, rungs: Rungs) -> None:
     """Try a check's rungs, as `rungs_of` gives them; an error has a note that compares it with the last that passed.
 
-    Where only the ends of the ladder are tried and the upper one fails, the rungs in between tell from where on. Rungs
+    Where only the ends of the ladder are tried and the upper one fails, the rungs in between are tried too. Rungs
     whose sizes are drawn come last.
     """
     ladder, drawn = rungs
@@ -136,6 +136,8 @@ def _draw_case(context: Context, check: Property, rung: Rung) -> Case:
 def _tell_sizes(check: Property, error: Exception, passed: Passed | None, failed: Rung) -> None:
     """Add a note that compares the sizes, and to a picture what it is like at those that pass.
 
+    It names the two that were tried and claims nothing of those in between, which no rung has.
+
     Only what the call was made with is told: what the check gives in place of a size stands for it, and where only a
     manner fails, in which no smaller sizes were tried, there is nothing to compare with.
     """
@@ -149,10 +151,7 @@ def _tell_sizes(check: Property, error: Exception, passed: Passed | None, failed
     changed = [name for name in sizes if sizes[name] != passed.sizes.get(name)]
     wrong = {name: sizes[name] for name in changed}
     right = _listed({name: passed.sizes[name] for name in changed if name in passed.sizes})
-    has_grown = all(size > passed.sizes.get(name, 0) for name, size in wrong.items())
-    error.add_note(
-        f"wrong {f'from {_listed(wrong)} on' if has_grown else f'with {_listed(wrong)}'}; right with {right}"
-    )
+    error.add_note(f"wrong with {_listed(wrong)}; right with {right}")
     if isinstance(error, Failure) and error.picture and error.pictured in passed.compared:
         error.picture = beside(error.picture, *passed.compared[error.pictured], right)
 

@@ -57,7 +57,7 @@ def render_terminal(
     """The verdict as lines of text, with colours where asked, and as many causes as `height` lines hold.
 
     `names` adds the defects' ids; `known` are the defects of which it was told before why they mattered, `first_seen`
-    tells from which sizes on each of the others showed.
+    tells with which sizes each of the others showed.
     """
 
     def rendered(lines: list[Line]) -> str:
@@ -192,7 +192,7 @@ class _Shown:
 
 
 def _sizes(cause: Cause) -> str:
-    """From which sizes on it is wrong, unless the finding says so itself."""
+    """With which sizes it is wrong, unless the finding says so itself."""
     said = (f"{name}={size}" in cause.finding.text for name, size in cause.finding.at.items())
     is_said = cause.finding.text.startswith("with ") and any(said)
     return "" if is_said else printable(cause.finding.sizes)

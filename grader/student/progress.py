@@ -29,7 +29,7 @@ class Attempt(Struct, frozen=True):
 class Progress(Struct, frozen=True):
     """What is remembered of one exercise. `statuses`, `passed` and `checks` are the last grading's.
 
-    `first_seen` says from which sizes on a defect showed when it was last seen.
+    `first_seen` says with which sizes a defect showed when it was last seen.
     """
 
     outcome: Result | None = None
@@ -85,7 +85,7 @@ def _attempt(verdict: Verdict) -> Attempt:
 
 
 def first_seen(verdict: Verdict) -> dict[str, str]:
-    """From which sizes on each defect shows that a failing check tells of, by the smallest sizes at which it does."""
+    """With which sizes each defect shows that a failing check tells of, by the smallest sizes at which it does."""
     found: dict[str, tuple[int, str]] = {}
     for outcome in verdict.checks:
         if outcome.finding is not None and outcome.finding.at:

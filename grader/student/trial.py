@@ -66,7 +66,9 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
             index = f"[{found['index']}]" if found and found["index"] else ""
             told = (index + (found["place"] or ""), found["expected"]) if found else ("", "")
             return Trial(exercise.id, file, verdict.seed, check.id, rung.name, in_manner, note, *told)
-    return Trial(exercise.id, file, verdict.seed)
+    has_failed = any(outcome.finding for outcome in verdict.checks)
+    why = "none that failed can be repeated here" if has_failed else "no check that ran failed"
+    return Trial(exercise.id, file, verdict.seed, note=f"an ordinary call: {why}")
 
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:

@@ -72,7 +72,7 @@ class Following(Struct, frozen=True):
 class Judged(Struct, frozen=True):
     """A verdict on what was saved last, at a time of day; brief where no save asked for it, again if told before.
 
-    `known` were fixed before, `first_seen` tells from which sizes on the others showed.
+    `known` were fixed before, `first_seen` tells with which sizes the others showed.
     """
 
     exercise: Exercise

@@ -157,3 +157,10 @@ def test_a_notebook_that_cannot_be_read_is_refused_as_a_mistake_and_not_as_the_k
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is nothing to run: attention.ipynb is not JSON" in done.stderr
+
+
+def test_of_a_file_in_which_nothing_fails_a_trial_says_so(own_course, run_cli, judge_text):
+    module, _ = own_course.editable_files(EXERCISE)
+    module.write_text(judge_text.variant(EXERCISE, frozenset()), encoding="utf-8")
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert done.stdout.startswith("# an ordinary call: no check that ran failed\n>>> module = ")

@@ -30,12 +30,12 @@ def notes(judge_text: Judge, source: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        ("x.shape[1] >= 3", "wrong from tokens=3 on; right with tokens=1"),
-        ("x.shape[0] >= 2", "wrong from batch=2 on; right with batch=1"),
+        ("x.shape[1] >= 3", "wrong with tokens=3; right with tokens=1"),
+        ("x.shape[0] >= 2", "wrong with batch=2; right with batch=1"),
         ("x.shape[2] == 10", "wrong with batch=3, input_dim=10, output_dim=5, context_length=16; right with "),
     ],
 )
-def test_a_check_tried_at_the_ends_tells_from_where_on(judge_text: Judge, condition: str, expected: str) -> None:
+def test_a_check_tried_at_the_ends_names_the_sizes_that_failed_and_passed(judge_text: Judge, condition: str, expected: str) -> None:
     assert notes(judge_text, failing_where(condition))["future_does_not_leak"].startswith(expected)
 
 
@@ -61,7 +61,7 @@ def test_calls_in_turn_tell_no_size_that_each_call_has_for_itself(judge_text: Ju
 
 def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_text: Judge) -> None:
     seen = notes(judge_text, failing_where("x.shape[:2] == (2, 7)"))
-    assert seen["values"].startswith("wrong from tokens=7 on; right with tokens=3")
+    assert seen["values"].startswith("wrong with tokens=7; right with tokens=3")
     assert "future_does_not_leak" not in seen
 
 
