@@ -35,7 +35,9 @@ def notes(judge_text: Judge, source: str) -> dict[str, str]:
         ("x.shape[2] == 10", "wrong with batch=3, input_dim=10, output_dim=5, context_length=16; right with "),
     ],
 )
-def test_a_check_tried_at_the_ends_names_the_sizes_that_failed_and_passed(judge_text: Judge, condition: str, expected: str) -> None:
+def test_a_check_tried_at_the_ends_names_what_failed_and_passed(
+    judge_text: Judge, condition: str, expected: str
+) -> None:
     assert notes(judge_text, failing_where(condition))["future_does_not_leak"].startswith(expected)
 
 
