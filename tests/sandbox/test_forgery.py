@@ -1,10 +1,15 @@
 """What a submission patches, pretends or hands back earns it nothing."""
 
+import ast
+import functools
+import importlib
+
 import msgspec
 import pytest
 
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
+from tests.support.corpus import FOLDER
 from tests.support.hostile import PREAMBLE, at_import, reference, returning, starter
 from tests.support.judging import Judge
 from tests.support.sampling import in_parts, of_parts, sampled_in_parts
@@ -40,15 +45,15 @@ HARMLESS = {
 """Patches that leave what the class itself computes alone."""
 
 WORKER = "import msgspec\nimport grader.worker.server as server, grader.worker.protocol as protocol\n"
-WORKER += "import grader.worker.values as values\nreal_send, real_tensor = server.send, values.from_tensor\n"
+WORKER += "import grader.worker.values as values\nreal_send, real_tensor = server.send, values._copied\n"
 REFUSAL = "protocol.Raised('ValueError', ['ValueError', 'AssertionError'], ' '.join(map(str, range(99))))"
 ZERO = "protocol.TensorValue('float32', [1], bytes(4))"
 MADE = "protocol.Loaded(['CausalSelfAttention', 'MultiHeadAttention'], True, True, {})"
 
 FORGING = {
     "every value is true": "server.from_python = lambda *a: protocol.Scalar(True)",
-    "every tensor is zero": "values.from_tensor = server.from_tensor = lambda t: real_tensor(torch.zeros_like(t))",
-    "every gradient is one": "server._gradient = lambda t: real_tensor(torch.ones(t.shape))",
+    "every tensor is zero": "values._copied = lambda t: real_tensor(torch.zeros_like(t))",
+    "every gradient is one": "server.gradient_of = lambda t: real_tensor(torch.ones(t.shape))",
     "nothing ever raises": "server.send = lambda c, m: real_send(c, protocol.Returned("
     + ZERO
     + ", {}) if isinstance(m, protocol.Raised) else m)",
@@ -192,3 +197,54 @@ def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge, return
         assert values.finding is not None, name
         assert words in values.finding.text, (name, values.finding.text)
         assert verdict.score < verdict.max_score, name
+
+
+def patched_names(source: str) -> list[tuple[object, str]]:
+    """What a source assigns to attributes of the worker's modules and their classes: the owner, and the name."""
+    tree = ast.parse(source)
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "grader.worker":
+            modules |= {each.asname or each.name: f"grader.worker.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Import):
+            modules |= {each.asname: each.name for each in node.names if each.asname and "grader.worker" in each.name}
+    targets = [target for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets]
+    found = []
+    for target in (each for each in targets if isinstance(each, ast.Attribute)):
+        module, *path = ast.unparse(target.value).split(".")
+        if module in modules:
+            found.append((functools.reduce(getattr, path, importlib.import_module(modules[module])), target.attr))
+    return found
+
+
+PATCHES = {
+    **{f"patching/{path.name}": path.read_text(encoding="utf-8") for path in (FOLDER / "patching").glob("*.py")},
+    **{f"wire/{path.name}": path.read_text(encoding="utf-8") for path in (FOLDER / "wire").glob("*.py")},
+    **{name: PREAMBLE + WORKER + patch + "\n" + starter() for name, patch in (FORGING | BABBLING).items()},
+}
+OF_THE_WORKER = {name: source for name, source in PATCHES.items() if patched_names(source)}
+
+
+def test_what_attacks_patch_in_the_worker_is_there() -> None:
+    assert len(OF_THE_WORKER) > len(FORGING | BABBLING)
+    gone = {
+        (name, patched)
+        for name, source in OF_THE_WORKER.items()
+        for owner, patched in patched_names(source)
+        if not hasattr(owner, patched) and not patched.startswith("__")
+    }
+    assert gone == set()
+
+
+def findings(verdict: Verdict) -> list[str]:
+    return [verdict.reason, *(seen.finding.text if seen.finding else "" for seen in verdict.checks)]
+
+
+ABOUT_WHAT_RAISES = {"patching/nothing_ever_raises.py", "nothing ever raises", "everything that raises refuses"}
+"""Patches that change nothing in exercise_03, whose starter raises nothing; what they do elsewhere is in `GAINS`."""
+
+
+def test_what_attacks_patch_in_the_worker_changes_what_checks_see(judge_text: Judge) -> None:
+    plain, *patched = judge_text.many("exercise_03", [starter(), *OF_THE_WORKER.values()])
+    seen = zip(OF_THE_WORKER, patched, strict=True)
+    assert {name for name, verdict in seen if findings(verdict) == findings(plain)} == ABOUT_WHAT_RAISES

