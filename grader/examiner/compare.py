@@ -29,11 +29,13 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
     """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
     Where values are wrong, `picture` is what can be drawn of them, and `explanation` says in which way they are wrong
-    where that could be verified. `saw` is what a look-alike has to show too: a whole tensor, or words of the kit's own;
-    None where the kind says all. `pictured` is what the picture was compared as, for the same at other sizes.
+    where that could be verified. `saw` is what a look-alike has to show too: how far a whole tensor is off, or words of
+    the kit's own; None where the kind says all. `pictured` is what the picture was compared as, for the same at other
+    sizes, and `seen` the tensor whose values are wrong.
     """
 
     pictured = ""
+    seen: "torch.Tensor | None" = None
 
     def __init__(
         self, kind: str, text: str, picture: Picture | None = None, explanation: str = "", *, saw: Any = None
@@ -171,7 +173,9 @@ def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None
             require_finite(seen, f"the gradient of {what}")
         if seen is not None and float(seen.abs().max()) > 100 * NEGLIGIBLE:
             raise Failure(
-                "gradient", f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none", saw=seen
+                "gradient",
+                f"{what} has a gradient of up to {number(float(seen.abs().max()))}; expected none",
+                saw=_off_by(seen, torch.zeros_like(seen), FLOAT32_GRADIENT),
             )
         return
     _require_gradient(seen, what)
@@ -218,9 +222,9 @@ def require_finite(seen: "torch.Tensor", what: str, expected: "torch.Tensor | No
         value = float(seen[tuple(first)])
         count = f"{int(bad.sum())} of {bad.numel()} elements are not finite"
         text = f"{what} at {place(first)}: expected a finite number, saw {value}; {count}"
-        failure = Failure(
-            "nonfinite", text, None if expected is None else pictures.values(seen, expected, first), saw=seen
-        )
+        picture = None if expected is None else pictures.values(seen, expected, first)
+        off_by = _off_by(seen, torch.zeros_like(seen) if expected is None else expected, FLOAT32)
+        failure = Failure("nonfinite", text, picture, saw=off_by)
         failure.pictured = what
         raise failure
 
@@ -249,23 +253,16 @@ def require_close(
         f"{what}{where}: expected {theirs}, saw {ours}{count}",
         pictures.values(seen, expected, worst),
         explain(seen, expected, tolerance.relative, tolerance.absolute),
-        saw=seen,
+        saw=_off_by(seen, expected, tolerance),
     )
-    failure.pictured = what
+    failure.pictured, failure.seen = what, seen
     raise failure
 
 
-def explain_by_mask(seen: Any, unmasked: Any) -> str:
-    """In words that what was seen comes out where masks hide nothing, where it does; `unmasked` is what does then."""
-    import torch
-
-    from grader.examiner.proxies import flatten
-
-    if not isinstance(seen, torch.Tensor):
-        return ""
-    alike = [each for each in flatten(unmasked) if (each.shape, each.dtype) == (seen.shape, seen.dtype)]
-    fits = any(torch.allclose(seen, each, FLOAT32.relative, FLOAT32.absolute) for each in alike)
-    return "it is what comes out where the mask hides nothing" if fits else ""
+def _off_by(seen: "torch.Tensor", expected: "torch.Tensor", tolerance: Tolerance) -> "torch.Tensor":
+    """How far every element is off, in multiples of what is tolerated: what is right in two ways lies within one."""
+    expected = expected.double()
+    return ((seen.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
 
 
 def place_of_largest(values: "torch.Tensor") -> list[int]:

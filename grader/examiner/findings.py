@@ -5,6 +5,7 @@ An explanation is tried on the tensors at hand, and told only where it fits with
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -12,9 +13,9 @@ from msgspec import structs
 
 from grader.course.records import Limits
 from grader.errors import BrokenExerciseError, KitError, WorkerKilledError
-from grader.examiner.compare import Failure, excerpt
+from grader.examiner.compare import FLOAT32, Failure, excerpt
 from grader.examiner.outcome import Finding, Location, Outcome, Status, Tried
-from grader.examiner.proxies import MisfitError
+from grader.examiner.proxies import MisfitError, flatten
 from grader.examiner.session import (
     SubjectDiedError,
     SubjectError,
@@ -256,3 +257,12 @@ def _partly_zero(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[tuple[str
     count = int(((ours == 0) & (theirs != 0)).sum())
     if count:
         yield f"{count} elements are 0 and the others are right", kept
+
+
+def explain_by_mask(seen: Any, unmasked: Any) -> str:
+    """In words that what was seen comes out where masks hide nothing, where it does; `unmasked` is what does then."""
+    if not isinstance(seen, torch.Tensor):
+        return ""
+    alike = [each for each in flatten(unmasked) if (each.shape, each.dtype) == (seen.shape, seen.dtype)]
+    fits = any(torch.allclose(seen, each, FLOAT32.relative, FLOAT32.absolute) for each in alike)
+    return "it is what comes out where the mask hides nothing" if fits else ""

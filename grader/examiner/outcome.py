@@ -128,7 +128,8 @@ class Examination(Struct, frozen=True):
 
     `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree, `saw` what
     failed checks saw in place of what they expected. `comparing` names the checks that compare values, `parts` those of
-    them that never called the module itself. `shared` names, by check, mended defects whose variants fail it just so.
+    them that never called the module itself. `shared` names, by check, mended defects whose variants fail it just so,
+    `recognised` the failed checks whose numbers are those of a variant that may be the submission.
     """
 
     outcomes: list[Outcome]
@@ -140,6 +141,7 @@ class Examination(Struct, frozen=True):
     comparing: frozenset[str] = frozenset()
     parts: frozenset[str] = frozenset()
     shared: dict[str, set[str]] = {}
+    recognised: frozenset[str] = frozenset()
 
 
 class Key(Struct, frozen=True):

@@ -89,6 +89,7 @@ class _Matches:
         self.passed = {each.check for each in seen.outcomes if self.failed.get(each.check, ELSE_RIGHT) == ELSE_RIGHT}
         self.shared = seen.shared
         self.comparing = seen.comparing
+        self.recognised = seen.recognised
         self.not_run = {outcome.check for outcome in seen.outcomes if outcome.status is Status.NOT_RUN}
         self.possible = [
             name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
@@ -110,29 +111,21 @@ class _Matches:
     def read(self, defect: str) -> tuple[DefectStatus, str]:
         """A defect's status, and why it is unknown.
 
-        Of a module that computes nothing right nothing is known. A defect that every look-alike has is present. One
-        that no possible variant has is fixed, unless most of its own checks fail for reasons of their own, or all that
-        would show it by values, or training mode is what it fails in.
+        A defect that every look-alike has is present, where that is plainly seen or the module is living: of one that
+        computes nothing right no more is known. One that no possible variant has may be fixed.
         """
+        holders, otherwise = [name for name in self.alike if _has(name, defect)], self.otherwise(defect)
+        is_in_all = len(holders) == len(self.alike)
+        if is_in_all and self._is_plainly_seen(defect):
+            return DefectStatus.PRESENT, ""
         if not self.is_living:
             return DefectStatus.UNKNOWN, self._nothing_right()
-        holders = [name for name in self.alike if _has(name, defect)]
-        own, otherwise = self._in_question(defect), self.otherwise(defect)
         if in_part := [check for check in otherwise if defect in self.shared.get(check, ())]:
             return DefectStatus.UNKNOWN, f"it is mended in part, still {self._what_fails(in_part)}"
-        if len(holders) == len(self.alike):
-            if otherwise and self.is_halfway:
-                return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
+        if is_in_all and not (otherwise and self.is_halfway):
             return DefectStatus.PRESENT, ""
         if not any(_has(name, defect) for name in self.possible):
-            if (
-                own
-                and 2 * len(otherwise) <= len(own)
-                and (own & self.telling or not otherwise)
-                and not own & self.off_in_training
-            ):
-                return DefectStatus.FIXED, ""
-            return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self.unexplained or [*self.failed])
+            return self._read_ruled_out(defect, otherwise)
         if otherwise:
             return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
         if self.unexplained:
@@ -140,6 +133,17 @@ class _Matches:
         if not holders:
             return DefectStatus.FIXED, ""
         return self._second_look(defect)
+
+    def _read_ruled_out(self, defect: str, otherwise: list[str]) -> tuple[DefectStatus, str]:
+        """Fixed, unless most of its own checks fail for reasons of their own, or all that would show it by values.
+
+        Neither is it where training mode is what the module fails in.
+        """
+        own = self._in_question(defect)
+        is_mostly_right = own and 2 * len(otherwise) <= len(own)
+        if is_mostly_right and (own & self.telling or not otherwise) and not own & self.off_in_training:
+            return DefectStatus.FIXED, ""
+        return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self.unexplained or [*self.failed])
 
     def otherwise(self, defect: str) -> list[str]:
         """Those of a defect's own checks that fail as no look-alike does."""
@@ -158,6 +162,12 @@ class _Matches:
             check in failure_kinds and name and left.issuperset(name.split("+"))
             for name, failure_kinds in self.key.failure_kinds.items()
         )
+
+    def _is_plainly_seen(self, defect: str) -> bool:
+        """Whether of the checks that nothing else fails some see the numbers of the defect, and no more see others."""
+        kinds = self.key.failure_kinds
+        only = kinds[defect].keys() - {check for name in kinds if not _has(name, defect) for check in kinds[name]}
+        return len(only & self.recognised) >= max(1, len(only.intersection(self.unexplained)))
 
     def _in_question(self, defect: str) -> set[str]:
         """A defect's own checks, but those that went past where it shows: they saw right values and failed later."""
@@ -220,11 +230,8 @@ def _has(variant: str, defect: str) -> bool:
     return defect in variant.split("+")
 
 
-RELATIVE, ABSOLUTE = 1e-3, 5e-5
-"""How far values may lie apart: different ways to write the same fault round in different ways."""
-
-DOUBLE = 1e-9, 1e-12
-"""How far values of float64 may, where the difference may be one of precision."""
+RELATIVE, ABSOLUTE = 1e-3, 1.0
+"""How far apart faults may lie, in multiples of what is tolerated: in other words the same one is rounded otherwise."""
 
 MOST_HOLDERS, MOST_COMPARED = 4, 2
 """So many variants, and checks of each defect, are compared with what a submission that is not a variant shows."""
@@ -240,7 +247,10 @@ def tell_apart(seen: Examination, look_alikes: list[Examination]) -> Examination
     check saw of numbers that depend on a module's own first weights, of texts and of crashes is not compared: the same
     fault may be written in ways that draw, say and crash otherwise.
     """
-    return structs.replace(seen, outcomes=[_told_apart(outcome, seen, look_alikes) for outcome in seen.outcomes])
+    outcomes = [_told_apart(outcome, seen, look_alikes) for outcome in seen.outcomes]
+    numbers = {check for check, saw in seen.saw.items() if not isinstance(saw, str)}  # a name says less
+    told = {each.check for each in outcomes if each.finding and each.finding.kind.startswith(OTHERWISE)}
+    return structs.replace(seen, outcomes=outcomes, recognised=frozenset(numbers - told))
 
 
 def mended_in_part(
@@ -263,7 +273,7 @@ def mended_in_part(
         alike = {each for each in compared if matches.failed[each].replace(OTHERWISE, "") == kinds.get(each)}
         saw = examine(name, alike).saw if alike else {}
         for check in alike:
-            if is_same(seen.saw[check], saw.get(check), in_full=True):
+            if is_same(seen.saw[check], saw.get(check)):
                 shared[check] = {each for each in open_ones if _has(name, each) and check in own[each]}
         compared -= shared.keys()
     return structs.replace(seen, shared=shared)
@@ -288,13 +298,10 @@ def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examinati
     return structs.replace(outcome, finding=structs.replace(finding, kind=OTHERWISE + finding.kind))
 
 
-def is_same(one: Any, other: Any, *, in_full: bool = False) -> bool:
-    """Whether what two checks saw is equal but for rounding; `in_full`, float64 may not differ as float32 rounds."""
+def is_same(one: Any, other: Any) -> bool:
+    """Whether what two checks saw is equal but for rounding."""
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        if one.shape != other.shape or one.dtype != other.dtype:
-            return False
-        relative, absolute = DOUBLE if in_full and one.dtype is torch.float64 else (RELATIVE, ABSOLUTE)
-        return torch.allclose(one, other, relative, absolute, equal_nan=True)
+        return one.shape == other.shape and torch.allclose(one, other, RELATIVE, ABSOLUTE, equal_nan=True)
     return type(one) is type(other) and bool(one == other)

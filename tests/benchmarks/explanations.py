@@ -18,7 +18,6 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner import findings as explanations
 from grader.examiner.outcome import Status
-from grader.examiner.properties import values
 from grader.examiner.proxies import flatten
 from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.worker_source import Nursery
@@ -93,12 +92,12 @@ class Listening:
         self.told: list[tuple[str, tuple[Tensor, Tensor]]] = []
 
     def __enter__(self) -> Self:
-        self._explain, self._by_mask = explanations.explain, values.explain_by_mask
-        explanations.explain, values.explain_by_mask = self._hear, self._hear_by_mask
+        self._explain, self._by_mask = explanations.explain, explanations.explain_by_mask
+        explanations.explain, explanations.explain_by_mask = self._hear, self._hear_by_mask
         return self
 
     def __exit__(self, *_: object) -> None:
-        explanations.explain, values.explain_by_mask = self._explain, self._by_mask
+        explanations.explain, explanations.explain_by_mask = self._explain, self._by_mask
 
     def _hear(self, seen: Tensor, expected: Tensor, *tolerances: float) -> str:
         words = self._explain(seen, expected, *tolerances)

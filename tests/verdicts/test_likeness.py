@@ -20,16 +20,17 @@ COURSE = Course(ROOT)
 SEEDS = (5, 6, 7)
 
 
-ONE = torch.tensor([[0.1, -1.07], [0.181, 3.0]])
+ONE = 1e4 * torch.tensor([[0.1, -1.07], [0.181, 3.0]])
 
 
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
         (ONE, ONE * (1 + 1e-6), True),
+        (ONE, ONE + 0.9, True),
+        (ONE / 1e4, ONE / 1e4 + 2.0, False),
         (ONE, ONE * torch.tensor([1.0, 1.01]), False),
-        (ONE, torch.where(ONE > 2, 3.1, ONE), False),
-        (ONE, ONE.double(), False),
+        (ONE, torch.where(ONE > 2e4, 3.1e4, ONE), False),
         (ONE, ONE[:1], False),
         (torch.tensor([math.nan, 1.0]), torch.tensor([math.nan, 1.0]), True),
         (torch.tensor([math.nan, 1.0]), torch.tensor([math.inf, 1.0]), False),
@@ -50,6 +51,28 @@ def test_an_honest_half_fix_is_known_at_any_seed(judge_text: Judge, exercise_id:
     verdicts = judge_text.many(exercise_id, [f"{text}\n\nATTEMPT = 2\n" for text in alone], seed)
     for defect, verdict in zip(exercise.defects, verdicts, strict=True):
         assert {each.id for each in verdict.defects if each.status is not DefectStatus.FIXED} == {defect.id}
+
+
+HEADS, KEYS = "heads-merged-by-reshape", "keys-turned-by-reshape"
+WRONGLY_MENDED = [
+    ("exercise_09", "sim.softmax(dim=3)", "sim.softmax(dim=1)", "scale-after-softmax", "softmax-over-queries"),
+    ("exercise_12", "transpose(1, 2).reshape", "transpose(1, 3).reshape", KEYS, HEADS),
+    ("exercise_22", "times, dim=1)", "times, dim=2)", "window-one-too-long", "key-heads-tiled"),
+]
+
+
+@pytest.mark.parametrize(("exercise_id", "right", "wrong", "left", "mended"), WRONGLY_MENDED)
+def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
+    judge_text: Judge, exercise_id: str, right: str, wrong: str, left: str, mended: str
+) -> None:
+    text = judge_text.variant(exercise_id, frozenset({left}))
+    assert text.count(right) == 1
+    beside, alone = (
+        {each.id: each.status for each in judge_text(exercise_id, source.replace(right, wrong), SEEDS[0]).defects}
+        for source in (text, judge_text.variant(exercise_id, frozenset()))
+    )
+    assert (beside[left], alone[left] is DefectStatus.PRESENT) == (DefectStatus.PRESENT, False)
+    assert DefectStatus.FIXED not in {beside[mended], alone[mended]}
 
 
 WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]

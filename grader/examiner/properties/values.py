@@ -27,7 +27,6 @@ from grader.examiner.compare import (
     compare_gradient,
     compare_gradients,
     excerpt,
-    explain_by_mask,
     numbers,
     place,
     place_of_largest,
@@ -79,8 +78,10 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
             try:
                 self._compare_plainly(context, ours, theirs, case)
             except Failure as failure:
+                from grader.examiner.findings import explain_by_mask
+
                 if failure.kind == "values":
-                    failure.explanation = explain_by_mask(failure.saw, unmasked) or failure.explanation
+                    failure.explanation = explain_by_mask(failure.seen, unmasked) or failure.explanation
                 raise
         if case.manner and context.are_manners_tried():
             compare_in_manner(case.manner, case, self.method, ours, theirs, context.exercise)

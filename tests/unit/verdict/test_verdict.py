@@ -193,6 +193,19 @@ def test_a_defect_is_present_only_where_the_numbers_are_its_own():
     assert verdict.defects[0].reason == "it fails in another way, seen in values: values is off"
 
 
+@pytest.mark.parametrize(("recognised", "expected"), [({"causal"}, PRESENT), ({"values"}, UNKNOWN), (set(), UNKNOWN)])
+def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_about(recognised, expected):
+    """Scale is mended wrongly, so that no comparison comes out right; only mask fails what looks at causality."""
+    outcomes = [
+        Outcome("values", Status.FAILED, Finding("otherwise-values", "values are off")),
+        Outcome("causal", Status.FAILED, Finding("changed", "causal is off")),
+        *(Outcome(check, Status.PASSED) for check in ("shapes", "dtype")),
+    ]
+    seen = Examination(outcomes, comparing=frozenset({"values"}), recognised=frozenset(recognised))
+    verdict = judge(EXERCISE, KEY, seen, "attention.py", 7)
+    assert statuses(verdict)[:2] == [expected, UNKNOWN]
+
+
 def test_a_check_that_saw_right_values_and_then_wrong_gradients_takes_no_defect_of_values_away():
     wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
     key = Key("digest", {"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}}, METHODS)
