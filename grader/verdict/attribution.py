@@ -82,14 +82,11 @@ class _Matches:
 
     def __init__(self, exercise: Exercise, key: Key, seen: Examination) -> None:
         self.key = key
-        self.methods = seen.methods
+        self.seen = seen
         self.failed = {
             outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.status is not Status.PASSED
         }
         self.passed = {each.check for each in seen.outcomes if self.failed.get(each.check, ELSE_RIGHT) == ELSE_RIGHT}
-        self.shared = seen.shared
-        self.comparing = seen.comparing
-        self.recognised = seen.recognised
         self.not_run = {outcome.check for outcome in seen.outcomes if outcome.status is Status.NOT_RUN}
         self.possible = [
             name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
@@ -102,7 +99,7 @@ class _Matches:
         self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
         training = {check.id for check in exercise.checks if check.training and check.id in seen.comparing}
         is_off = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
-        is_off = is_off and not self.shared and seen.comparing - training <= self.passed
+        is_off = is_off and not self.seen.shared and seen.comparing - training <= self.passed
         self.off_in_training = training if is_off else set()
         self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
         self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
@@ -120,7 +117,7 @@ class _Matches:
             return DefectStatus.PRESENT, ""
         if not self.is_living:
             return DefectStatus.UNKNOWN, self._nothing_right()
-        if in_part := [check for check in otherwise if defect in self.shared.get(check, ())]:
+        if in_part := [check for check in otherwise if defect in self.seen.shared.get(check, ())]:
             return DefectStatus.UNKNOWN, f"it is mended in part, still {self._what_fails(in_part)}"
         if is_in_all and not (otherwise and self.is_halfway):
             return DefectStatus.PRESENT, ""
@@ -153,7 +150,7 @@ class _Matches:
     def mended_in_part(self) -> set[str]:
         """The checks that may fail because a defect is gone from one path only: where one is, all that any fails."""
         seen_by_some = {check for kinds in self.key.failure_kinds.values() for check in kinds}
-        return seen_by_some if self.shared else set()
+        return seen_by_some if self.seen.shared else set()
 
     def is_stretch_halfway(self, check: str, mended: set[str]) -> bool:
         """Whether a stretch defect that is not mended would, left alone, fail the check: halfway costs no more."""
@@ -167,7 +164,7 @@ class _Matches:
         """Whether of the checks that nothing else fails some see the numbers of the defect, and no more see others."""
         kinds = self.key.failure_kinds
         only = kinds[defect].keys() - {check for name in kinds if not _has(name, defect) for check in kinds[name]}
-        return len(only & self.recognised) >= max(1, len(only.intersection(self.unexplained)))
+        return len(only & self.seen.recognised) >= max(1, len(only.intersection(self.unexplained)))
 
     def _in_question(self, defect: str) -> set[str]:
         """A defect's own checks, but those that went past where it shows: they saw right values and failed later."""
@@ -194,8 +191,8 @@ class _Matches:
         return all(failure_kinds.get(check) == kind.replace(OTHERWISE, "") for check, kind in self.failed.items())
 
     def _nothing_right(self) -> str:
-        as_a_whole = " as a whole" if self.comparing & self.passed else ""
-        wrong = [check for check in (*self.unexplained, *self.failed) if check in self.comparing]
+        as_a_whole = " as a whole" if self.seen.comparing & self.passed else ""
+        wrong = [check for check in (*self.unexplained, *self.failed) if check in self.seen.comparing]
         return f"no check that compares it{as_a_whole} with a right one passes, {self._what_fails(wrong)}"
 
     def _in_another_way(self, checks: list[str]) -> str:
@@ -214,9 +211,8 @@ class _Matches:
         """Tell look-alikes apart by the syntax trees of the methods that the defect touches."""
         methods = self.key.methods
         touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
-        matching = [
-            name for name in self.alike if all(methods[name].get(each) == self.methods.get(each) for each in touched)
-        ]
+        read = {each: self.seen.methods.get(each) for each in touched}
+        matching = [name for name in self.alike if all(methods[name].get(each) == read[each] for each in touched)]
         has_defect = {_has(name, defect) for name in matching}
         if has_defect == {True}:
             return DefectStatus.PRESENT, ""
@@ -277,11 +273,6 @@ def mended_in_part(
                 shared[check] = {each for each in open_ones if _has(name, each) and check in own[each]}
         compared -= shared.keys()
     return structs.replace(seen, shared=shared)
-
-
-def is_seen_in(seen: Examination, look_alike: Examination) -> bool:
-    """Whether all that failed checks saw of a submission is what they see of a look-alike."""
-    return all(is_same(value, look_alike.saw.get(check)) for check, value in seen.saw.items())
 
 
 def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examination]) -> Outcome:

@@ -15,7 +15,7 @@ from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
-from grader.verdict.attribution import is_seen_in, look_alikes, mended_in_part, tell_apart
+from grader.verdict.attribution import is_same, look_alikes, mended_in_part, tell_apart
 from grader.verdict.verdict import Verdict, judge, judge_public, refuse
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Judge:
         seen = examiner.examine(submission, seed)
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
         known = {name: recording.variant(seed, name) for name in alike}
-        same = [name for name, variant in known.items() if is_seen_in(seen, variant)]
+        same = [name for name, variant in known.items() if _is_seen_in(seen, variant)]
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:
             seen = tell_apart(seen, list(known.values()))
         if not seen.unloadable:
@@ -200,6 +200,11 @@ class Judge:
             key = Key("", {}, {}) if exercise.is_public() else find_key(self._course, examiner)
             self._opened[exercise_id] = exercise, key
         return self._opened[exercise_id]
+
+
+def _is_seen_in(seen: Examination, look_alike: Examination) -> bool:
+    """Whether all that failed checks saw of a submission is what they see of a look-alike."""
+    return all(is_same(value, look_alike.saw.get(check)) for check, value in seen.saw.items())
 
 
 def _methods_in_all(variants: list[str], exercise: Exercise) -> dict[str, str]:
