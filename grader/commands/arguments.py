@@ -19,6 +19,10 @@ DIGIT_LIKE = re.compile(r"(?<=[\d_])[oO]|[oO](?=\d)")
 LIKE_A_COMMAND = 0.7
 """How alike a command's name has to be to be meant: `completion` is not what somebody means by `solution`."""
 
+SHORT = 3
+ONE_OF_THREE_WRONG = 0.66
+"""How alike names are of which one letter of `SHORT` is wrong."""
+
 BY_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
@@ -82,8 +86,9 @@ def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) 
     ids = course.exercise_ids()
     nearest = _nearest(name, ids, commands)
     what = "exercise or command" if commands else "exercise"
-    meant = f"did you mean {nearest}? " if nearest else ""
-    raise UsageError(f"there is no {what} {name!r} here; {meant}{course.listed()}")
+    listed = course.listed()
+    told = f"did you mean {nearest}? {listed[:1].upper()}{listed[1:]}" if nearest else listed
+    raise UsageError(f"there is no {what} {name!r} here; {told}")
 
 
 def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
@@ -94,7 +99,8 @@ def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
     plain = DIGIT_LIKE.sub("0", name)
     if EXERCISE_ID.fullmatch(plain) and plain not in ids:
         return ""
-    near = difflib.get_close_matches(plain, ids, 1) or difflib.get_close_matches(name, commands, 1, LIKE_A_COMMAND)
+    least = ONE_OF_THREE_WRONG if len(name) == SHORT else LIKE_A_COMMAND
+    near = difflib.get_close_matches(plain, ids, 1) or difflib.get_close_matches(name, commands, 1, least)
     return next(iter(near), "")
 
 
