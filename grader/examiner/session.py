@@ -1,15 +1,16 @@
 """One submission under examination: a worker, replaced when it dies, under deadlines for each check and for all."""
 
 import collections
-import time
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Any
 
 from grader.course.records import Exercise
 from grader.errors import OpenHostError
 from grader.examiner.manners import IN_MANNER
 from grader.examiner.outcome import Location
-from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedError, Processor, Worker, WorkerSource
+from grader.examiner.time_budget import TimeBudget
+from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource
 from grader.submission import Submission
 from grader.worker import protocol
 from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
@@ -67,17 +68,13 @@ TIMES_THE_REFERENCE = 50.0
 MOST_HANGS = 2
 """A submission that hung so often at one place is not tried once more."""
 
-PLAINLY, IN_TRAINING, IN_A_MANNER = range(3)
-"""Ways of calling a module: where it hangs in one, it may still be judged in another."""
 
-SETTLED_AT = 0.05
-"""So many seconds are waited for a worker before it is asked how many of them it waited itself."""
+class Way(Enum):
+    """Ways of calling a module: where it hangs in one, it may still be judged in another."""
 
-LEAST_LEFT = 0.02
-"""With less than this a check is not begun."""
-
-FAIR_SHARE = 0.5
-"""Of the time allowed: who ran for less, and waited for a processor for as much, had no fair chance."""
+    PLAINLY = auto()
+    IN_TRAINING = auto()
+    IN_A_MANNER = auto()
 
 
 class Session:
@@ -91,7 +88,7 @@ class Session:
         *,
         strict: bool = False,
         dtype: str = "float32",
-        reference_seconds: Callable[[], float] = float,
+        reference_seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """`reference_seconds` tells what the reference has taken in the check that runs."""
         self.exercise = exercise
@@ -106,11 +103,9 @@ class Session:
         self._source = source
         self._submission = submission
         self._worker: Worker | None = None
-        self._left = self._limit = self._fair = exercise.limits.seconds.total
-        self._hangs: collections.Counter[tuple[str, int]] = collections.Counter()
+        self._budget = TimeBudget(exercise.limits.seconds.total)
+        self._hangs: collections.Counter[tuple[str, Way]] = collections.Counter()
         self._answers_plainly = False
-        self._what, self._waited = "everything", 0.0
-        self._before, self._since_before = Processor(0.0, 0.0), 0.0
 
     def load(self) -> Loaded:
         """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
@@ -119,7 +114,7 @@ class Session:
 
     def renew(self) -> None:
         """Start the clocks anew: someone who debugs a check has no budget as a whole."""
-        self._left = self.exercise.limits.seconds.total
+        self._budget.renew()
         self._hangs.clear()
         self.begin_check()
         self.allow_all()
@@ -130,34 +125,34 @@ class Session:
 
     def allow_all(self) -> None:
         """Allow the check the most that any may take, for it is tried again, or slow by itself."""
-        self._limit = self.exercise.limits.seconds.check
+        self._budget.extend(self.exercise.limits.seconds.check)
 
     def why_over(self) -> str:
         """Why the submission is not tried any further; empty where it is."""
         for place in dict.fromkeys(place for place, _ in self._hangs):
-            times = sum(self._hangs[place, way] for way in (PLAINLY, IN_TRAINING, IN_A_MANNER))
-            if times >= MOST_HANGS and (self._hangs[place, PLAINLY] or not self._answers_plainly):
+            times = sum(self._hangs[place, way] for way in Way)
+            if times >= MOST_HANGS and (self._hangs[place, Way.PLAINLY] or not self._answers_plainly):
                 return f"it hung {MOST_HANGS} times {place} and is not tried once more"
         total = self.exercise.limits.seconds.total
-        return f"all {total:g} s were used up before" if self._left < LEAST_LEFT else ""
+        return f"all {total:g} s were used up before" if self._budget.is_over() else ""
 
     def request(self, message: Request) -> Reply:
         """The worker's reply; the submission is loaded again first where its last worker died."""
         way = _way(message)
-        if way == IN_TRAINING:
+        if way is Way.IN_TRAINING:
             self._require_no_hangs_in_training()
         if self._worker is None:
             self._load()
         follows = min(TIMES_THE_REFERENCE * self._reference_seconds(), self.exercise.limits.seconds.check)
-        self._fair, self._limit = max(self._fair, follows), max(self._limit, follows)
+        self._budget.allow(follows)
         try:
             reply: Reply = self._ask(message)
         except SubjectError:
-            self.answers_in_manners = self.answers_in_manners and way != IN_A_MANNER
+            self.answers_in_manners = self.answers_in_manners and way is not Way.IN_A_MANNER
             raise
         if isinstance(reply, Returned):
             self.changed = self.changed or reply.changed
-        self._answers_plainly = self._answers_plainly or (isinstance(message, Call) and way == PLAINLY)
+        self._answers_plainly = self._answers_plainly or (isinstance(message, Call) and way is Way.PLAINLY)
         return reply
 
     def printed(self) -> bytes:
@@ -171,28 +166,21 @@ class Session:
             self._worker = None
 
     def _require_no_hangs_in_training(self) -> None:
-        if sum(times for (_, way), times in self._hangs.items() if way == IN_TRAINING) >= MOST_HANGS:
+        if sum(times for (_, way), times in self._hangs.items() if way is Way.IN_TRAINING) >= MOST_HANGS:
             raise SubjectNotTriedError(f"it hung {MOST_HANGS} times in training mode and is not called in it once more")
 
     def _allow(self, what: str, seconds: float) -> None:
         """Start a clock."""
-        if self._worker is not None and self._since_before >= SETTLED_AT:
-            self._give_back(self._worker.processor())
-        self._what, self._waited = what, 0.0
-        self._limit = self._fair = seconds
-
-    def _give_back(self, now: Processor) -> None:
-        """Let the time that the worker waited for a processor cost the submission nothing as a whole."""
-        ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
-        self._left += max(0.0, min(waited, self._since_before - ran))
-        self._before, self._since_before = now, 0.0
+        if self._worker is not None and self._budget.is_settlement_due():
+            self._budget.settle(self._worker.processor())
+        self._budget.begin(what, seconds)
 
     def _load(self) -> Loaded:
         try:
             self._worker, self.isolation = self._start()
         except KilledUnconfinedError:  # by something outside: no submission has run in it yet
             self._worker, self.isolation = self._start()
-        self._before, self._since_before = self._worker.processor(), 0.0
+        self._budget.start_worker(self._worker.processor())
         if self._strict:
             _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
@@ -208,14 +196,13 @@ class Session:
 
     def _ask(self, message: Request) -> Any:
         assert self._worker is not None
-        started = time.monotonic()
         try:
-            reply = self._worker.request(message, started + min(self._limit - self._waited, self._left))
+            with self._budget.spending():
+                reply = self._worker.request(message, self._budget.deadline())
         except TimeoutError:
-            self._spend(started)
-            started = time.monotonic()
-            error = self._timed_out(self._worker, _way(message))
-            self.close()
+            with self._budget.spending():
+                error = self._timed_out(self._worker, _way(message))
+                self.close()
             raise error from None
         except MalformedError as error:
             self.close()
@@ -224,32 +211,19 @@ class Session:
             self._worker = None
             kind = SubjectKilledError if isinstance(error, KilledError) else SubjectDiedError
             raise kind(str(error)) from None
-        finally:
-            self._spend(started)
         if isinstance(reply, Raised):
             raise _explained(SubjectRaisedError(reply), message)
         return reply
 
-    def _spend(self, started: float) -> None:
-        seconds = time.monotonic() - started
-        self._waited += seconds
-        self._since_before += seconds
-        self._left -= seconds
-
-    def _timed_out(self, worker: Worker, way: int) -> SubjectTimedOutError:
+    def _timed_out(self, worker: Worker, way: Way) -> SubjectTimedOutError:
         """What is known of a worker that does not answer."""
         now = worker.processor()
-        ran, waited = now.ran - self._before.ran, now.waited - self._before.waited
-        is_starved = ran < FAIR_SHARE * self._fair <= waited
+        overrun = self._budget.overrun(now)
         location, function = self._locate(worker)
-        left = max(self._left + self._waited, 0.0)
-        allowed = f"{self._what} may take {self._limit:.3g} s"
-        if left < self._limit:
-            allowed = f"of {self.exercise.limits.seconds.total:g} s for all, {left:.1f} s were left"
-        if not is_starved and (left >= self._limit or ran >= self._fair):
+        if overrun.is_hang:
             self._hangs[f"in {function}" if location else "at a place that is not known", way] += 1
-        self._give_back(now)
-        return SubjectTimedOutError(self._waited, allowed, location, is_starved=is_starved)
+        self._budget.settle(now)
+        return SubjectTimedOutError(self._budget.waited, overrun.allowed, location, is_starved=overrun.is_starved)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:
         """The innermost line of the submission that a worker is at, and the function that it lies in."""
@@ -261,11 +235,13 @@ class Session:
         return None, ""
 
 
-def _way(message: Request) -> int:
+def _way(message: Request) -> Way:
     """The way in which a request calls the module."""
     if not isinstance(message, Call):
-        return PLAINLY
-    return IN_A_MANNER if message.method == IN_MANNER else IN_TRAINING if message.training else PLAINLY
+        return Way.PLAINLY
+    if message.method == IN_MANNER:
+        return Way.IN_A_MANNER
+    return Way.IN_TRAINING if message.training else Way.PLAINLY
 
 
 def _require_closed(isolation: Isolation) -> None:
