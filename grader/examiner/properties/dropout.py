@@ -82,7 +82,7 @@ STEEPNESS = 1e-2
 """What a step of a thousandth rounds away is less, even within float32; a gradient that is not dropped lacks more."""
 
 MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
-"""A step over the kink of a ReLU changes the output by more than the gradient says, so one direction alone tells nothing:
+"""A step over the kink of a ReLU changes the output otherwise than the gradient says, so one direction tells nothing:
 a gradient that is wrong is wrong along nearly all."""
 
 SLOPES = """
