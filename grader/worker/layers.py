@@ -87,8 +87,8 @@ def readable_folders() -> tuple[str, ...]:
     folders = [str(Path(prefix, name)) for prefix in prefixes for name in LIBRARY_FOLDERS]
     folders += [str(Path(os.__file__).parent), *site.getsitepackages(), *LIBRARIES]
     found: list[str] = []
-    for folder in [*folders, *map(os.path.realpath, folders)]:
-        if Path(folder).is_dir() and not _lies_in(folder, found):
+    for folder in filter(os.path.isdir, [*folders, *map(os.path.realpath, folders)]):  # no error where it is closed
+        if not _lies_in(folder, found):
             found.append(folder)
     return tuple(found)
 

@@ -103,8 +103,9 @@ class Variation(submission.{entry}):
 
             value, leaves = output(0.0)
             cotangent = torch.randn_like(value)
-            found = torch.autograd.grad((value * cotangent).sum(), [*leaves.values()], allow_unused=True)
-            slopes.append(sum((each * step).sum() for each, step in zip(found, steps.values()) if each is not None))
+            (value * cotangent).sum().backward()  # checkpoints refuse torch.autograd.grad
+            found = {{name: leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}}
+            slopes.append(sum(((each * steps[name]).sum() for name, each in found.items()), torch.zeros(()).double()))
             rises.append(((output(1e-3)[0] - output(-1e-3)[0]) * cotangent).sum().detach() / 2e-3)
         return torch.stack(rises), torch.stack(slopes)
 
@@ -207,11 +208,16 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
 
 def _require_slopes(context: "Context", case: "Case", what: str) -> None:
     """Raise `Failure` unless gradients are those of what dropout has left."""
+    from grader.examiner.session import SubjectError
+
     counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
     probe = SLOPES.format(entry=context.exercise.interface.entry(), **counts)
     ours = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
     ours.training = True
-    rises, slopes = ours.call("slopes", **case.inputs)
+    try:
+        rises, slopes = ours.call("slopes", **case.inputs)
+    except SubjectError:
+        return  # that it does not answer in float64 is for another check to tell
     agree = (rises - slopes).abs() <= STEEPNESS * rises.abs()
     if int(agree.sum()) < ENOUGH_DIRECTIONS:
         rise, slope = (number(float(each[~agree][0])) for each in (rises, slopes))
