@@ -1,5 +1,5 @@
 """The constant is under the root.
-expect: fixed=decay-through-the-gradient unfixed=constant-scaled-along
+expect: unknown=decay-through-the-gradient unfixed=constant-scaled-along
 """
 
 import torch
