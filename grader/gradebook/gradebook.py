@@ -126,11 +126,14 @@ class Gradebook(GradebookConnection):
             submission.student,
             submission.exercise,
         )
-        if row is None or row[4] == NOT_JUDGED or not (row[5] or open_counts):
+        if row is None:
             return False
-        if self.damaged & {*row[6:]} or row[6] <= self.regrade(submission)[0]:
+        *judged, outcome, is_closed, verdict, seen_in = row
+        if outcome == NOT_JUDGED or not (is_closed or open_counts):
             return False
-        return row[:4] == (submission.digest, versions.exercise, versions.kit, versions.torch)
+        if self.damaged & {verdict, seen_in} or verdict <= self.regrade(submission)[0]:
+            return False
+        return judged == [submission.digest, versions.exercise, versions.kit, versions.torch]
 
     def attempt(self, submission: SubmissionRecord) -> int:
         """How many other sources the student handed in for the exercise before this one."""
@@ -203,12 +206,12 @@ class Gradebook(GradebookConnection):
         with self.transaction() as connection:
             own = self._about(connection, batch, submission, versions) | {"seconds": 0.0, "shared_with": shared.id}
             del own["fingerprint"]
-            row = connection.execute(
+            copied = connection.execute(
                 f"INSERT INTO verdicts ({', '.join(own)}, {COPIED})"
                 f" SELECT {', '.join('?' * len(own))}, {COPIED} FROM verdicts WHERE id = ?",
                 (*own.values(), shared.id),
-            ).lastrowid
-            seal(connection, row or 0)
+            )
+            seal(connection, _new_row(copied))
 
     def record_not_judged(
         self, batch: int, submission: SubmissionRecord, versions: Versions, seed: int, reason: str
@@ -278,7 +281,14 @@ def _submission_id(connection: sqlite3.Connection, submission: SubmissionRecord)
 def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any]) -> int:
     """Add a row; its id."""
     statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-    return connection.execute(statement, tuple(columns.values())).lastrowid or 0
+    return _new_row(connection.execute(statement, tuple(columns.values())))
+
+
+def _new_row(inserted: sqlite3.Cursor) -> int:
+    """The id of the row that a statement has added."""
+    if inserted.rowcount != 1 or inserted.lastrowid is None:
+        raise RuntimeError("a row was not added to the gradebook")
+    return inserted.lastrowid
 
 
 def _insert_all(connection: sqlite3.Connection, table: str, verdict: int, rows: list[tuple[Any, ...]]) -> None:

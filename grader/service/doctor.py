@@ -4,9 +4,10 @@ import os
 import platform
 import shutil
 import sys
-from importlib import metadata, util
+from importlib import metadata
 
 from msgspec import Struct, structs
+from packaging.requirements import Requirement
 
 from grader.course.paths import Course
 from grader.course.records import Limits
@@ -70,24 +71,22 @@ def _python() -> Examined:
 
 
 def _packages() -> list[Examined]:
-    found = []
-    for package in (
-        "torch",
-        "numpy",
-        "pytest",
-        "nbformat",
-        "pyyaml",
-        "msgspec",
-        "click",
-        "rich",
-        "py-landlock",
-        "pyseccomp",
-    ):
-        try:
-            found.append(Examined(package, True, metadata.version(package)))
-        except metadata.PackageNotFoundError:
-            found.append(Examined(package, util.find_spec(package) is not None, "missing", f"pip install {package}"))
-    return found
+    """The packages that the installed kit says it needs here, each with the versions that it admits."""
+    try:
+        lines = metadata.requires("grader") or []
+    except metadata.PackageNotFoundError:
+        return [Examined("packages", False, "the kit is not installed", "pip install -e . in the course's folder")]
+    needed = [Requirement(line) for line in lines]
+    return [_package(each) for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
+
+
+def _package(needed: Requirement) -> Examined:
+    remedy = f"pip install '{needed.name}{needed.specifier}'"
+    try:
+        version = metadata.version(needed.name)
+    except metadata.PackageNotFoundError:
+        return Examined(needed.name, False, "missing", remedy)
+    return Examined(needed.name, needed.specifier.contains(version, prereleases=True), version, remedy)
 
 
 def _disk(course: Course) -> Examined:

@@ -495,6 +495,13 @@ def test_bytes_lost_in_the_file_are_noticed(path):
         Gradebook(path)
 
 
+def test_what_shares_a_verdict_that_is_gone_is_not_recorded_at_all(gradebook, path):
+    gradebook.record(1, submission("ada"), VERSIONS, verdict())
+    with pytest.raises(RuntimeError, match="a row was not added"):
+        gradebook.record_shared(1, submission("bob"), VERSIONS, SharedVerdict(999, is_bound=False))
+    assert rows(path, "SELECT student FROM submissions") == [("ada",)]
+
+
 def test_points_that_change_are_counted_anew_without_judging(gradebook, path, course):
     exercise = load_exercise(course.description("exercise_03"))
     ids = [defect.id for defect in exercise.defects]
