@@ -1,5 +1,6 @@
 """`try`, in a process of its own: nothing of the kit's that matters is in its memory, and stdin is the terminal's."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.report.console import printable
 from grader.student.trial import Trial, describe, load, prepare_trial, run_trial, traceback_of, value_at
+from grader.worker.torch_import import import_torch, stub_compiler
 
 
 def start_trial(course: Course, trial: Trial) -> int:
@@ -21,6 +23,9 @@ def start_trial(course: Course, trial: Trial) -> int:
 
 
 def _run(course: Course, trial: Trial) -> int:
+    import_torch()  # and no compiler: as in a worker, in half the time that the student's own import would take
+    stub_compiler()
+    gc.enable()
     exercise = load_exercise(course.description(trial.exercise))
     prepared = prepare_trial(exercise, trial)
     path = Path(trial.file).absolute()

@@ -164,3 +164,13 @@ def test_of_a_file_in_which_nothing_fails_a_trial_says_so(own_course, run_cli, j
     module.write_text(judge_text.variant(EXERCISE, frozenset()), encoding="utf-8")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert done.stdout.startswith("# an ordinary call: no check that ran failed\n>>> module = ")
+
+
+def test_no_compiler_is_imported_for_a_trial(own_course, run_cli):
+    module, _ = own_course.editable_files("exercise_32")
+    text = module.read_text(encoding="utf-8")
+    at_the_end = "import atexit, sys\natexit.register(lambda: print('torch._dynamo.guards' in sys.modules))\n"
+    module.write_text(text + at_the_end, encoding="utf-8")
+    done = run_cli("try", "exercise_32", cwd=own_course.root)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "False"
