@@ -25,8 +25,12 @@ pytestmark = pytest.mark.slow
 SIZES = {"phone": (390, 844), "laptop": (1366, 768), "wide": (2560, 1080)}
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 STUDENTS = 5_000
+STYLES_ALONE = "default-src 'none'; style-src 'unsafe-inline'"
+"""What the strictest of the hosts lets an output do: an editor's own page, or a frame in a sandbox."""
+
 NOTEBOOK = (
     '<!doctype html><html lang="en"><head><title>A notebook</title><meta name="viewport" content="width=device-width">'
+    f'<meta http-equiv="Content-Security-Policy" content="{STYLES_ALONE}">'
 )
 OF_A_NOTEBOOK = "<style>:root { color-scheme: light dark; } body { background: Canvas; color: CanvasText; }</style>"
 
