@@ -1,9 +1,14 @@
 """A worker that somebody else killed, or the machine for want of memory, is never the submission's fault."""
 
+import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,7 @@ from grader.course.records import Limits, Seconds
 from grader.errors import WorkerKilledError
 from grader.verdict.verdict import Result, Verdict
 from tests.support.judging import Judge
+from tests.support.paths import ROOT
 
 EXERCISE = "exercise_03"
 SLOW_TO_LOAD = "import time\ntime.sleep(1.5)\n"
@@ -33,6 +39,36 @@ LATEST = 0.15
 """Seconds after which a worker is mostly at its end."""
 
 PAUSE = 0.01
+NEEDS_MEMORY = """
+import time
+time.sleep(2)  # meanwhile others take what there is
+filled = bytearray(200_000_000)
+del filled
+"""
+MEMORY = Path("/sys/fs/cgroup/memory")
+GROUP_BYTES = 800_000_000
+LEFT_BYTES = 100_000_000
+TAKES_MEMORY = """
+import pathlib, sys, time
+group, most, left = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+(group / "cgroup.procs").write_text("0")
+def killed():
+    return int((group / "memory.oom_control").read_text().split()[-1])
+def used():
+    return int((group / "memory.usage_in_bytes").read_text())
+while used() < 100_000_000:  # torch is not there yet
+    time.sleep(0.05)
+time.sleep(1)
+taken = []
+while most - used() > left:
+    taken.append(bytearray(b"x" * 10_000_000))
+while not killed():
+    time.sleep(0.01)
+del taken
+time.sleep(60)
+"""
+"""Takes what memory a group of processes has left, until the kernel has killed one for want of it."""
+
 AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
 """A busy machine takes no part in this."""
 
@@ -92,6 +128,38 @@ def test_what_is_killed_twice_is_not_judged(judge_text: Judge) -> None:
     with pytest.raises(WorkerKilledError, match="its worker was killed from outside"):
         judge_text(EXERCISE, judge_text.variant(EXERCISE, frozenset()) + SLOW_TO_LOAD)
     killer.stop()
+
+
+@pytest.fixture
+def group_of_little_memory() -> Iterator[Path]:
+    """A group of processes that may not use more than some of this machine's memory."""
+    group = MEMORY / f"tests-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no memory of a group of processes can be limited here: {error}")
+    (group / "memory.limit_in_bytes").write_text(str(GROUP_BYTES))
+    yield group
+    while (group / "cgroup.procs").read_text():
+        time.sleep(0.05)
+    group.rmdir()
+
+
+@pytest.mark.slow
+def test_what_the_kernel_kills_for_want_of_memory_is_the_worker_and_costs_no_points(
+    judge_text: Judge, group_of_little_memory: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "attention.py"
+    file.write_text(judge_text.variant(EXERCISE, frozenset()) + NEEDS_MEMORY, encoding="utf-8")
+    taking = [sys.executable, "-c", TAKES_MEMORY, str(group_of_little_memory), str(GROUP_BYTES), str(LEFT_BYTES)]
+    grading = f"echo 0 > {group_of_little_memory}/cgroup.procs; exec {sys.executable} -m grader {EXERCISE} --file {file} --json"
+    with subprocess.Popen(taking) as taker:
+        done = subprocess.run(["sh", "-c", grading], cwd=ROOT, capture_output=True, text=True, check=False)
+        killed = (group_of_little_memory / "memory.oom_control").read_text().split()[-1]
+        taker.kill()
+    verdict = json.loads(done.stdout)
+    assert int(killed) >= 1
+    assert (verdict["outcome"], verdict["score"]) == ("fixed", verdict["max_score"]), done.stderr
 
 
 @pytest.mark.slow
