@@ -152,7 +152,8 @@ def test_what_the_kernel_kills_for_want_of_memory_is_the_worker_and_costs_no_poi
     file = tmp_path / "attention.py"
     file.write_text(judge_text.variant(EXERCISE, frozenset()) + NEEDS_MEMORY, encoding="utf-8")
     taking = [sys.executable, "-c", TAKES_MEMORY, str(group_of_little_memory), str(GROUP_BYTES), str(LEFT_BYTES)]
-    grading = f"echo 0 > {group_of_little_memory}/cgroup.procs; exec {sys.executable} -m grader {EXERCISE} --file {file} --json"
+    joining = f"echo 0 > {group_of_little_memory}/cgroup.procs"
+    grading = f"{joining}; exec {sys.executable} -m grader {EXERCISE} --file {file} --json"
     with subprocess.Popen(taking) as taker:
         done = subprocess.run(["sh", "-c", grading], cwd=ROOT, capture_output=True, text=True, check=False)
         killed = (group_of_little_memory / "memory.oom_control").read_text().split()[-1]
