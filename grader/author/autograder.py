@@ -18,10 +18,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError, UsageError
-from grader.examiner.key import write_key
+from grader.examiner.key import encode_key
 from grader.examiner.outcome import Key
 from grader.report.phrases import points
 from grader.submission import Submission, read_submission
@@ -69,7 +69,7 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
             (folder / path).write_bytes(content)
             if content.startswith(b"#!"):
                 (folder / path).chmod(EXECUTABLE)
-        write_key(Course(folder / KIT_FOLDERS[platform]).key(exercise_id), key)
+        write_product(Course(folder / KIT_FOLDERS[platform]).key(exercise_id), encode_key(key))
         if output.suffix.lower() == ".zip":
             _zip(folder, output)
         else:

@@ -13,7 +13,7 @@ from grader.author.scaffold import told_in_notebook
 from grader.course.checks import Kind
 from grader.course.fragments import mend, put_back
 from grader.course.loading import read_exercise
-from grader.course.paths import Course, write_whole
+from grader.course.paths import Course, write_cache, write_product
 from grader.course.records import Exercise
 from grader.course.schema import render_schema
 from grader.errors import SpecError
@@ -50,7 +50,7 @@ def derive_schema(course: Course) -> None:
     """Write what editors complete and check descriptions by, which their first lines name."""
     path, text = course.root / "solutions" / "exercise.schema.json", render_schema()
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        write_whole(path, text.encode())
+        write_product(path, text.encode())
 
 
 def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) -> dict[Path, str]:
@@ -167,7 +167,7 @@ def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
 def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) -> None:
     """Note what was written, so that it can be told from what somebody edited by hand."""
     digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
-    write_whole(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
+    write_cache(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
 
 
 def _write_readme(exercise: Exercise) -> str:

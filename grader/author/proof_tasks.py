@@ -13,11 +13,11 @@ from grader.author.rewrites import rewrites_of
 from grader.course.checks import Check, Ladder
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
 from grader.examiner.case import make_case, seed_draws, size_of
-from grader.examiner.key import variant_name, write_key
+from grader.examiner.key import encode_key, variant_name
 from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.proxies import flatten
 from grader.examiner.pytest_session import Examiners, with_examiners
@@ -103,7 +103,7 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
         except BrokenExerciseError as error:
             told = f"{error}; {_other_shapes(course, exercise_id) or 'mend the reference or the check'}"
             return [Step("scores", problems=[told])]
-        write_key(course.key(exercise_id), key)
+        write_product(course.key(exercise_id), encode_key(key))
         judged = _Judged(course, judge, exercise, key)
         return [judged.scores(), judged.subsets(), judged.alternatives()]
 

@@ -29,7 +29,7 @@ from grader.author.proof import (
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.author.scaffold import render_check
 from grader.course.loading import read_exercise
-from grader.course.paths import Course, write_whole
+from grader.course.paths import Course, write_cache, write_product
 from grader.errors import SpecError
 from grader.examiner.key import has_key, key_digest, kit_digest
 from grader.service.pool import TaskPool
@@ -210,7 +210,7 @@ class _UnfinishedProof:
         if record is None:
             path.unlink(missing_ok=True)  # it may have said otherwise
         else:
-            write_whole(path, msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1) + b"\n")
+            write_product(path, msgspec.json.format(msgspec.json.encode(record, order="sorted"), indent=1) + b"\n")
 
 
 def _batches(mutants: list[Mutant]) -> Iterator[list[Mutant]]:
@@ -234,7 +234,7 @@ class ProofCache:
         self._known = {key: value for key, value in found.items() if key.startswith(current) and not fresh}
         if len(self._known) < len(found):
             lines = [b"\n" + msgspec.json.encode([key, value]) for key, value in self._known.items()]
-            write_whole(self._path, b"".join(lines))
+            write_cache(self._path, b"".join(lines))
 
     def digest(self, **asked: Iterable[str]) -> str:
         """The same for as long as all results of these kinds about these texts would be."""

@@ -111,12 +111,26 @@ def find_course(start: Path) -> Course:
     raise UsageError(f"no exercises/ in {start} or above it; run this inside the course's folder")
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file the kit can do without: whole or not at all, and not at all where the disk does not allow it."""
-    draft = path.with_suffix(f".{os.getpid()}")
+def write_product(path: Path, content: bytes) -> None:
+    """Write a file that was asked for: whole or not at all; `UsageError` where the disk does not take it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(path, content)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}; make room or allow it") from None
+
+
+def write_cache(path: Path, content: bytes) -> None:
+    """Write a file the kit can do without: whole or not at all, and not at all where the disk does not take it."""
+    with contextlib.suppress(OSError):
+        _write_atomically(path, content)
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    """Readers and other writers, of this process too, see the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
+    try:
         draft.write_bytes(content)
         draft.replace(path)
-    except OSError:
-        return
+    finally:
+        draft.unlink(missing_ok=True)  # it is gone where it has become the file

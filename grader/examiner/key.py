@@ -21,7 +21,7 @@ from msgspec import structs
 
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
-from grader.course.paths import Course, write_whole
+from grader.course.paths import Course, write_cache
 from grader.course.records import Record
 from grader.errors import BrokenExerciseError, KitError
 from grader.examiner.outcome import Examination, Key, Status
@@ -176,7 +176,7 @@ def find_key(course: Course, examiner: "Examiner") -> Key:
     with patience(examiner):
         _prove_reference(course, examiner)
         key = _read_key(course.key(examiner.exercise.id), digest) or _make_key(course, examiner)
-    write_key(proven, key)
+    write_cache(proven, encode_key(key))
     return key
 
 
@@ -243,9 +243,9 @@ def require_all_passed(exercise_id: str, seen: Examination) -> None:
         )
 
 
-def write_key(path: Path, key: Key) -> None:
-    """Write the key, whole or not at all; a folder that cannot be written costs time at the next run, no more."""
-    write_whole(path, msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n")
+def encode_key(key: Key) -> bytes:
+    """The key as its file holds it."""
+    return msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n"
 
 
 def variant_name(subset: frozenset[str]) -> str:

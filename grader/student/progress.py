@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import Course, write_whole
+from grader.course.paths import Course, write_cache
 from grader.examiner.outcome import Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
@@ -102,7 +102,7 @@ def forget_progress(course: Course, exercise_id: str) -> None:
 
 def save_progress(course: Course, exercise_id: str, progress: Progress) -> None:
     """Write, whole or not at all; a course on a read-only disk simply forgets."""
-    write_whole(_path(course, exercise_id), msgspec.json.format(msgspec.json.encode(progress), indent=1) + b"\n")
+    write_cache(_path(course, exercise_id), msgspec.json.format(msgspec.json.encode(progress), indent=1) + b"\n")
 
 
 def _path(course: Course, exercise_id: str) -> Path:

@@ -1,0 +1,40 @@
+"""Files are written whole or not at all; what was asked for is never left out in silence."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.course.paths import write_cache, write_product
+from grader.errors import UsageError
+
+SIZE = 1 << 20
+ROUNDS = 40
+
+
+@pytest.mark.parametrize("write", [write_product, write_cache])
+def test_threads_that_write_one_file_never_leave_half_of_it(
+    tmp_path: Path, write: Callable[[Path, bytes], None]
+) -> None:
+    path, contents = tmp_path / "key.json", [bytes([letter]) * SIZE for letter in b"ab"]
+    write(path, contents[0])
+    writers = [
+        threading.Thread(target=lambda text=text: [write(path, text) for _ in range(ROUNDS)]) for text in contents
+    ]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        assert path.read_bytes() in contents
+    assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_product_that_cannot_be_written_is_an_error_and_a_cache_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder/taken").mkdir(parents=True)
+    for path in (tmp_path / "file/key.json", tmp_path / "folder"):
+        with pytest.raises(UsageError, match=r": cannot be written: .*; make room or allow it"):
+            write_product(path, b"key")
+        write_cache(path, b"key")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
