@@ -13,7 +13,8 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Equivalent, Exercise
 from grader.examiner.case import Case, make_case, seed_draws
-from grader.examiner.compare import FLOAT32_GRADIENT
+from grader.examiner.compare import FLOAT32_GRADIENT, FLOAT64, Tolerance
+from grader.examiner.properties.values import KeepsDtype
 from grader.examiner.proxies import MisfitError, ModuleProxy, Subject, flatten
 from grader.examiner.reference import Reference
 from grader.examiner.session import Session, SubjectError, SubjectRaisedError
@@ -77,6 +78,8 @@ class Comparison:
         self._local = Reference(path, exercise.interface)
         self._reference = Session(source, self._exercise, submission_from_text(path.read_text(encoding="utf-8")))
         self._rounds: dict[int, tuple[Round, Seen]] = {}
+        is_precise = any(isinstance(check, KeepsDtype) and check.precise for check in exercise.checks)
+        self._in_float64 = FLOAT64 if is_precise else FLOAT32_GRADIENT  # as the checks compare
 
     def __enter__(self) -> Self:
         self._reference.load()
@@ -93,7 +96,8 @@ class Comparison:
             for seed in range(rounds):
                 round_, expected = self._round(seed)
                 seen = _observe(session, self._local, round_)
-                differing = [name for name in expected if not _agree(seen.get(name), expected[name])]
+                near = self._in_float64 if round_.dtype == "float64" else FLOAT32_GRADIENT
+                differing = [name for name in expected if not _agree(seen.get(name), expected[name], near)]
                 if differing:
                     return f"{differing[0]} differs with {round_.described}"
         except SubjectError as error:
@@ -171,7 +175,7 @@ def _observe_call(module: ModuleProxy, round_: Round) -> Seen:
         "an input after the call": list(module.inputs_after().values()),
         "the number of outputs": len(flatten(first)),
     }
-    if not _agree(flatten(first), flatten(again)):
+    if not _agree(flatten(first), flatten(again), FLOAT32_GRADIENT):
         return seen  # dropout: what is drawn need not be drawn alike
     outputs = [output for output in flatten(first) if output.is_floating_point()]
     passed = module.differentiate([torch.randn(each.shape).to(each.dtype) for each in outputs], method, **inputs)
@@ -179,11 +183,10 @@ def _observe_call(module: ModuleProxy, round_: Round) -> Seen:
     return {**seen, "the output": flatten(first), **gradients}
 
 
-def _agree(one: Any, other: Any) -> bool:
+def _agree(one: Any, other: Any, near: Tolerance) -> bool:
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_agree(*pair) for pair in zip(one, other, strict=True))
+        return len(one) == len(other) and all(_agree(*pair, near) for pair in zip(one, other, strict=True))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         fits = one.shape == other.shape and one.dtype == other.dtype
-        near = FLOAT32_GRADIENT
         return fits and torch.allclose(one, other, near.relative, near.absolute, equal_nan=True)
     return type(one) is type(other) and bool(one == other)

@@ -52,9 +52,12 @@ def plain_lines(text: str) -> str:
 def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
     """Whether a mutant may only be worded otherwise: None for False, an axis from its other end, a default."""
     ours, theirs = ast.parse(source), ast.parse(mutant.text)
-    if _in_plain_words(ours) == _in_plain_words(theirs):
-        return True
-    match _differing(ast.parse(source), ast.parse(mutant.text)):
+    return _is_another_word(_differing(ours, theirs)) or _in_plain_words(ours) == _in_plain_words(theirs)
+
+
+def _is_another_word(differing: list[tuple[ast.AST, ast.AST]]) -> bool:
+    """Whether two texts that differ in these nodes may be one."""
+    match differing:
         case [(ast.Constant(value=False), ast.Constant(value=None))]:
             return True
         case [(ast.Attribute(attr=before), ast.Attribute(attr=after))]:

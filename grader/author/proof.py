@@ -11,7 +11,7 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from grader.author.coverage import CheckFields, check_of_refusal, checks_of_kits_own, checks_of_other_values
+from grader.author.first_checks import CheckFields, check_of_refusal, checks_of_kits_own, checks_of_other_values
 from grader.author.interface import find_interface
 from grader.author.mutants import Mutant
 from grader.course.problem import blank

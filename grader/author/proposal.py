@@ -1,38 +1,16 @@
 """An interface -> the sizes, shapes and ladder proposed for it. Names decide; the instructor has the last word."""
 
 import re
-from enum import Enum
 
 from msgspec import Struct
 
 from grader.author.interface import Constant, Interface, Parameter
+from grader.author.sizes import VOCABULARY, Ladder, Role, heads_of, ladder_of, other_ladder, refused_sizes
 from grader.course.checks import Kind
 
 Shape = list[str | int]
-Ladder = list[dict[str, int]]
 
 
-class Role(Enum):
-    """What a constructor's keyword stands for, by the pattern of its name; the first that fits counts."""
-
-    DROPOUT = r"drop|^p$"
-    FLAG = r"bias|^(use|is|has|with|return|need)_|causal|verbose|flag"
-    HEAD_SIZE = r"head_?(dim|size)|dim_head|^d_?(k|v|q|h|head)$|^(key|value|query|qk)_(dim|size)$"
-    HEADS = r"head|^n?_?h$"
-    LENGTH = r"len|context|block|window|position|token|seq"
-    OTHER = r"config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode$|type|name"
-    SIZE = r""
-
-
-FIRST_SIZES = {Role.SIZE: (12, 20, 28, 36), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (8, 15, 17, 19)}
-LAST_SIZES = {Role.SIZE: (24, 40, 56, 72), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (16, 31, 33, 35)}
-"""The first and the last rung's sizes for the first, second, ... keyword of a role.
-
-They share no number with each other, nor with batches, tokens and heads, nor do the quotients by the number of heads.
-"""
-
-
-VOCABULARY = re.compile(r"vocab|embeddings$|^(num|n)_(tokens|classes|types|labels|symbols)$")
 SOME_VOCABULARY = 50
 """What token ids are below: a size of the constructor's, or a number."""
 
@@ -74,7 +52,7 @@ def propose(interface: Interface) -> Proposal:
     places: Shape = ["batch", "queries" if "keys" in weights else "tokens"]
     made = {name: _whole_numbers(name, places, vocabulary) for name in tensors}
     given = next(iter(inputs.values()), [*places, _width(widths)])
-    ladder = _ladder(sizes, is_cross="keys" in weights)
+    ladder = ladder_of(sizes, is_cross="keys" in weights)
     mask: Shape = [1 if size in sizes else size for size in weights]
     outputs = [_output(given, widths), *([weights] * (interface.outputs - 1))]
     return Proposal(
@@ -85,7 +63,7 @@ def propose(interface: Interface) -> Proposal:
         mask,
         outputs,
         ladder,
-        _refused(ladder[0], sizes) if interface.refuses_remainders else [],
+        refused_sizes(ladder[0], sizes) if interface.refuses_remainders else [],
         next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
     )
 
@@ -117,15 +95,11 @@ def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[d
     return values, blanks
 
 
-def _heads(sizes: dict[str, Role]) -> str:
-    return next((name for name, role in sizes.items() if role is Role.HEADS), "")
-
-
 def _inputs(names: list[str], interface: Interface, sizes: dict[str, Role]) -> dict[str, Shape]:
     width = _width(sizes)
     like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
     return {
-        name: _shape(interface.axes.get(name, like_others), _length(name, names), width, _heads(sizes))
+        name: _shape(interface.axes.get(name, like_others), _length(name, names), width, heads_of(sizes))
         for name in names
     }
 
@@ -171,54 +145,11 @@ def _output(shape: Shape, sizes: dict[str, Role]) -> Shape:
 def _weights(inputs: list[str], sizes: dict[str, Role]) -> Shape:
     """The shape of attention weights, queries by keys."""
     lengths = [_length(name, inputs) for name in (inputs[0], inputs[-1])] if inputs else ["tokens", "tokens"]
-    return ["batch", *filter(None, [_heads(sizes)]), *lengths]
-
-
-def _ladder(sizes: dict[str, Role], *, is_cross: bool) -> Ladder:
-    """Rungs from ones up, no two sizes of a rung alike once they are more than one."""
-    lengths = {"queries": (1, 1, 3, 3, 3), "keys": (1, 5, 5, 5, 5)} if is_cross else {"tokens": (1, 5, 5, 5, 5)}
-    batches = (1, 1, 1, 2, 2) if is_cross else (1, 1, 3, 3, 3)
-    heads = (1, 1, 1, 1, 4) if is_cross else (1, 1, 1, 2, 4)
-    rungs: Ladder = []
-    for number in range(len(batches)):
-        rung = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
-        table = LAST_SIZES if number == len(batches) - 1 else FIRST_SIZES
-        for role, values in table.items():
-            rung |= zip([name for name in sizes if sizes[name] is role], values, strict=False)
-        rung |= {name: heads[number] for name in sizes if sizes[name] is Role.HEADS}
-        if rung not in rungs:
-            rungs.append(rung)
-    return rungs
-
-
-def _refused(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
-    """Sizes that the heads cannot share: some with something left over, some smaller than the number of heads."""
-    if not _heads(sizes):
-        return []
-    rungs = []
-    for width, heads in ((10, 3), (5, 7)):
-        changed = {name: width for name, role in sizes.items() if role is Role.SIZE} | {_heads(sizes): heads}
-        rungs.append({**smallest, **changed})
-    return rungs
+    return ["batch", *filter(None, [heads_of(sizes)]), *lengths]
 
 
 IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indices|classes|actions?)$")
 LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
-
-SIZES = {
-    "batch": (1, 1, 3),
-    "steps": (2, 3, 4),
-    "tokens": (1, 5, 5),
-    "width": (4, 7, 11),
-    "classes": (3, 5, 6),
-    "rows": (1, 3, 11),
-    "columns": (2, 4, 37),
-    "items": (9, 23, 40),
-}
-"""What sizes are called, and how large they are on the first, second and last rung."""
-
-SIZES_OF_TRAINING = {**SIZES, "batch": (5, 6, 9)}
-"""Batch norm takes no batch of one, nor half of a batch that is one."""
 
 STEPS_SEEN = 5
 """An optimizer's parameters are seen before its four steps and after each."""
@@ -284,11 +215,14 @@ def _other_proposal(
         constructor |= {"width": "width", "outputs": "classes" if "'classes'" in str(inputs) else "width"}
     if interface.kind is Kind.OPTIMIZER:
         constructor |= {name: SOME_RATE for name in optional if RATE.search(name)}
-    return Proposal(constructor, required, inputs, optional, [], outputs, _other_ladder(inputs, interface.kind), [], "")
-
-
-def _other_ladder(inputs: dict[str, Shape | dict[str, object]], kind: Kind) -> Ladder:
-    sizes = SIZES_OF_TRAINING if kind is Kind.TRAINING_STEP else SIZES
-    told = str(list(inputs.values()))
-    used = [name for name in sizes if f"'{name}'" in told]
-    return [{name: sizes[name][rung] for name in used} for rung in range(3)]
+    return Proposal(
+        constructor,
+        required,
+        inputs,
+        optional,
+        [],
+        outputs,
+        other_ladder(list(inputs.values()), interface.kind),
+        [],
+        "",
+    )

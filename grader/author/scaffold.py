@@ -6,9 +6,10 @@ from typing import Any
 
 import yaml
 
-from grader.author.coverage import doubtful_checks, draw_sizes_above, first_checks
+from grader.author.first_checks import doubtful_checks, first_checks
 from grader.author.interface import Interface
 from grader.author.proposal import Proposal
+from grader.author.sizes import draw_sizes_above
 from grader.course.checks import Kind
 from grader.course.document import Dumper
 from grader.course.problem import blank

@@ -7,11 +7,12 @@ import re
 import nbformat
 import pytest
 
-from grader.author.coverage import draw_sizes_above, first_checks
 from grader.author.derived_files import derive_files
+from grader.author.first_checks import first_checks
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
+from grader.author.sizes import draw_sizes_above
 from grader.course.checks import Kind
 from grader.course.fragments import mend, put_back
 from grader.course.loading import load_exercise

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from msgspec import structs
 
+from grader.author.differential import find_differences
 from grader.author.difficulty import Fault, difficulty_of, run_usual_tests, share_hidden
 from grader.author.mutants import OPERATORS, Mutant, is_same_in_other_words, mutants_of
 from grader.author.new import create_exercise
@@ -30,6 +31,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.examiner.key import has_key
+from grader.service.pool import TaskPool
 from tests.support.commands import run_program
 from tests.support.sampling import others_slow
 
@@ -522,3 +524,19 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
         in told
     )
     assert "8, 14, 22 in those of ladder, [width, 2, 2] in those of drawn" in " ".join(told.split())
+
+
+def test_what_drops_to_float32_in_between_is_another_text_where_checks_ask_for_all_of_float64(course):
+    differ = {}
+    pool = TaskPool(1)
+    try:
+        for exercise_id, call in (("exercise_26", "self.up(x)"), ("exercise_06", "self.w_value(x)")):
+            reference = course.reference(exercise_id).read_text(encoding="utf-8")
+            assert reference.count(call) == 1
+            texts = [reference, reference.replace(call, f"{call}.float().to(x.dtype)")]
+            differ[exercise_id] = pool.submit(find_differences, course.root, exercise_id, texts).result()
+    finally:
+        pool.close()
+    assert differ["exercise_26"][0] == ""
+    assert "in float64" in differ["exercise_26"][1]
+    assert differ["exercise_06"] == ["", ""]

@@ -1,87 +1,16 @@
-"""What a new description tries: sizes drawn above its ladder, and the checks it begins with."""
+"""The checks that a new description begins with."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import takewhile
 from typing import Any
 
 from grader.author.interface import SCALARS, Constant, Interface, Parameter
-from grader.author.proposal import VOCABULARY, Proposal, Role
+from grader.author.proposal import Proposal
 from grader.course.checks import Kind
 from grader.examiner.subjects import KINDS
 
-Range = int | Sequence[str | int]
 CheckFields = dict[str, Any]
-
-ANY, LONG, MANY, EQUAL = range(4)
-"""The rungs that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
-
-RANGES: dict[str, tuple[Range, Range, Range, Range]] = {
-    "batch": ([2, 6], 2, [37, 48], 4),
-    "steps": ([2, 3], 1, 2, 4),
-    "tokens": ([6, 11], [130, 160], [2, 3], 4),
-    "queries": ([3, 9], [130, 160], [2, 3], 4),
-    "keys": ([3, 9], [130, 160], [4, 5], 4),
-    "width": ([3, 13], [3, 9], [4, 9], 4),
-    "classes": ([3, 6], [10, 13], [4, 9], 4),
-    "rows": ([2, 6], [37, 48], [37, 48], 4),
-    "columns": ([7, 13], [130, 160], [130, 160], 4),
-    "items": ([41, 77], [130, 160], 12, 16),
-}
-"""Sizes that `new` gives a name of its own."""
-
-RANGES_OF_ROLE: dict[Role, tuple[Range, Range, Range, Range]] = {
-    Role.HEADS: ([3, 6], 2, [11, 13], 4),
-    Role.HEAD_SIZE: ([3, 13], [3, 9], [4, 9], 4),
-    Role.SIZE: ([3, 13], [3, 9], [4, 9], 4),
-}
-"""Sizes that a constructor names."""
-
-TIMES_HEADS = ([5, 9], [3, 5], [2, 3], [4, 4])
-TIMES_LENGTH = ([1, 2], [1, 1], [40, 60], [1, 1])
-"""By what the number of heads, or of tokens, is multiplied."""
-
-BATCHES_OF_TRAINING = ([8, 19], [130, 160], [37, 48], 4)
-LONG_WIDTH = [130, 160]
-"""Where no axis is one of tokens, the features are what can be long."""
-
-
-def draw_sizes_above(kind: Kind, names: list[str]) -> list[dict[str, Range]]:
-    """The rungs of `drawn`, for the sizes of a ladder."""
-    ranges = {name: _ranges(name, names, kind) for name in names}
-    rungs: list[dict[str, Range]] = []
-    for number in (ANY, LONG, MANY, EQUAL):
-        rung = {name: _plain(ranges[name][number]) for name in names}
-        if rung not in rungs and (number != EQUAL or len(names) > 1):
-            rungs.append(rung)
-    return rungs
-
-
-def _plain(given: Range) -> Range:
-    return given if isinstance(given, int) else [*given]
-
-
-def _ranges(name: str, names: list[str], kind: Kind) -> tuple[Range, ...]:
-    if name == "batch" and kind is Kind.TRAINING_STEP:
-        return BATCHES_OF_TRAINING
-    if name == "width" and not {"tokens", "steps"} & {*names}:
-        return RANGES[name][ANY], LONG_WIDTH, *RANGES[name][MANY:]
-    if name in RANGES:
-        return RANGES[name]
-    role = _role(name)
-    length = next((each for each in ("tokens", "keys") if each in names), "")
-    if VOCABULARY.search(name.lower()):
-        return RANGES_OF_ROLE[Role.SIZE]
-    if role is Role.LENGTH and length:
-        return tuple((length, *factors) for factors in TIMES_LENGTH)
-    heads = next((each for each in names if _role(each) is Role.HEADS), "")
-    if role is Role.SIZE and heads:
-        return tuple((heads, *factors) for factors in TIMES_HEADS)
-    return RANGES_OF_ROLE.get(role, RANGES_OF_ROLE[Role.SIZE])
-
-
-def _role(name: str) -> Role:
-    return next(role for role in Role if re.search(role.value, name.lower()))
 
 
 def first_checks(interface: Interface, proposal: Proposal) -> list[CheckFields]:

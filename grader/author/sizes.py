@@ -1,0 +1,158 @@
+"""Sizes of a new description: what a keyword stands for by its name, the ladder, and the rungs drawn above it."""
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+
+from grader.course.checks import Kind
+
+Ladder = list[dict[str, int]]
+Range = int | Sequence[str | int]
+
+
+class Role(Enum):
+    """What a constructor's keyword stands for, by the pattern of its name; the first that fits counts."""
+
+    DROPOUT = r"drop|^p$"
+    FLAG = r"bias|^(use|is|has|with|return|need)_|causal|verbose|flag"
+    HEAD_SIZE = r"head_?(dim|size)|dim_head|^d_?(k|v|q|h|head)$|^(key|value|query|qk)_(dim|size)$"
+    HEADS = r"head|^n?_?h$"
+    LENGTH = r"len|context|block|window|position|token|seq"
+    OTHER = r"config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode$|type|name"
+    SIZE = r""
+
+
+FIRST_SIZES = {Role.SIZE: (12, 20, 28, 36), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (8, 15, 17, 19)}
+LAST_SIZES = {Role.SIZE: (24, 40, 56, 72), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (16, 31, 33, 35)}
+"""The first and the last rung's sizes for the first, second, ... keyword of a role.
+
+They share no number with each other, nor with batches, tokens and heads, nor do the quotients by the number of heads.
+"""
+
+
+VOCABULARY = re.compile(r"vocab|embeddings$|^(num|n)_(tokens|classes|types|labels|symbols)$")
+
+ANY, LONG, MANY, EQUAL = range(4)
+"""The rungs that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
+
+RANGES: dict[str, tuple[Range, Range, Range, Range]] = {
+    "batch": ([2, 6], 2, [37, 48], 4),
+    "steps": ([2, 3], 1, 2, 4),
+    "tokens": ([6, 11], [130, 160], [2, 3], 4),
+    "queries": ([3, 9], [130, 160], [2, 3], 4),
+    "keys": ([3, 9], [130, 160], [4, 5], 4),
+    "width": ([3, 13], [3, 9], [4, 9], 4),
+    "classes": ([3, 6], [10, 13], [4, 9], 4),
+    "rows": ([2, 6], [37, 48], [37, 48], 4),
+    "columns": ([7, 13], [130, 160], [130, 160], 4),
+    "items": ([41, 77], [130, 160], 12, 16),
+}
+"""Sizes that `new` gives a name of its own."""
+
+RANGES_OF_ROLE: dict[Role, tuple[Range, Range, Range, Range]] = {
+    Role.HEADS: ([3, 6], 2, [11, 13], 4),
+    Role.HEAD_SIZE: ([3, 13], [3, 9], [4, 9], 4),
+    Role.SIZE: ([3, 13], [3, 9], [4, 9], 4),
+}
+"""Sizes that a constructor names."""
+
+TIMES_HEADS = ([5, 9], [3, 5], [2, 3], [4, 4])
+TIMES_LENGTH = ([1, 2], [1, 1], [40, 60], [1, 1])
+"""By what the number of heads, or of tokens, is multiplied."""
+
+BATCHES_OF_TRAINING = ([8, 19], [130, 160], [37, 48], 4)
+LONG_WIDTH = [130, 160]
+"""Where no axis is one of tokens, the features are what can be long."""
+
+
+SIZES = {
+    "batch": (1, 1, 3),
+    "steps": (2, 3, 4),
+    "tokens": (1, 5, 5),
+    "width": (4, 7, 11),
+    "classes": (3, 5, 6),
+    "rows": (1, 3, 11),
+    "columns": (2, 4, 37),
+    "items": (9, 23, 40),
+}
+"""What sizes are called, and how large they are on the first, second and last rung."""
+
+SIZES_OF_TRAINING = {**SIZES, "batch": (5, 6, 9)}
+"""Batch norm takes no batch of one, nor half of a batch that is one."""
+
+
+def heads_of(sizes: dict[str, Role]) -> str:
+    return next((name for name, role in sizes.items() if role is Role.HEADS), "")
+
+
+def ladder_of(sizes: dict[str, Role], *, is_cross: bool) -> Ladder:
+    """Rungs from ones up, no two sizes of a rung alike once they are more than one."""
+    lengths = {"queries": (1, 1, 3, 3, 3), "keys": (1, 5, 5, 5, 5)} if is_cross else {"tokens": (1, 5, 5, 5, 5)}
+    batches = (1, 1, 1, 2, 2) if is_cross else (1, 1, 3, 3, 3)
+    heads = (1, 1, 1, 1, 4) if is_cross else (1, 1, 1, 2, 4)
+    rungs: Ladder = []
+    for number in range(len(batches)):
+        rung = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
+        table = LAST_SIZES if number == len(batches) - 1 else FIRST_SIZES
+        for role, values in table.items():
+            rung |= zip([name for name in sizes if sizes[name] is role], values, strict=False)
+        rung |= {name: heads[number] for name in sizes if sizes[name] is Role.HEADS}
+        if rung not in rungs:
+            rungs.append(rung)
+    return rungs
+
+
+def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
+    """Sizes that the heads cannot share: some with something left over, some smaller than the number of heads."""
+    if not heads_of(sizes):
+        return []
+    rungs = []
+    for width, heads in ((10, 3), (5, 7)):
+        changed = {name: width for name, role in sizes.items() if role is Role.SIZE} | {heads_of(sizes): heads}
+        rungs.append({**smallest, **changed})
+    return rungs
+
+
+def other_ladder(inputs: object, kind: Kind) -> Ladder:
+    sizes = SIZES_OF_TRAINING if kind is Kind.TRAINING_STEP else SIZES
+    told = str(inputs)
+    used = [name for name in sizes if f"'{name}'" in told]
+    return [{name: sizes[name][rung] for name in used} for rung in range(3)]
+
+
+def draw_sizes_above(kind: Kind, names: list[str]) -> list[dict[str, Range]]:
+    """The rungs of `drawn`, for the sizes of a ladder."""
+    ranges = {name: _ranges(name, names, kind) for name in names}
+    rungs: list[dict[str, Range]] = []
+    for number in (ANY, LONG, MANY, EQUAL):
+        rung = {name: _plain(ranges[name][number]) for name in names}
+        if rung not in rungs and (number != EQUAL or len(names) > 1):
+            rungs.append(rung)
+    return rungs
+
+
+def _plain(given: Range) -> Range:
+    return given if isinstance(given, int) else [*given]
+
+
+def _ranges(name: str, names: list[str], kind: Kind) -> tuple[Range, ...]:
+    if name == "batch" and kind is Kind.TRAINING_STEP:
+        return BATCHES_OF_TRAINING
+    if name == "width" and not {"tokens", "steps"} & {*names}:
+        return RANGES[name][ANY], LONG_WIDTH, *RANGES[name][MANY:]
+    if name in RANGES:
+        return RANGES[name]
+    role = _role(name)
+    length = next((each for each in ("tokens", "keys") if each in names), "")
+    if VOCABULARY.search(name.lower()):
+        return RANGES_OF_ROLE[Role.SIZE]
+    if role is Role.LENGTH and length:
+        return tuple((length, *factors) for factors in TIMES_LENGTH)
+    heads = next((each for each in names if _role(each) is Role.HEADS), "")
+    if role is Role.SIZE and heads:
+        return tuple((heads, *factors) for factors in TIMES_HEADS)
+    return RANGES_OF_ROLE.get(role, RANGES_OF_ROLE[Role.SIZE])
+
+
+def _role(name: str) -> Role:
+    return next(role for role in Role if re.search(role.value, name.lower()))
