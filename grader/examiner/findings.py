@@ -45,6 +45,8 @@ MOST_ASSERTION_TEXT = 400
 ASKS_SOMEBODY = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
 """What raises these where stdin is empty."""
 
+KITS_OWN = "the kit's own code failed beside the module, which shows no fault of the module; tell whoever teaches this"
+
 INSTEAD = "python -m grader try runs your file in your terminal, where you can"
 
 SAME_OPERATIONS = {
@@ -79,6 +81,8 @@ def outcome_of_error(check: str, error: BaseException | None, seconds: float, li
 def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
     """What an exception of the submission's tells."""
     text = f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type
+    if raised.is_kits:
+        return Finding("kit", f"{KITS_OWN} ({excerpt(raised.text)})", None, sizes)
     if raised.text.startswith(FILE_TOO_LARGE):
         text = f"it printed more than {limits.output_bytes:,} bytes, the limit"
     elif OUT_OF_MEMORY.search(f"{raised.type}: {raised.text}"):

@@ -5,10 +5,10 @@ from typing import Any, Protocol
 import torch
 from msgspec import Struct
 
-from grader.examiner.session import Session, SubjectDiedError, unasked
+from grader.examiner.session import Session, SubjectDiedError, SubjectRaisedError, unasked
 from grader.examiner.subjects import adapter_of
 from grader.worker import protocol
-from grader.worker.protocol import Build, Built, Returned, TensorValue
+from grader.worker.protocol import Build, Built, Request, Returned, TensorValue
 from grader.worker.values import from_python, from_tensor, to_python
 
 Tensors = dict[str, torch.Tensor]
@@ -105,6 +105,7 @@ class RemoteProxy:
         self._session = session
         self._is_whole = is_whole
         self._build: Build | None = build
+        self._workers_before = 0
         self._shapes: dict[str, list[int]] = {}
         self._after: Tensors | None = {}
 
@@ -136,7 +137,7 @@ class RemoteProxy:
 
     def inputs_after(self) -> Tensors:
         if self._after is None:
-            self._after = _all_tensors(_returned(self._session.request(protocol.Read(self.number))).inputs)
+            self._after = _all_tensors(_returned(self._ask(protocol.Read(self.number))).inputs)
         return self._after
 
     def weights(self) -> Tensors:
@@ -145,7 +146,7 @@ class RemoteProxy:
 
     def attribute(self, name: str) -> Any:
         self.build()
-        return _decoded(_returned(self._session.request(protocol.Read(self.number, name))).value)
+        return _decoded(_returned(self._ask(protocol.Read(self.number, name))).value)
 
     def printed(self) -> str:
         self.build()
@@ -154,13 +155,34 @@ class RemoteProxy:
     def load_from(self, other: Any) -> None:
         self.build()
         other.build()
-        self._session.request(protocol.Transfer(other.number, self.number))
+        other.require_worker()
+        self._ask(protocol.Transfer(other.number, self.number))
 
     def build(self) -> None:
         """Have it built now, if it is not yet. `MisfitError` when the weights do not fit it."""
         if self._build is not None:
-            message, self._build = self._build, None
-            self._note(self._session.request(message))
+            self._note(self._ask(self._build))
+
+    def require_worker(self) -> None:
+        """Raise `SubjectDiedError` where the module has gone with the worker that it was built in."""
+        ends = self._session.ends
+        if self._build is None and len(ends) > self._workers_before:
+            raise SubjectDiedError(f"{ends[-1]} before, and what was built until then went with it")
+
+    def _ask(self, message: Request) -> Any:
+        """The worker's reply; what builds the module is asked for until it was built."""
+        self.require_worker()
+        try:
+            reply = self._session.request(message)
+        except SubjectRaisedError as error:
+            self._note_built(is_built=not error.raised.is_building)
+            raise
+        self._note_built(is_built=True)
+        return reply
+
+    def _note_built(self, *, is_built: bool) -> None:
+        if self._build is not None and is_built:
+            self._build, self._workers_before = None, len(self._session.ends)
 
     def _note(self, reply: Any) -> None:
         if not isinstance(reply, Built):
@@ -181,8 +203,7 @@ class RemoteProxy:
             self._session.calls_of_the_module += 1
         values = None if more is None else [_values(each) for each in more]
         call = protocol.Call(self.number, _values(inputs), method, self.training, cotangents, self._build, values, grad)
-        self._build = None
-        reply = self._session.request(call)
+        reply = self._ask(call)
         if call.build is not None and isinstance(reply, Built):
             self._note(reply)
         returned = _returned(reply)

@@ -98,6 +98,8 @@ class Session:
         self.calls_of_the_module = 0
         self.changed = ""
         """What a call left otherwise that is not the module's own, in words."""
+        self.ends: list[str] = []
+        """How each worker ended that is gone, and with it the modules that were built in it."""
         self._strict = strict
         self._reference_seconds = reference_seconds
         self._source = source
@@ -203,12 +205,15 @@ class Session:
             with self._budget.spending():
                 error = self._timed_out(self._worker, _way(message))
                 self.close()
+            self.ends.append(f"was {error}")
             raise error from None
         except MalformedError as error:
             self.close()
-            raise SubjectDiedError(f"sent what is no message ({error})") from None
+            self.ends.append(f"sent what is no message ({error})")
+            raise SubjectDiedError(self.ends[-1]) from None
         except DiedError as error:
             self._worker = None
+            self.ends.append(str(error))
             kind = SubjectKilledError if isinstance(error, KilledError) else SubjectDiedError
             raise kind(str(error)) from None
         if isinstance(reply, Raised):

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from grader.course.paths import Course, find_course
 from grader.errors import KitError
+from grader.worker.text import cut
 
 LOOKED_AT = 8
 """Times the limit: as far into a long text as it is read at all, however much of that is space."""
@@ -27,13 +28,13 @@ LOOKED_AT = 8
 def printable(text: str, limit: int = 400) -> str:
     """One line of visible characters; what is cut is counted."""
     words = " ".join(text[: LOOKED_AT * limit].split())
-    return _cut(words, limit, max(len(text) - LOOKED_AT * limit, 0))
+    return _visible(cut(words, limit, max(len(text) - LOOKED_AT * limit, 0)))
 
 
 def printable_line(text: str, limit: int = 120) -> str:
     """Like `printable`, with indentation and spacing kept."""
     line = text[: 2 * limit].expandtabs(4)
-    return _cut(line, limit, max(len(text) - 2 * limit, 0))
+    return _visible(cut(line, limit, max(len(text) - 2 * limit, 0)))
 
 
 def printable_lines(text: str) -> str:
@@ -58,12 +59,6 @@ def _visible(text: str) -> str:
 
 def _spelled_out(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
-def _cut(text: str, limit: int, unread: int) -> str:
-    """The text's beginning and how much follows; all of it where that takes no more room than to say so."""
-    notice = f" ... ({len(text) - limit + unread:,} more characters)"
-    return _visible(text) if len(text) + unread <= limit + len(notice) else _visible(text[:limit]) + notice
 
 
 Line = Text | Padding | Table

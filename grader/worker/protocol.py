@@ -162,7 +162,7 @@ class Location(Message, frozen=True):
 class Raised(Message, frozen=True):
     """The submission raised: the exception's class, its bases' names, its text and the submission's own line.
 
-    `operation` names what was being done there ("view", "matmul"); `is_building` tells whether a module was built.
+    `operation` names what was done there ("view"), `is_building` that a module was built, `is_kits` whose code it was.
     """
 
     type: Words
@@ -171,6 +171,7 @@ class Raised(Message, frozen=True):
     location: Location | None = None
     operation: Words = ""
     is_building: bool = False
+    is_kits: bool = False
 
 
 class Loaded(Message, frozen=True):
@@ -207,7 +208,6 @@ class Returned(Message, frozen=True):
 
     value: Value
     inputs: Annotated[dict[Words, TensorValue], Meta(max_length=MAX_ITEMS)] = {}
-    has_gradients: bool = False
     parameter_gradients: Gradients = {}
     input_gradients: Gradients = {}
     changed: Words = ""

@@ -6,7 +6,6 @@ import linecache
 import socket
 import sys
 import types
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -31,39 +30,36 @@ from grader.worker.protocol import (
     Read,
     Request,
     Returned,
-    TensorValue,
     Transfer,
     Value,
     receive_request,
     send,
 )
 from grader.worker.syntax_trees import compiled, fingerprint, method_trees, operation_at
+from grader.worker.text import cut, sendable
 from grader.worker.torch_import import left_incomplete, stub_compiler, warm_up
 from grader.worker.values import (
     TORCH_DTYPES,
     backward,
+    copy_parameters,
     from_each,
     from_python,
     from_tensors,
     gradient_of,
-    sendable,
+    seed,
     to_python,
-    to_tensor,
     type_name,
 )
 
 MODULE_NAME = "attention"
 """What the submission's module is called, as it is on the student's disk."""
 
-WORKER_SEED = 67_280_421_310_721
-"""torch's own, where nobody has set one. What a module draws, its own first weights too, is the same in every run,
-whatever was drawn before it was built: a verdict can be repeated, and a check alone sees what it sees among others."""
-
-EXTRA_WEIGHT = 0.3
-"""How large weights are drawn that are no part of the interface."""
-
 LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
 """The name by which a probe says that it does without the kernels of the meta device that are not imported yet."""
+
+
+class OwnFaultError(Exception):
+    """The kit's own code failed where no submission's ran."""
 
 
 class Server:
@@ -80,11 +76,11 @@ class Server:
         self._state = GlobalState()
 
     def answer(self, request: Request) -> Message:
-        """The reply to one request; anything raised on the way is the submission's doing."""
+        """The reply to one request; what is raised on the way is the submission's doing, but `OwnFaultError`."""
         self._is_building = False
         try:
             reply = self._dispatch(request)
-            self._state.look()
+            self._look_at_state()
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
             return self.describe(error)
         changed = self._state.changed
@@ -96,6 +92,19 @@ class Server:
             return self._raised(error)
         except BaseException:  # noqa: BLE001 - an exception's class and fields are the submission's too
             return Raised("an exception that cannot be shown", [], "")
+
+    def _look_at_state(self) -> None:
+        try:
+            self._state.look()
+        except Exception as error:
+            if self._location(error)[0] is None:  # else the submission has put code of its own there
+                raise OwnFaultError(f"{type_name(type(error))}: {error}") from error
+            raise
+
+    def _module(self, number: int) -> Any:
+        if number not in self.modules:
+            raise OwnFaultError(f"module {number} was never built in this worker")
+        return self.modules[number]
 
     def _dispatch(self, request: Request) -> Message:
         if isinstance(request, Load):
@@ -109,11 +118,11 @@ class Server:
         if isinstance(request, Read):
             if not request.name:
                 return Returned(from_python(None), from_tensors(self._handed_in))
-            return Returned(from_python(getattr(self.modules[request.module], request.name)))
+            return Returned(from_python(getattr(self._module(request.module), request.name)))
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
-        _seed()
+        seed()
         torch.set_default_dtype(TORCH_DTYPES[request.dtype])
         sys.modules[MODULE_NAME] = self.namespace
         for chunk in request.chunks:
@@ -143,7 +152,7 @@ class Server:
 
     def _build(self, request: Build) -> Built:
         self._is_building = True
-        _seed()
+        seed()
         names = self.namespace.__dict__
         if request.probe:
             names = {"submission": self.namespace, "torch": torch}
@@ -158,7 +167,7 @@ class Server:
         self.modules[request.module] = module
         self._modes.pop(request.module, None)
         parameters = dict(module.named_parameters())
-        misfits = _copy(parameters, request.parameters or {})
+        misfits = copy_parameters(parameters, request.parameters or {})
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         self._is_building = False
         self._state.note_seed()
@@ -169,7 +178,7 @@ class Server:
             built = self._build(request.build)
             if built.misfits:
                 return built
-        module = self.modules[request.module]
+        module = self._module(request.module)
         if self._modes.get(request.module) is not request.training:
             module.train(request.training)
             self._modes[request.module] = request.training
@@ -189,11 +198,11 @@ class Server:
             return Returned(answer, after)
         parameter_gradients = {name: gradient_of(parameter) for name, parameter in module.named_parameters()}
         input_gradients = {name: gradient_of(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
-        return Returned(answer, after, True, parameter_gradients, input_gradients)
+        return Returned(answer, after, parameter_gradients, input_gradients)
 
     def _run(self, request: Call, given: dict[str, Value]) -> Any:
         """What one call returns."""
-        module = self.modules[request.module]
+        module = self._module(request.module)
         arguments = {name: to_python(value) for name, value in given.items()}
         self._handed_in = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         if request.cotangents is not None:
@@ -205,8 +214,8 @@ class Server:
         return value
 
     def _transfer(self, request: Transfer) -> Returned:
-        state = self.modules[request.source].state_dict()
-        self.modules[request.target].load_state_dict(state)
+        state, target = self._module(request.source).state_dict(), self._module(request.target)
+        target.load_state_dict(state)
         return Returned(from_python(None))
 
     def _raised(self, error: BaseException) -> Raised:
@@ -216,10 +225,16 @@ class Server:
             text = sendable(str(error.msg if isinstance(error, SyntaxError) else error))
         except BaseException:  # noqa: BLE001 - __str__ is the submission's too
             text = "(its message cannot be shown)"
-        shown = f"{text[:MAX_TEXT]} ... ({len(text) - MAX_TEXT:,} more characters)"
-        text = text if len(text) <= len(shown) else shown
         location, operation = self._location(error)
-        return Raised(type_name(kind), bases, text, location, operation[:MAX_TEXT], self._is_building)
+        return Raised(
+            type_name(kind),
+            bases,
+            cut(text, MAX_TEXT),
+            location,
+            operation[:MAX_TEXT],
+            self._is_building,
+            kind is OwnFaultError,
+        )
 
     def _location(self, error: BaseException) -> tuple[Location | None, str]:
         """The innermost line of the submission that the exception passed through, and what was being done there."""
@@ -260,40 +275,9 @@ def serve(connection: socket.socket) -> None:
         _send_reply(connection, server, reply)
 
 
-def _seed() -> None:
-    torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed keeps the stack for every device there is not
-
-
 def _send_reply(connection: socket.socket, server: Server, reply: Message) -> None:
     """Send the reply, or what kept it from being sent: it was too large, or held text that is no text."""
     try:
         send(connection, reply)
     except (MalformedError, ValueError, TypeError, OverflowError) as error:
         send(connection, server.describe(error))
-
-
-def _copy(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
-    """Copy values into parameters by name; what is missing or of another shape is named."""
-    misfits = []
-    with torch.no_grad():
-        _draw_again(parameter for name, parameter in parameters.items() if values and name not in values)
-        for name, value in values.items():
-            parameter = parameters.get(name)
-            if parameter is None:
-                misfits.append(f"there is no parameter {name}")
-            elif list(parameter.shape) != value.shape:
-                misfits.append(f"{name} has shape {tuple(parameter.shape)}, not {tuple(value.shape)}")
-            else:
-                parameter.copy_(to_tensor(value))
-    return misfits
-
-
-def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
-    state = torch.default_generator.get_state()  # a generator of its own would import all of torch
-    _seed()
-    for parameter in parameters:
-        is_drawn = parameter.numel() > 1 and bool((parameter != parameter.flatten()[0]).any())
-        if is_drawn and parameter.is_floating_point():
-            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
-    torch.default_generator.set_state(state)

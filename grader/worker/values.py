@@ -20,6 +20,7 @@ from grader.worker.protocol import (
     TensorValue,
     Value,
 )
+from grader.worker.text import sendable
 
 MAX_TENSOR_BYTES = 32 * 1024 * 1024
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -29,6 +30,13 @@ MAX_DEPTH = 8
 """Levels of lists that travel; deeper down they are described."""
 
 MAX_INT = 2**63
+WORKER_SEED = 67_280_421_310_721
+"""torch's own, where nobody has set one. What a module draws, its own first weights too, is the same in every run,
+whatever was drawn before it was built: a verdict can be repeated, and a check alone sees what it sees among others."""
+
+EXTRA_WEIGHT = 0.3
+"""How large weights are drawn that are no part of the interface."""
+
 PLAIN = (bool, int, float, type(None))
 """Types whose values hold no others: nothing of them can be too much."""
 
@@ -187,11 +195,6 @@ def _pack(value: Any, depth: int = 0) -> Value:
     return Other(f"an object of type {type_name(kind)}"[:MAX_TEXT])
 
 
-def sendable(text: str) -> str:
-    """The text, with what UTF-8 has no bytes for spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def type_name(kind: type) -> str:
     """A class's name as its author wrote it."""
     name = getattr(kind, "__qualname__", "?")
@@ -221,3 +224,35 @@ def _why_it_stays(tensor: torch.Tensor) -> str:
 def _from_any_tensor(tensor: torch.Tensor) -> Value:
     obstacle = _why_it_stays(tensor)
     return Other(obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
+
+
+def seed() -> None:
+    """Have torch draw from the beginning."""
+    torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed keeps the stack for every device there is not
+
+
+def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
+    """Copy values into parameters by name; what is missing or of another shape is named."""
+    misfits = []
+    with torch.no_grad():
+        _draw_again(parameter for name, parameter in parameters.items() if values and name not in values)
+        for name, value in values.items():
+            parameter = parameters.get(name)
+            if parameter is None:
+                misfits.append(f"there is no parameter {name}")
+            elif list(parameter.shape) != value.shape:
+                misfits.append(f"{name} has shape {tuple(parameter.shape)}, not {tuple(value.shape)}")
+            else:
+                parameter.copy_(to_tensor(value))
+    return misfits
+
+
+def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
+    state = torch.default_generator.get_state()  # a generator of its own would import all of torch
+    seed()
+    for parameter in parameters:
+        is_drawn = parameter.numel() > 1 and bool((parameter != parameter.flatten()[0]).any())
+        if is_drawn and parameter.is_floating_point():
+            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
+    torch.default_generator.set_state(state)

