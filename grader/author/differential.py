@@ -15,11 +15,12 @@ from grader.course.records import Equivalent, Exercise
 from grader.examiner.case import Case, make_case, seed_draws
 from grader.examiner.compare import FLOAT32_GRADIENT, FLOAT64, Tolerance
 from grader.examiner.properties.values import KeepsDtype
-from grader.examiner.proxies import MisfitError, ModuleProxy, Subject, flatten
+from grader.examiner.proxies import MisfitError, ModuleProxy, Subject
 from grader.examiner.reference import Reference
 from grader.examiner.session import Session, SubjectError, SubjectRaisedError
 from grader.examiner.workers import WorkerSource
 from grader.submission import submission_from_text
+from grader.worker.values import flatten
 
 
 class Matching(Struct, frozen=True):

@@ -19,7 +19,6 @@ from grader.errors import BrokenExerciseError
 from grader.examiner.case import make_case, seed_draws, size_of
 from grader.examiner.key import encode_key, variant_name
 from grader.examiner.outcome import Examination, Key, Status
-from grader.examiner.proxies import flatten
 from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.reference import Reference
 from grader.examiner.workers import WorkerSource
@@ -27,6 +26,7 @@ from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge
 from grader.verdict.verdict import Result, Verdict
+from grader.worker.values import flatten
 
 SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)
 DTYPES = ("float32", "float64")

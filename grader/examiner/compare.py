@@ -9,6 +9,7 @@ from msgspec import Struct
 from grader.examiner import pictures
 from grader.examiner.outcome import Picture
 from grader.examiner.pictures import GRADIENTS, NEGLIGIBLE
+from grader.worker.text import cut
 
 if TYPE_CHECKING:
     import torch
@@ -29,9 +30,8 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
     """A property does not hold. `kind` is the sort of fault; the message says what was done, expected and seen.
 
     Where values are wrong, `picture` is what can be drawn of them, and `explanation` says in which way they are wrong
-    where that could be verified. `saw` is what a look-alike has to show too: how far a whole tensor is off, or words of
-    the kit's own; None where the kind says all. `pictured` is what the picture was compared as, for the same at other
-    sizes, and `seen` the tensor whose values are wrong.
+    where that was verified. `saw` is what a look-alike has to show too: how far a whole tensor is off, or words of the
+    kit's own; None where the kind says all. `pictured` is what the picture was compared as, `seen` the wrong tensor.
     """
 
     pictured = ""
@@ -62,8 +62,7 @@ def numbers(expected: float, seen: float) -> tuple[str, str]:
 
 def excerpt(text: str) -> str:
     """What a finding shows of a text that a submission wrote: one line, cut where it is long."""
-    line = " ".join(text.split())
-    return f"{line[:MOST_OF_A_TEXT]}..." if len(line) > MOST_OF_A_TEXT else line
+    return cut(" ".join(text.split()), MOST_OF_A_TEXT)
 
 
 def place(position: "tuple[int, ...] | list[int]") -> str:
@@ -102,10 +101,10 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32,
     """Raise `Failure` unless `seen` has the form and the values of `expected`; `parts` names the values of several."""
     import torch
 
-    if isinstance(expected, tuple | list):
+    if isinstance(expected, tuple | list | dict):
         require_form(seen, expected, what, parts)
-        for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
-            compare(ours, theirs, _part(what, index, parts), tolerance)
+        for ours, theirs, part in _pairs(seen, expected, what, parts):
+            compare(ours, theirs, part, tolerance)
     elif isinstance(expected, torch.Tensor):
         require_form(seen, expected, what)
         if torch.equal(seen, expected):
@@ -114,7 +113,7 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32,
         if bool(torch.isfinite(expected).all()):
             require_finite(seen, what, expected)
         require_close(seen, expected, what, tolerance)
-    elif seen != expected:
+    elif isinstance(seen, torch.Tensor) or seen != expected:  # tensors compare element by element
         raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
 
 
@@ -124,13 +123,12 @@ def _part(what: str, index: int, parts: Sequence[str]) -> str:
 
 
 def require_form(seen: Any, expected: Any, what: str, parts: Sequence[str] = ()) -> None:
-    """Raise `Failure` unless `seen` is as many tensors, of the same shapes and dtypes, as `expected`."""
+    """Raise `Failure` unless `seen` is as many tensors, of the same shapes, dtypes and keys, as `expected`."""
     import torch
 
-    if isinstance(expected, tuple | list):
-        _require_sequence(seen, len(expected), what)
-        for index, (ours, theirs) in enumerate(zip(seen, expected, strict=True)):
-            require_form(ours, theirs, _part(what, index, parts))
+    if isinstance(expected, tuple | list | dict):
+        for ours, theirs, part in _pairs(seen, expected, what, parts):
+            require_form(ours, theirs, part)
     elif isinstance(expected, torch.Tensor):
         require_tensor(seen, what)
         require_shape(seen, list(expected.shape), what)
@@ -199,7 +197,7 @@ def require_tensor(seen: Any, what: str) -> None:
     import torch
 
     if not isinstance(seen, torch.Tensor):
-        raise Failure("type", f"{what}: expected a tensor, saw {describe(seen)}")
+        raise Failure("type", f"{what}: expected a tensor, saw {describe(seen)}", saw=_form(seen))
 
 
 def require_shape(seen: "torch.Tensor", shape: list[int], what: str) -> None:
@@ -209,7 +207,8 @@ def require_shape(seen: "torch.Tensor", shape: list[int], what: str) -> None:
 
 def require_dtype(seen: "torch.Tensor", dtype: "torch.dtype", what: str) -> None:
     if seen.dtype != dtype:
-        raise Failure("dtype", f"{what}: expected dtype {_name(dtype)}, saw {_name(seen.dtype)}", saw=str(seen.dtype))
+        wanted, found = (str(each).removeprefix("torch.") for each in (dtype, seen.dtype))
+        raise Failure("dtype", f"{what}: expected dtype {wanted}, saw {found}", saw=found)
 
 
 def require_finite(seen: "torch.Tensor", what: str, expected: "torch.Tensor | None" = None) -> None:
@@ -244,7 +243,7 @@ def require_close(
     is_alike = (seen == expected) | (seen.isnan() & expected.isnan())
     difference = (seen.double() - expected.double()).abs().masked_fill(is_alike, 0.0)
     off = difference > tolerance.absolute + tolerance.relative * expected.abs()
-    worst = place_of_largest(difference.nan_to_num(torch.inf))
+    worst = pictures.place_of_largest(difference.nan_to_num(torch.inf))
     theirs, ours = numbers(float(expected[tuple(worst)]), float(seen[tuple(worst)]))
     where = f" at {place(worst)}" if worst else ""
     count = f"; {int(off.sum())} of {off.numel()} elements are off" if worst else ""
@@ -265,12 +264,6 @@ def _off_by(seen: "torch.Tensor", expected: "torch.Tensor", tolerance: Tolerance
     return ((seen.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
 
 
-def place_of_largest(values: "torch.Tensor") -> list[int]:
-    """The index of the largest element (`torch.unravel_index` would import sympy, a fifth of a second)."""
-    place: list[int] = (values == values.max()).nonzero()[0].tolist()
-    return place
-
-
 def describe(value: Any) -> str:
     """What was returned, in a few words."""
     import torch
@@ -288,10 +281,20 @@ def describe(value: Any) -> str:
     return f"{value!r}"[:80]
 
 
-def _require_sequence(seen: Any, length: int, what: str) -> None:
-    if not isinstance(seen, tuple | list) or len(seen) != length:
-        raise Failure("type", f"{what}: expected {length} values, saw {describe(seen)}")
+def _pairs(seen: Any, expected: Any, what: str, parts: Sequence[str]) -> list[tuple[Any, Any, str]]:
+    """What was seen for each of several values, with its name; `Failure` unless there are as many by the same keys."""
+    if isinstance(expected, dict):
+        wanted = f"the keys {excerpt(', '.join(map(str, expected)))}"
+        if isinstance(seen, dict) and seen.keys() == expected.keys():
+            return [(seen[key], theirs, f"{what} {key}") for key, theirs in expected.items()]
+    else:
+        wanted = f"{len(expected)} values"
+        if isinstance(seen, tuple | list) and len(seen) == len(expected):
+            named = [_part(what, index, parts) for index in range(len(expected))]
+            return list(zip(seen, expected, named, strict=True))
+    raise Failure("type", f"{what}: expected {wanted}, saw {describe(seen)}", saw=_form(seen))
 
 
-def _name(dtype: "torch.dtype") -> str:
-    return str(dtype).removeprefix("torch.")
+def _form(value: Any) -> str:
+    """The sort of a value, without what the submission wrote into it."""
+    return type(value).__name__ + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")

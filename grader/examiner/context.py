@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """What a property works with: the two makers and the exercise. `read_printed` gives what came to stdout since.
+    """What a property works with: two module factories and the exercise. `read_printed` gives what came to stdout.
 
     `are_manners_tried` tells whether the module is still called in manners: it is not once it did not answer in one.
     """
@@ -84,6 +84,17 @@ def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: di
         require_tensor(seen, what)
         if is_declared:
             require_shape(seen, [size_of(size, sizes) for size in shape], what)
+
+
+def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
+    """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes."""
+    import torch
+
+    values = value if isinstance(value, tuple | list) else [value]
+    return len(values) == len(shapes) and all(
+        isinstance(each, torch.Tensor) and each.is_floating_point() and each.dim() == len(shape)
+        for each, shape in zip(values, shapes, strict=True)
+    )
 
 
 def declared_output(context: Context, check: "Check", case: "Case", value: Any, index: int) -> "torch.Tensor":

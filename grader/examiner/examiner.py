@@ -3,7 +3,8 @@
 import hashlib
 import time
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from grader.examiner.context import Context
 from grader.examiner.findings import crash_finding, outcome_of_error
 from grader.examiner.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
 from grader.examiner.plugin import PropertyItem, compares_values, is_slow
-from grader.examiner.proxies import Subject
+from grader.examiner.proxies import MisfitError, Subject
 from grader.examiner.recording import NotRecordedError, Recording
 from grader.examiner.reference import AbsentReference, Reference
 from grader.examiner.reference_cache import ReferenceCache
@@ -37,6 +38,21 @@ from grader.worker.values import TORCH_DTYPES
 
 FINGERPRINT_LENGTH = 12
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+
+
+@dataclass
+class _CheckRun:
+    """What one run of a check came to; it counts where the check is not run once more."""
+
+    check: str = ""
+    outcomes: list[Outcome] = field(default_factory=list)
+    saw: Any = None
+    is_whole: bool = False
+    is_starved: bool = False
+    failure: BaseException | None = None
+
+    def has_passed(self) -> bool:
+        return bool(self.outcomes) and self.outcomes[-1].status is Status.PASSED
 
 
 class Examiner:
@@ -58,18 +74,16 @@ class Examiner:
         self._items = items
         self._comparing = frozenset(item.name for item in items if compares_values(item))
         self._session: Session | None = None
-        self._outcomes: list[Outcome] = []
-        self._saw: dict[str, Any] = {}
-        self._whole: set[str] = set()
-        self._failure: BaseException | None = None
-        self._is_starved = False
+        self._run = _CheckRun()
 
     def context(self) -> Context:
         """Subject and reference of the submission under examination."""
         assert self._session is not None
         session = self._session
         subject = Subject(session)
-        return Context(subject, self.reference, self.exercise, session.printed, lambda: session.answers_in_manners)
+        return Context(
+            subject, self.reference, self.exercise, session.printed, lambda: session.observed.answers_in_manners
+        )
 
     def check_ids(self) -> list[str]:
         """The checks that every submission meets, in order."""
@@ -90,7 +104,7 @@ class Examiner:
         """
         started = time.monotonic()
         self.seed = seed
-        self._outcomes, self._saw, self._whole, self._failure = [], {}, set(), None
+        runs: list[_CheckRun] = []
         self._session = Session(
             self._source,
             self.exercise,
@@ -105,7 +119,10 @@ class Examiner:
             unloadable = self._why_unloadable(loaded)
             if unloadable is None:
                 items = [item for item in self._items if not only or item.name in only]
-                self._run_checks(items, dtype, stops_at_failure)
+                for run in self._run_checks(items, dtype):
+                    runs.append(run)
+                    if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in run.outcomes):
+                        break
             methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
             unloadable, methods = self._load_finding(error), {}
@@ -114,48 +131,58 @@ class Examiner:
             self._session.close()
         isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
         seconds = time.monotonic() - started
-        parts = self._comparing - self._whole
-        return Examination(self._outcomes, unloadable, methods, isolation, seconds, self._saw, self._comparing, parts)
+        outcomes = [outcome for run in runs for outcome in run.outcomes]
+        saw = {run.check: run.saw for run in runs if run.saw is not None}
+        parts = self._comparing.difference(run.check for run in runs if run.is_whole)
+        return Examination(outcomes, unloadable, methods, isolation, seconds, saw, self._comparing, parts)
 
     def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep what a check's run came to."""
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, Exception) and self._session is not None:
             vars(error).setdefault("tried", Tried(printed=last_lines(self._session.printed())))
-        self._is_starved = self._is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
-        if isinstance(error, Failure) and error.saw is not None:
-            self._saw[item.name] = error.saw
+        run = self._run
+        run.is_starved = run.is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
+        run.saw = error.saw if isinstance(error, Failure | MisfitError) else run.saw
         if isinstance(error, NotRecordedError):
             return  # it waits until the exercise is handed in
         if call.when == "call" or error is not None:
             try:
-                self._outcomes.append(outcome_of_error(item.name, error, call.duration, self.exercise.limits))
+                is_form_right = self._session is not None and self._session.is_form_right
+                run.outcomes.append(
+                    outcome_of_error(item.name, error, call.duration, self.exercise.limits, is_form_right=is_form_right)
+                )
             except BrokenExerciseError as own:
-                self._failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
+                run.failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
             except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
-                self._failure = own
+                run.failure = own
 
-    def _run_checks(self, items: list[pytest.Item], dtype: str, stops_at_failure: bool) -> None:
+    def _run_checks(self, items: list[pytest.Item], dtype: str) -> Iterator["_CheckRun"]:
+        """What each check comes to, one after another; a run that does not count leaves nothing behind."""
         assert self._session is not None
+        is_change_told = False  # one cause is told once
         for item in items:
-            if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in self._outcomes):
-                return
             if why_over := self._session.why_over():
-                self._outcomes.append(Outcome(item.name, Status.NOT_RUN, Finding("no-time", why_over)))
+                yield _CheckRun(item.name, [Outcome(item.name, Status.NOT_RUN, Finding("no-time", why_over))])
                 continue
-            seen_before = len(self._outcomes)
-            self._run_check(item, dtype)
+            before = self._session.observed
+            run = self._run_check(item, dtype)
             is_repeated = self.reference.is_to_be_repeated()
-            if is_repeated or self._is_starved:
-                del self._outcomes[seen_before:]
-                self._failure = None
-                self._run_check(item, dtype, is_retry=not is_repeated)
-            if self._failure is not None:
-                raise self._failure
+            if is_repeated or run.is_starved:
+                self._session.observed = before
+                run = self._run_check(item, dtype, is_retry=not is_repeated)
+            if run.failure is not None:
+                raise run.failure
+            if (changed := self._session.observed.changed) and not is_change_told and run.has_passed():
+                is_change_told = True
+                run.outcomes[-1] = structs.replace(
+                    run.outcomes[-1], status=Status.FAILED, finding=Finding(STATE_CHANGED, changed), advice=""
+                )
+            yield run
 
-    def _run_check(self, item: pytest.Item, dtype: str, *, is_retry: bool = False) -> None:
+    def _run_check(self, item: pytest.Item, dtype: str, *, is_retry: bool = False) -> "_CheckRun":
         assert self._session is not None
-        self._is_starved = False
+        self._run = run = _CheckRun(item.name)
         self._session.begin_check()
         if is_retry or is_slow(item):
             self._session.allow_all()
@@ -173,18 +200,10 @@ class Examiner:
             except pytest.exit.Exception as error:
                 fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
                 raise BrokenExerciseError(fault) from None
-        if self._session.calls_of_the_module > calls_before and self.reference.was_called():
-            self._whole.add(item.name)
-        passed = [outcome for outcome in self._outcomes[-1:] if outcome.status is Status.PASSED]
-        if not passed or passed[0].check != item.name:
-            return
-        changed, told = self._session.changed, [each.finding.kind for each in self._outcomes if each.finding]
-        if changed and STATE_CHANGED not in told:  # one cause is told once
-            self._outcomes[-1] = structs.replace(
-                passed[0], status=Status.FAILED, finding=Finding(STATE_CHANGED, changed)
-            )
-        elif advice:
-            self._outcomes[-1] = structs.replace(passed[0], advice=str(advice[0].message))
+        run.is_whole = self._session.calls_of_the_module > calls_before and self.reference.was_called()
+        if advice and run.has_passed():
+            run.outcomes[-1] = structs.replace(run.outcomes[-1], advice=str(advice[0].message))
+        return run
 
     def _load_finding(self, error: SubjectError) -> Finding:
         if isinstance(error, SubjectKilledError):

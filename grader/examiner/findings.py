@@ -5,6 +5,7 @@ An explanation is tried on the tensors at hand, and told only where it fits with
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from grader.course.records import Limits
 from grader.errors import BrokenExerciseError, KitError, WorkerKilledError
 from grader.examiner.compare import FLOAT32, Failure, excerpt
 from grader.examiner.outcome import Finding, Location, Outcome, Status, Tried
-from grader.examiner.proxies import MisfitError, flatten
+from grader.examiner.proxies import MisfitError
 from grader.examiner.session import (
     SubjectDiedError,
     SubjectError,
@@ -25,6 +26,8 @@ from grader.examiner.session import (
     SubjectTimedOutError,
 )
 from grader.worker.protocol import Raised
+from grader.worker.text import cut
+from grader.worker.values import flatten
 
 FILE_TOO_LARGE = "[Errno 27]"
 OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|\[Errno 12\]|[Cc]an(?:no|')t allocate memory")
@@ -32,6 +35,12 @@ ASKED_FOR = re.compile(
     r"tried to allocate (?P<bytes>\d{1,20}) bytes|Unable to allocate (?P<told>[\d.]+ [KMGTPE]?i?B)\b"
 )
 """How torch and NumPy say how much memory they did not get."""
+
+THE_CHECKS = (NameError, ImportError, SyntaxError)
+"""What nothing that is returned can bring about."""
+
+THE_CHECKS_OF_RIGHT_FORM = (AttributeError, TypeError)
+"""What tensors of the right number and dimensions cannot: their sizes and values raise other errors."""
 
 NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
 """What `pytest.raises` says where nothing was raised."""
@@ -59,10 +68,13 @@ KILO = 1024
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
-def outcome_of_error(check: str, error: BaseException | None, seconds: float, limits: Limits) -> Outcome:
+def outcome_of_error(
+    check: str, error: BaseException | None, seconds: float, limits: Limits, *, is_form_right: bool = False
+) -> Outcome:
     """The outcome of a check that returned (None) or raised; the kit's own errors are raised again.
 
-    `BrokenExerciseError` where the check did not look: no submission is to blame for that.
+    `BrokenExerciseError` where the check did not look, or itself is what is wrong: no submission is to blame for that.
+    `is_form_right` tells that all that came back to it had the form that the interface declares.
     """
     if error is None:
         return Outcome(check, Status.PASSED, None, seconds)
@@ -72,8 +84,10 @@ def outcome_of_error(check: str, error: BaseException | None, seconds: float, li
         raise error
     if isinstance(error, SubjectKilledError):
         raise WorkerKilledError(f"its worker {error} from outside")
+    if isinstance(error, THE_CHECKS + THE_CHECKS_OF_RIGHT_FORM * is_form_right):
+        raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_told(error)}; mend the check")
     sizes = "; ".join(getattr(error, "__notes__", []))
-    status, finding = _see(error, sizes, limits)
+    status, finding = _see(error, sizes, limits, is_form_right=is_form_right)
     tried: Tried = vars(error).get("tried", Tried())
     return Outcome(check, status, structs.replace(finding, at=tried.sizes, printed=tried.printed), seconds)
 
@@ -119,7 +133,7 @@ def _size(number: float) -> str:
     return f"{number:.1f} {UNITS[unit]}" if unit else f"{number:.0f} bytes"
 
 
-def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Finding]:
+def _see(error: BaseException, sizes: str, limits: Limits, *, is_form_right: bool) -> tuple[Status, Finding]:
     if isinstance(error, SubjectRaisedError):
         return Status.CRASHED, crash_finding(error.raised, sizes, limits)
     if isinstance(error, SubjectTimedOutError):
@@ -136,9 +150,21 @@ def _see(error: BaseException, sizes: str, limits: Limits) -> tuple[Status, Find
     if isinstance(error, AssertionError | pytest.fail.Exception):
         return Status.FAILED, Finding("assertion", _assertion_text(error), None, sizes)
     assert not isinstance(error, SubjectError)
-    return Status.FAILED, Finding(
-        f"form:{type(error).__name__}", "what it returned has another form than the interface says", None, sizes
-    )
+    went_wrong = "is nothing this check can go on with" if is_form_right else "has another form than the interface says"
+    text = f"what it returned {went_wrong}: {_told(error)}"
+    return Status.FAILED, Finding(f"form:{type(error).__name__}", text, None, sizes)
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {excerpt(str(error))}"
+
+
+def _place_of(error: BaseException) -> str:
+    """Where an exception was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else "nobody knows where"
 
 
 def _assertion_text(error: BaseException) -> str:
@@ -147,8 +173,7 @@ def _assertion_text(error: BaseException) -> str:
     if not_raised:
         return f"expected {not_raised[1]}, saw no exception"
     text = REWRITTEN.split(str(error), maxsplit=1)[0].strip()
-    cut = f"{text[:MOST_ASSERTION_TEXT]}..." if len(text) > MOST_ASSERTION_TEXT else text
-    return cut or "an assertion of this check does not hold"
+    return cut(text, MOST_ASSERTION_TEXT) or "an assertion of this check does not hold"
 
 
 MOST_ELEMENTS = 20_000

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import torch
 from msgspec import Struct
 
+from grader.examiner.context import has_form
 from grader.examiner.session import Session, SubjectDiedError, SubjectRaisedError, unasked
 from grader.examiner.subjects import adapter_of
 from grader.worker import protocol
@@ -82,17 +83,12 @@ def version_of(tensor: torch.Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - there is no other way to ask
 
 
-def flatten(value: Any) -> list[torch.Tensor]:
-    """The tensors in a returned value, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in flatten(item)]
-    return []
-
-
 class MisfitError(Exception):
-    """The submission's parameters are not the interface's."""
+    """The submission's parameters are not the interface's; `saw` is all that does not fit, for comparing."""
+
+    def __init__(self, misfits: list[str]) -> None:
+        super().__init__("; ".join(misfits[:4]))
+        self.saw = "; ".join(sorted(misfits))
 
 
 class RemoteProxy:
@@ -113,7 +109,9 @@ class RemoteProxy:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        return _decoded(self._request(method, inputs).value)
+        value = _decoded(self._request(method, inputs).value)
+        self._note_form(method, [value])
+        return value
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         first, *others = inputs
@@ -123,10 +121,17 @@ class RemoteProxy:
             return [values] * len(inputs)
         if not isinstance(values, list) or len(values) != len(inputs):
             raise unasked()
+        self._note_form("", values)
         return values
+
+    def _note_form(self, method: str, values: list[Any]) -> None:
+        """Note where what came back is not of the declared form, or none is declared."""
+        shapes = self._session.exercise.interface.outputs
+        self._session.is_form_right &= self._is_whole and not method and all(has_form(each, shapes) for each in values)
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None, "only the reference draws them"
+        self._session.is_form_right = False  # a gradient may be missing
         returned = self._request(method, inputs, [_packed(cotangent) for cotangent in cotangents])
         return Pass(
             _decoded(returned.value),
@@ -146,10 +151,12 @@ class RemoteProxy:
 
     def attribute(self, name: str) -> Any:
         self.build()
+        self._session.is_form_right = False
         return _decoded(_returned(self._ask(protocol.Read(self.number, name))).value)
 
     def printed(self) -> str:
         self.build()
+        self._session.is_form_right = False
         return self._session.printed().decode("utf-8", "replace")
 
     def load_from(self, other: Any) -> None:
@@ -188,7 +195,7 @@ class RemoteProxy:
         if not isinstance(reply, Built):
             raise unasked()
         if reply.misfits:
-            raise MisfitError("; ".join(reply.misfits[:4]))
+            raise MisfitError(reply.misfits)
         self._shapes = reply.parameters
 
     def _request(

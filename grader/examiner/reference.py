@@ -12,9 +12,10 @@ import torch
 
 from grader.course.records import Interface
 from grader.errors import KitError
-from grader.examiner.proxies import Pass, Tensors, flatten
+from grader.examiner.proxies import Pass, Tensors
 from grader.examiner.subjects import adapter_of
 from grader.worker.torch_import import stub_compiler
+from grader.worker.values import flatten
 
 
 class LocalModule:

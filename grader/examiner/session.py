@@ -5,6 +5,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
+from msgspec import Struct, structs
+
 from grader.course.records import Exercise
 from grader.errors import OpenHostError
 from grader.examiner.manners import IN_MANNER
@@ -77,6 +79,15 @@ class Way(Enum):
     IN_A_MANNER = auto()
 
 
+class Observed(Struct, frozen=True):
+    """What later checks go by: what a call left otherwise that is not the module's own, in words, and whether manners
+    of calling are still tried, until it does not answer in one.
+    """
+
+    changed: str = ""
+    answers_in_manners: bool = True
+
+
 class Session:
     """Requests to whichever worker currently holds the submission. Clocks run while it is waited for."""
 
@@ -94,10 +105,10 @@ class Session:
         self.exercise = exercise
         self._dtype = dtype
         self.isolation: Isolation | None = None
-        self.answers_in_manners = True  # until it does not: one cause is told once
+        self.observed = Observed()
         self.calls_of_the_module = 0
-        self.changed = ""
-        """What a call left otherwise that is not the module's own, in words."""
+        self.is_form_right = True
+        """Whether all that came back in this check were outputs of the form that the interface declares."""
         self.ends: list[str] = []
         """How each worker ended that is gone, and with it the modules that were built in it."""
         self._strict = strict
@@ -123,6 +134,7 @@ class Session:
 
     def begin_check(self) -> None:
         """Start the clock of one check."""
+        self.is_form_right = True
         self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
 
     def allow_all(self) -> None:
@@ -150,10 +162,11 @@ class Session:
         try:
             reply: Reply = self._ask(message)
         except SubjectError:
-            self.answers_in_manners = self.answers_in_manners and way is not Way.IN_A_MANNER
+            if way is Way.IN_A_MANNER:
+                self.observed = structs.replace(self.observed, answers_in_manners=False)
             raise
         if isinstance(reply, Returned):
-            self.changed = self.changed or reply.changed
+            self.observed = structs.replace(self.observed, changed=self.observed.changed or reply.changed)
         self._answers_plainly = self._answers_plainly or (isinstance(message, Call) and way is Way.PLAINLY)
         return reply
 

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import STATE_CHANGED, Examination, Key, Outcome, Status, in_words
+from grader.worker.text import cut
 
 MOST_OF_A_FINDING = 160
 """Characters of a finding that a reason shows."""
@@ -201,8 +202,7 @@ class _Matches:
     def _what_fails(self, checks: list[str]) -> str:
         """The first of these checks, and what it saw."""
         text = " ".join(self.findings.get(checks[0], "").split())
-        cut = f"{text[:MOST_OF_A_FINDING]}..." if len(text) > MOST_OF_A_FINDING else text
-        return f"seen in {in_words(checks[0])}: {cut}"
+        return f"seen in {in_words(checks[0])}: {cut(text, MOST_OF_A_FINDING)}"
 
     def _explained(self, failure_kinds: dict[str, str]) -> set[str]:
         return {check for check, failure_kind in self.failed.items() if failure_kinds.get(check) == failure_kind}

@@ -256,3 +256,12 @@ def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
         if is_drawn and parameter.is_floating_point():
             parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
     torch.default_generator.set_state(state)
+
+
+def flatten(value: Any) -> list[torch.Tensor]:
+    """The tensors in a returned value, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in flatten(item)]
+    return []

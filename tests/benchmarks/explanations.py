@@ -18,11 +18,11 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner import findings as explanations
 from grader.examiner.outcome import Status
-from grader.examiner.proxies import flatten
 from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.worker_source import Nursery
 from grader.submission import submission_from_text
 from grader.worker.torch_import import import_torch
+from grader.worker.values import flatten
 from tests.support.paths import ROOT
 
 SEED = 7

@@ -22,14 +22,14 @@ from grader.course.records import Exercise, Interface
 from grader.examiner.case import seed_draws
 from grader.examiner.context import Context
 from grader.examiner.ladder import rungs_of, walk
-from grader.examiner.proxies import MisfitError, Pass, flatten
+from grader.examiner.proxies import MisfitError, Pass
 from grader.examiner.reference import LocalModule, Reference, _detached, run_probe
 from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import adapter_of
 from grader.worker.protocol import Raised
 from grader.worker.server import MODULE_NAME, WORKER_SEED
 from grader.worker.torch_import import stub_compiler
-from grader.worker.values import type_name
+from grader.worker.values import flatten, type_name
 
 Check = Callable[[Context], None]
 
@@ -184,7 +184,7 @@ def _copy(parameters: dict[str, torch.nn.Parameter], weights: dict[str, torch.Te
         name for name, value in weights.items() if name not in parameters or parameters[name].shape != value.shape
     ]
     if misfits:
-        raise MisfitError(", ".join(misfits))
+        raise MisfitError(misfits)
     with torch.no_grad():
         for name, value in weights.items():
             parameters[name].copy_(value)

@@ -40,12 +40,12 @@ from grader.course.loading import load_exercise  # noqa: E402
 from grader.examiner.compare import compare, compare_gradient  # noqa: E402
 from grader.examiner.examiner import Examiner  # noqa: E402
 from grader.examiner.findings import outcome_of_error  # noqa: E402
-from grader.examiner.proxies import Subject, flatten  # noqa: E402
+from grader.examiner.proxies import Subject  # noqa: E402
 from grader.examiner.session import Session, SubjectError  # noqa: E402
 from grader.examiner.workers import Worker  # noqa: E402
 from grader.worker import protocol  # noqa: E402
 from grader.worker.protocol import ClosedError, MalformedError, receive_reply  # noqa: E402
-from grader.worker.values import TORCH_DTYPES, from_python  # noqa: E402
+from grader.worker.values import TORCH_DTYPES, flatten, from_python  # noqa: E402
 
 COURSE = Course(ROOT)
 EXERCISE = "exercise_03"

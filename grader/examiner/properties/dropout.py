@@ -132,7 +132,7 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
     def try_case(self, context: "Context", case: "Case") -> None:
         import torch
 
-        from grader.examiner.proxies import flatten
+        from grader.worker.values import flatten
 
         module = context.ours(self, case.built_with(self.probability, 0.5))
         values = module.call_each([case.inputs] * 2)
@@ -172,7 +172,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
     def try_case(self, context: "Context", case: "Case") -> None:
         import torch
 
-        from grader.examiner.proxies import flatten
+        from grader.worker.values import flatten
 
         case = case if self.probability in self.defaults else case.built_with(self.probability, CHANCE)
         probe = RESPONSE.format(entry=context.exercise.interface.entry())

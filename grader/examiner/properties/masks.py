@@ -85,7 +85,7 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
     def try_case(self, context: "Context", case: "Case") -> None:
         import torch
 
-        from grader.examiner.proxies import flatten
+        from grader.worker.values import flatten
 
         ours, theirs = context.pair(self, case)
         returned = theirs.call(self.method, **case.inputs)

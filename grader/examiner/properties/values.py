@@ -29,7 +29,6 @@ from grader.examiner.compare import (
     excerpt,
     numbers,
     place,
-    place_of_largest,
     require_finite,
     require_form,
     require_gradients,
@@ -183,7 +182,7 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
         sums = weights.sum(self.axis)
         off = (sums - 1).abs()
         if float(off.max()) > SUM_TOLERANCE:
-            worst = place_of_largest(off)
+            worst = pictures.place_of_largest(off)
             mode = " in training mode" if self.training else ""
             raise Failure(
                 "sum" if float(off.max()) > SUM_OF_DROPPED else "sum-nearly",
@@ -232,7 +231,9 @@ class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
         missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
         extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
         if missing or extra:
-            raise Failure("parameters", f"parameters: expected {missing or 'no more'}, saw {extra or 'none of these'}")
+            text = f"parameters: expected {missing or 'no more'}, saw {extra or 'none of these'}"
+            shapes = sorted(ours[name] for name in ours.keys() - theirs.keys())  # their names are the student's to give
+            raise Failure("parameters", text, saw=f"{missing}; {shapes}")
 
 
 class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_reference"):

@@ -18,7 +18,7 @@ def test_numbers_show_digits_until_they_differ() -> None:
 
 def test_what_a_submission_wrote_is_cut() -> None:
     assert excerpt("a\n b") == "a b"
-    assert len(excerpt("x" * 1000)) == MOST_OF_A_TEXT + len("...")
+    assert excerpt("x" * 1000) == "x" * MOST_OF_A_TEXT + " ... (800 more characters)"
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,19 @@ def test_numbers_that_overflow_in_both_are_alike_and_the_others_are_compared() -
             compare(torch.tensor([float("nan"), float("inf"), 0.7]), expected, "output", tolerance)
         with pytest.raises(Failure, match=r"expected inf, saw nan"):
             compare(torch.tensor([float("nan"), float("nan"), 0.5]), expected, "output", tolerance)
+
+
+def test_dicts_are_compared_key_by_key() -> None:
+    ones, twos = torch.ones(2), torch.full((2,), 2.0)
+    compare({"w": ones, "n": 3}, {"w": ones.clone(), "n": 3}, "the state")
+    with pytest.raises(Failure, match=r"the state w at \[0\]: expected 1, saw 2"):
+        compare({"w": twos}, {"w": ones}, "the state")
+    with pytest.raises(Failure, match="the state: expected the keys w, saw a dict of 1"):
+        compare({"v": ones}, {"w": ones}, "the state")
+    with pytest.raises(Failure, match="the state: expected the keys w, saw a tensor"):
+        compare(ones, {"w": ones}, "the state")
+
+
+def test_a_tensor_in_place_of_a_plain_value_is_a_failure_not_an_error() -> None:
+    with pytest.raises(Failure, match=r"the count: expected 3, saw a tensor of shape \(2,\)"):
+        compare(torch.full((2,), 3), 3, "the count")

@@ -11,7 +11,11 @@ import pytest
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import BrokenExerciseError
+from grader.examiner.outcome import Examination
 from grader.examiner.pytest_session import Examiners, with_examiners
+from grader.examiner.worker_source import Nursery
+from grader.submission import submission_from_text
+from grader.worker.torch_import import import_torch
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 
@@ -199,3 +203,80 @@ def test_a_module_that_went_with_its_worker_is_not_said_to_raise_what_the_kit_lo
         "it ended the process with exit code 3 before, and what was built until then went with it"
     )
     assert seen["test_twice"].finding.text == "RuntimeError: two is odd"
+
+
+FAULTY = '''
+"""Tests whose failing branches are wrong themselves, and one that meets a value of another form."""
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_it(subject, reference, gaussian):
+    x = gaussian(2, 5, 5)
+    ours, theirs = subject(**ARGUMENTS)(x=x), reference(**ARGUMENTS)(x=x)
+    if CONDITION:
+        BODY
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("exit_with(ours)", "NameError: name 'exit_with' is not defined"),
+        ("ours.shap and theirs", "AttributeError: 'Tensor' object has no attribute 'shap'"),
+    ],
+)
+def test_a_check_that_is_wrong_itself_is_the_kits_fault(course_with, body: str, said: str) -> None:
+    judge = course_with(FAULTY.replace("CONDITION", "ours.shape != theirs.shape").replace("BODY", body))
+    source = re.sub("return (.*)", r"return (\1)[:, :1]", source_of("solutions"))
+    with pytest.raises(BrokenExerciseError, match=rf"test_it fails by itself, test_\w+\.py, line 11: {said}"):
+        judge("exercise_05", source)
+
+
+def test_what_comes_of_another_form_is_told_with_the_error(course_with) -> None:
+    judge = course_with(FAULTY.replace("CONDITION", "True").replace("BODY", "ours + theirs"))
+    source = re.sub("return (.*)", r"return {'no': \1}", source_of("solutions"))
+    verdict = judge("exercise_05", source)
+    seen = {outcome.check: outcome for outcome in verdict.checks}["test_it"]
+    assert (seen.status, seen.finding.kind) == ("failed", "form:TypeError")
+    assert seen.finding.text == (
+        "what it returned has another form than the interface says: "
+        "TypeError: unsupported operand type(s) for +: 'dict' and 'Tensor'"
+    )
+
+
+DRIFTING = '''
+"""A test that asks another question each time, so that it is run once more, and fails in between."""
+
+from grader.testing import Failure
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+TIMES = []
+
+
+def test_drift(subject, reference, gaussian):
+    TIMES.append(1)
+    reference(**ARGUMENTS)(x=gaussian(len(TIMES), 5, 5))
+    subject(**ARGUMENTS)(x=gaussian(2, 5, 5))
+    if len(TIMES) == 2:
+        raise Failure("values", "off in between", saw="stale")
+'''
+
+
+def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(own_course: Course) -> None:
+    (own_course.hidden_tests("exercise_05") / "test_drift.py").write_text(DRIFTING, encoding="utf-8")
+    exercise = load_exercise(own_course.description("exercise_05"))
+    reference = submission_from_text(source_of("solutions"))
+
+    def twice(examiners: Examiners) -> list[Examination]:
+        examiner = examiners.examiner(exercise)
+        return [examiner.examine(reference, 7, only=["test_drift"]) for _ in range(2)]
+
+    import_torch()
+    nursery = Nursery()
+    try:
+        seen = with_examiners(own_course, nursery, twice)
+    finally:
+        nursery.close()
+    assert [[outcome.status for outcome in each.outcomes] for each in seen] == [["passed"], ["passed"]]
+    assert [each.saw for each in seen] == [{}, {}]
