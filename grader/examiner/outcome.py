@@ -107,13 +107,17 @@ class Finding(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What one check saw. `seconds` is wall-clock time; `advice` is told and costs nothing."""
+    """What one check saw. `seconds` is wall-clock time; `advice` is told and costs nothing.
+
+    `is_unlike` tells of wrong numbers that they are those of no variant that fails in the same ways.
+    """
 
     check: str
     status: Status
     finding: Finding | None = None
     seconds: float = 0.0
     advice: str = ""
+    is_unlike: bool = False
 
     def failure_kind(self) -> str:
         """The sort of outcome: equal for the same fault at any seed, and crashes for the same operation alone."""

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from grader.worker.text import cut
 
 
 class Versions(Struct, frozen=True):
@@ -173,8 +174,7 @@ def _seen(finding: Finding | None) -> dict[str, Any] | None:
 
 def _bounded(text: str) -> str:
     """A submission's text, or its beginning and how much of it is left out."""
-    shown = f"{text[:MOST_CHARACTERS]} ... ({len(text) - MOST_CHARACTERS:,} more characters)"
-    return text if len(text) <= len(shown) else shown
+    return cut(text, MOST_CHARACTERS)
 
 
 def _is_bound(verdict: Verdict) -> bool:
@@ -207,8 +207,12 @@ def stored_verdict(
     )
 
 
+UNLIKE = "otherwise-"
+"""Begins kinds in gradebooks of earlier kits, where the numbers were those of no variant."""
+
+
 def _stored_finding(kind: str | None, text: str, sizes: str, location: str | None) -> Finding | None:
     if kind is None:
         return None
     place = None if location in (None, "null") else msgspec.json.decode(location or "", type=Location)
-    return Finding(kind, text, place, sizes)
+    return Finding(kind.removeprefix(UNLIKE), text, place, sizes)

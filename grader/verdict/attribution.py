@@ -1,16 +1,16 @@
 """Outcomes read by the key: which defects a submission still has, which failures none of them explains. Pure.
 
-Where variants fail alike, values tell them apart: whether a submission fails as one of them does, not only in kind.
+A submission is held against every variant, the reference with some of the defects put back. Variants that fail a check
+that passes here are ruled out; the rest are candidates. Of these, those that explain the most failures are look-alikes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
-from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import STATE_CHANGED, Examination, Key, Outcome, Status, in_words
+from grader.examiner.outcome import STATE_CHANGED, Examination, Key, Status, in_words
 from grader.worker.text import cut
 
 MOST_OF_A_FINDING = 160
@@ -48,251 +48,253 @@ class Attribution(Struct, frozen=True):
 
 
 def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
-    """Find the variants that behave like the submission, and read the defects off them.
-
-    A variant that fails where the submission passes is ruled out. Of the rest, those that explain the most failures,
-    failure_kind for failure_kind, are look-alikes.
-    """
-    matches = _Matches(exercise, key, seen)
+    """The status of every defect, and what else is broken."""
+    comparison = VariantComparison(exercise, key, seen)
     statuses, reasons = {}, {}
     for defect in exercise.defects:
-        statuses[defect.id], reason = matches.read(defect.id)
-        if reason:
-            reasons[defect.id] = reason
-    mended = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
-    halfway = matches.mended_in_part()
-    broken = [
-        check for check in matches.unexplained if check not in halfway and not matches.is_stretch_halfway(check, mended)
-    ]
-    regressions = [check for check in broken if check not in matches.not_run] or broken
+        evidence = comparison.evidence(defect.id)
+        rule = rule_of(evidence)
+        statuses[defect.id] = rule.status
+        if rule.reason is not None:
+            reasons[defect.id] = rule.reason(evidence)
     present = [name for name, status in statuses.items() if status is DefectStatus.PRESENT]
     causes = {
-        check: [name for name in present if key.failure_kinds[name].get(check) == failure_kind]
-        for check, failure_kind in matches.failed.items()
+        check: [name for name in present if check in comparison.explained_by[name]] for check in comparison.failed
     }
-    return Attribution(statuses, reasons, regressions, causes)
+    mended = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
+    return Attribution(statuses, reasons, comparison.regressions(mended), causes)
 
 
 def look_alikes(exercise: Exercise, key: Key, seen: Examination) -> list[str]:
-    """The variants that behave like the submission, by the sorts of their failures."""
-    return _Matches(exercise, key, seen).alike
+    """The variants that behave like the submission, by the kinds of their failures."""
+    return VariantComparison(exercise, key, seen).look_alikes
 
 
-class _Matches:
-    """The submission's outcomes beside those of every variant."""
+class Evidence(Struct, frozen=True):
+    """What is known of one defect."""
+
+    comparison: "VariantComparison"
+    holders: list[str]
+    """The look-alikes that have it."""
+    matching: list[str]
+    """The look-alikes whose methods read, where the defect lies, as the submission's do."""
+    differing: list[str]
+    """Its own checks that fail as no look-alike does."""
+    partly_mended: list[str]
+    """Those of them that still see its numbers on some path."""
+    is_ruled_out: bool
+    """No candidate has it."""
+    is_in_all: bool
+    """Every look-alike has it."""
+    is_plainly_seen: bool
+    """The checks that it alone fails see its numbers."""
+    is_mostly_right: bool
+    """Most of its own checks do not differ, and one that passes would show it by values."""
+
+
+class Rule(Struct, frozen=True):
+    """What a status follows from; `reason` tells why it is unknown."""
+
+    name: str
+    status: DefectStatus
+    applies: Callable[[Evidence], object]
+    reason: Callable[[Evidence], str] | None = None
+
+
+RULES = (
+    Rule(
+        "the checks that it alone fails see its numbers",
+        DefectStatus.PRESENT,
+        lambda seen: seen.is_in_all and seen.is_plainly_seen,
+    ),
+    Rule(
+        "the module computes nothing right",
+        DefectStatus.UNKNOWN,
+        lambda seen: not seen.comparison.has_signal,
+        lambda seen: seen.comparison.why_no_signal(),
+    ),
+    Rule(
+        "it is mended on one path only",
+        DefectStatus.UNKNOWN,
+        lambda seen: seen.partly_mended,
+        lambda seen: f"it is mended in part, still {seen.comparison.what_fails(seen.partly_mended)}",
+    ),
+    Rule(
+        "every look-alike has it, and it is not mended halfway",
+        DefectStatus.PRESENT,
+        lambda seen: seen.is_in_all and not (seen.differing and seen.comparison.is_partial_fix),
+    ),
+    Rule(
+        "no candidate has it, and its own checks are right",
+        DefectStatus.FIXED,
+        lambda seen: seen.is_ruled_out and seen.is_mostly_right,
+    ),
+    Rule(
+        "no candidate has it, and its own checks fail for another reason",
+        DefectStatus.UNKNOWN,
+        lambda seen: seen.is_ruled_out,
+        lambda seen: seen.comparison.in_another_way(seen.differing),
+    ),
+    Rule(
+        "its own checks fail as no look-alike does",
+        DefectStatus.UNKNOWN,
+        lambda seen: seen.differing,
+        lambda seen: seen.comparison.in_another_way(seen.differing),
+    ),
+    Rule(
+        "something fails that no look-alike explains",
+        DefectStatus.UNKNOWN,
+        lambda seen: seen.comparison.unexplained,
+        lambda seen: f"something else hides it, {seen.comparison.what_fails(seen.comparison.unexplained)}",
+    ),
+    Rule("no look-alike has it", DefectStatus.FIXED, lambda seen: not seen.holders),
+    Rule(
+        "every look-alike that reads like the submission has it",
+        DefectStatus.PRESENT,
+        lambda seen: seen.matching and set(seen.matching) <= set(seen.holders),
+    ),
+    Rule(
+        "no look-alike that reads like the submission has it",
+        DefectStatus.FIXED,
+        lambda seen: seen.matching and not set(seen.matching) & set(seen.holders),
+    ),
+    Rule(
+        "it lies behind a crash",
+        DefectStatus.UNKNOWN,
+        lambda seen: any(kind.startswith(Status.CRASHED) for kind in seen.comparison.failed.values()),
+        lambda _: "it cannot be seen behind the crash",
+    ),
+    Rule("nothing tells", DefectStatus.UNKNOWN, lambda _: True, lambda _: "no check that ran tells"),
+)
+"""In this order: the first that applies gives the status."""
+
+
+def rule_of(evidence: Evidence) -> Rule:
+    """The rule that a defect's status follows from."""
+    return next(rule for rule in RULES if rule.applies(evidence))
+
+
+class VariantComparison:
+    """A submission's outcomes held against those of every variant.
+
+    `failed` are the kinds of its failures by check, `differs_numerically` those of the checks whose numbers are no
+    look-alike's. `explained_by` tells of each variant which of the failures it shows too, kind for kind.
+    """
 
     def __init__(self, exercise: Exercise, key: Key, seen: Examination) -> None:
-        self.key = key
-        self.seen = seen
-        self.failed = {
-            outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.status is not Status.PASSED
-        }
+        self._key, self._seen = key, seen
+        failures = [each for each in seen.outcomes if each.status is not Status.PASSED]
+        self.failed: dict[str, str] = {outcome.check: outcome.failure_kind() for outcome in failures}
+        self.differs_numerically = {outcome.check for outcome in failures if outcome.is_unlike}
         self.passed = {each.check for each in seen.outcomes if self.failed.get(each.check, ELSE_RIGHT) == ELSE_RIGHT}
-        self.not_run = {outcome.check for outcome in seen.outcomes if outcome.status is Status.NOT_RUN}
-        self.possible = [
-            name for name, failure_kinds in key.failure_kinds.items() if not failure_kinds.keys() & self.passed
+        self.explained_by = {name: self._explained(kinds) for name, kinds in key.failure_kinds.items()}
+        self.candidates = [name for name, kinds in key.failure_kinds.items() if not kinds.keys() & self.passed]
+        most = max((len(self.explained_by[name]) for name in self.candidates), default=0)
+        self.look_alikes = [name for name in self.candidates if len(self.explained_by[name]) == most]
+        self.unexplained: list[str] = [
+            check for check in self.failed if not any(check in self.explained_by[name] for name in self.look_alikes)
         ]
-        explained = {name: self._explained(key.failure_kinds[name]) for name in self.possible}
-        most = max((len(checks) for checks in explained.values()), default=0)
-        self.alike = [name for name in self.possible if len(explained[name]) == most]
-        self.unexplained = [check for check in self.failed if not any(check in explained[name] for name in self.alike)]
-        self.stretch = {defect.id for defect in exercise.defects if defect.stretch}
-        self.findings = {outcome.check: outcome.finding.text for outcome in seen.outcomes if outcome.finding}
-        training = {check.id for check in exercise.checks if check.training and check.id in seen.comparing}
-        is_off = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
-        is_off = is_off and not self.seen.shared and seen.comparing - training <= self.passed
-        self.off_in_training = training if is_off else set()
-        self.telling = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
-        self.is_halfway = any(self._is_halfway(key.failure_kinds[name]) for name in self.possible if name)
-        self.is_living = self._is_living(seen)
+        self.is_partial_fix: bool = any(name and self._fails_just(key.failure_kinds[name]) for name in self.candidates)
+        self.has_signal: bool = self._has_signal()
+        self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
+        self._shows_values = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
+        self._fails_in_training = self._find_training_failures(exercise)
 
-    def read(self, defect: str) -> tuple[DefectStatus, str]:
-        """A defect's status, and why it is unknown.
-
-        A defect that every look-alike has is present, where that is plainly seen or the module is living: of one that
-        computes nothing right no more is known. One that no possible variant has may be fixed.
-        """
-        holders, otherwise = [name for name in self.alike if _has(name, defect)], self.otherwise(defect)
-        is_in_all = len(holders) == len(self.alike)
-        if is_in_all and self._is_plainly_seen(defect):
-            return DefectStatus.PRESENT, ""
-        if not self.is_living:
-            return DefectStatus.UNKNOWN, self._nothing_right()
-        if in_part := [check for check in otherwise if defect in self.seen.shared.get(check, ())]:
-            return DefectStatus.UNKNOWN, f"it is mended in part, still {self._what_fails(in_part)}"
-        if is_in_all and not (otherwise and self.is_halfway):
-            return DefectStatus.PRESENT, ""
-        if not any(_has(name, defect) for name in self.possible):
-            return self._read_ruled_out(defect, otherwise)
-        if otherwise:
-            return DefectStatus.UNKNOWN, self._in_another_way(otherwise)
-        if self.unexplained:
-            return DefectStatus.UNKNOWN, f"something else hides it, {self._what_fails(self.unexplained)}"
-        if not holders:
-            return DefectStatus.FIXED, ""
-        return self._second_look(defect)
-
-    def _read_ruled_out(self, defect: str, otherwise: list[str]) -> tuple[DefectStatus, str]:
-        """Fixed, unless most of its own checks fail for reasons of their own, or all that would show it by values.
-
-        Neither is it where training mode is what the module fails in.
-        """
-        own = self._in_question(defect)
-        is_mostly_right = own and 2 * len(otherwise) <= len(own)
-        if is_mostly_right and (own & self.telling or not otherwise) and not own & self.off_in_training:
-            return DefectStatus.FIXED, ""
-        return DefectStatus.UNKNOWN, self._in_another_way(otherwise or self.unexplained or [*self.failed])
-
-    def otherwise(self, defect: str) -> list[str]:
-        """Those of a defect's own checks that fail as no look-alike does."""
-        own = self._in_question(defect)
-        return [check for check in self.unexplained if check in own and check not in self.passed]
-
-    def mended_in_part(self) -> set[str]:
-        """The checks that may fail because a defect is gone from one path only: where one is, all that any fails."""
-        seen_by_some = {check for kinds in self.key.failure_kinds.values() for check in kinds}
-        return seen_by_some if self.seen.shared else set()
-
-    def is_stretch_halfway(self, check: str, mended: set[str]) -> bool:
-        """Whether a stretch defect that is not mended would, left alone, fail the check: halfway costs no more."""
-        left = self.stretch - mended
-        return any(
-            check in failure_kinds and name and left.issuperset(name.split("+"))
-            for name, failure_kinds in self.key.failure_kinds.items()
+    def evidence(self, defect: str) -> Evidence:
+        """What is known of a defect."""
+        own, differing = self._own_checks(defect), self.differing(defect)
+        holders = [name for name in self.look_alikes if has_defect(name, defect)]
+        is_right_of_most = own and 2 * len(differing) <= len(own) and not own & self._fails_in_training
+        return Evidence(
+            self,
+            holders,
+            self._matching(defect),
+            differing,
+            partly_mended=[check for check in differing if defect in self._seen.shared.get(check, ())],
+            is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
+            is_in_all=len(holders) == len(self.look_alikes),
+            is_plainly_seen=self._is_plainly_seen(defect),
+            is_mostly_right=bool(is_right_of_most and (own & self._shows_values or not differing)),
         )
 
-    def _is_plainly_seen(self, defect: str) -> bool:
-        """Whether of the checks that nothing else fails some see the numbers of the defect, and no more see others."""
-        kinds = self.key.failure_kinds
-        only = kinds[defect].keys() - {check for name in kinds if not _has(name, defect) for check in kinds[name]}
-        return len(only & self.seen.recognised) >= max(1, len(only.intersection(self.unexplained)))
+    def differing(self, defect: str) -> list[str]:
+        """Those of a defect's own checks that fail as no look-alike does."""
+        own = self._own_checks(defect) - self.passed
+        return [check for check in self.unexplained if check in own]
 
-    def _in_question(self, defect: str) -> set[str]:
-        """A defect's own checks, but those that went past where it shows: they saw right values and failed later."""
-        return {
-            check
-            for check, kind in self.key.failure_kinds[defect].items()
-            if kind in WITH_GRADIENTS or self.failed.get(check) not in AFTER_VALUES
-        }
+    def regressions(self, mended: Collection[str]) -> list[str]:
+        """The failures that nothing explains; checks that were not run only where nothing else failed.
 
-    def _is_living(self, seen: Examination) -> bool:
+        Where a defect is mended on one path only, nothing that any variant fails is held against the submission, nor is
+        what a stretch defect that is not mended would, left alone, fail: a partial fix costs no more than none.
+        """
+        kinds = self._key.failure_kinds
+        left = {name for name in kinds if name and (self._stretch - set(mended)).issuperset(name.split("+"))}
+        excused = {check for name in (kinds if self._seen.shared else left) for check in kinds[name]}
+        broken = [check for check in self.unexplained if check not in excused]
+        not_run = {outcome.check for outcome in self._seen.outcomes if outcome.status is Status.NOT_RUN}
+        return [check for check in broken if check not in not_run] or broken
+
+    def why_no_signal(self) -> str:
+        as_a_whole = " as a whole" if self._seen.comparing & self.passed else ""
+        wrong = [check for check in (*self.unexplained, *self.failed) if check in self._seen.comparing]
+        return f"no check that compares it{as_a_whole} with a right one passes, {self.what_fails(wrong)}"
+
+    def in_another_way(self, checks: list[str]) -> str:
+        return f"it fails in another way, {self.what_fails(checks or self.unexplained or [*self.failed])}"
+
+    def what_fails(self, checks: list[str]) -> str:
+        """The first of these checks, and what it saw."""
+        texts = (each.finding.text for each in self._seen.outcomes if each.finding and each.check == checks[0])
+        text = " ".join(next(texts, "").split())
+        return f"seen in {in_words(checks[0])}: {cut(text, MOST_OF_A_FINDING)}"
+
+    def _explained(self, kinds: dict[str, str]) -> set[str]:
+        """The failures that a variant shows too."""
+        return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self.differs_numerically
+
+    def _fails_just(self, kinds: dict[str, str]) -> bool:
+        """Whether all that fails here fails there, in the same ways if not by the same numbers."""
+        return all(kinds.get(check) == kind for check, kind in self.failed.items())
+
+    def _has_signal(self) -> bool:
         """Whether some check that compares what the module returns passes, or what fails is what a defect fails.
 
         Parts that are right by themselves show nothing of the module.
         """
-        failing = seen.comparing & self.failed.keys()
-        right = seen.comparing & self.passed
-        if not failing or right - seen.parts:
+        failing = self._seen.comparing & self.failed.keys()
+        right = self._seen.comparing & self.passed
+        if not failing or right - self._seen.parts:
             return True
-        alike = any(failing <= self._explained(self.key.failure_kinds[name]) for name in self.alike if name)
-        return alike or self.is_halfway
+        return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.look_alikes if name)
 
-    def _is_halfway(self, failure_kinds: dict[str, str]) -> bool:
-        """Whether just what fails there fails here, in the same ways and by other numbers."""
-        return all(failure_kinds.get(check) == kind.replace(OTHERWISE, "") for check, kind in self.failed.items())
+    def _find_training_failures(self, exercise: Exercise) -> set[str]:
+        """The checks in training mode, where that mode is what the module fails in and nothing else."""
+        training = {check.id for check in exercise.checks if check.training and check.id in self._seen.comparing}
+        is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
+        is_only = not self._seen.shared and self._seen.comparing - training <= self.passed
+        return training if is_all and is_only else set()
 
-    def _nothing_right(self) -> str:
-        as_a_whole = " as a whole" if self.seen.comparing & self.passed else ""
-        wrong = [check for check in (*self.unexplained, *self.failed) if check in self.seen.comparing]
-        return f"no check that compares it{as_a_whole} with a right one passes, {self._what_fails(wrong)}"
+    def _is_plainly_seen(self, defect: str) -> bool:
+        """Whether of the checks that nothing else fails some see the numbers of the defect, and no more see others."""
+        kinds = self._key.failure_kinds
+        only = kinds[defect].keys() - {check for name in kinds if not has_defect(name, defect) for check in kinds[name]}
+        return len(only & self._seen.recognised) >= max(1, len(only.intersection(self.unexplained)))
 
-    def _in_another_way(self, checks: list[str]) -> str:
-        return f"it fails in another way, {self._what_fails(checks)}"
+    def _own_checks(self, defect: str) -> set[str]:
+        """A defect's own checks, but those that went past where it shows: they saw right values and failed later."""
+        past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self.differs_numerically
+        kinds = self._key.failure_kinds[defect]
+        return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
 
-    def _what_fails(self, checks: list[str]) -> str:
-        """The first of these checks, and what it saw."""
-        text = " ".join(self.findings.get(checks[0], "").split())
-        return f"seen in {in_words(checks[0])}: {cut(text, MOST_OF_A_FINDING)}"
-
-    def _explained(self, failure_kinds: dict[str, str]) -> set[str]:
-        return {check for check, failure_kind in self.failed.items() if failure_kinds.get(check) == failure_kind}
-
-    def _second_look(self, defect: str) -> tuple[DefectStatus, str]:
-        """Tell look-alikes apart by the syntax trees of the methods that the defect touches."""
-        methods = self.key.methods
+    def _matching(self, defect: str) -> list[str]:
+        """The look-alikes whose methods have the submission's syntax trees, of the methods that the defect touches."""
+        methods = self._key.methods
         touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
-        read = {each: self.seen.methods.get(each) for each in touched}
-        matching = [name for name in self.alike if all(methods[name].get(each) == read[each] for each in touched)]
-        has_defect = {_has(name, defect) for name in matching}
-        if has_defect == {True}:
-            return DefectStatus.PRESENT, ""
-        if has_defect == {False}:
-            return DefectStatus.FIXED, ""
-        hidden = any(kind.startswith(Status.CRASHED) for kind in self.failed.values())
-        return DefectStatus.UNKNOWN, "it cannot be seen behind the crash" if hidden else "no check that ran tells"
+        read = {each: self._seen.methods.get(each) for each in touched}
+        return [name for name in self.look_alikes if all(methods[name].get(each) == read[each] for each in touched)]
 
 
-def _has(variant: str, defect: str) -> bool:
+def has_defect(variant: str, defect: str) -> bool:
+    """Whether a variant has a defect put back."""
     return defect in variant.split("+")
-
-
-RELATIVE, ABSOLUTE = 1e-3, 1.0
-"""How far apart faults may lie, in multiples of what is tolerated: in other words the same one is rounded otherwise."""
-
-MOST_HOLDERS, MOST_COMPARED = 4, 2
-"""So many variants, and checks of each defect, are compared with what a submission that is not a variant shows."""
-
-OTHERWISE = "otherwise-"
-"""Begins the kind of a fault that no look-alike shows with these values."""
-
-
-def tell_apart(seen: Examination, look_alikes: list[Examination]) -> Examination:
-    """The examination, in which a failure that no look-alike shares in what was seen is of a sort of its own.
-
-    A look-alike is what was seen of a variant that fails in the same ways, with the same inputs and weights. What a
-    check saw of numbers that depend on a module's own first weights, of texts and of crashes is not compared: the same
-    fault may be written in ways that draw, say and crash otherwise.
-    """
-    outcomes = [_told_apart(outcome, seen, look_alikes) for outcome in seen.outcomes]
-    numbers = {check for check, saw in seen.saw.items() if not isinstance(saw, str)}  # a name says less
-    told = {each.check for each in outcomes if each.finding and each.finding.kind.startswith(OTHERWISE)}
-    return structs.replace(seen, outcomes=outcomes, recognised=frozenset(numbers - told))
-
-
-def mended_in_part(
-    exercise: Exercise, key: Key, seen: Examination, examine: Callable[[str, set[str]], Examination]
-) -> Examination:
-    """The examination, in which checks share what they saw with defects that are mended on one path only.
-
-    Such a check is one of the defect's own and sees, number for number, what it sees of the variant with that defect.
-    `examine` gives what some checks see of a variant.
-    """
-    matches = _Matches(exercise, key, seen)
-    own = {each.id: matches.otherwise(each.id) for each in exercise.defects}
-    open_ones = [name for name in own if own[name] and matches.read(name)[0] is not DefectStatus.PRESENT]
-    compared = {check for name in open_ones for check in own[name][:MOST_COMPARED] if check in seen.saw}
-    holders = sorted(key.failure_kinds, key=lambda name: name.count("+"))  # what one defect explains, it explains alone
-    holders = [name for name in holders if any(_has(name, defect) for defect in open_ones)]
-    shared: dict[str, set[str]] = {}
-    for name in holders[:MOST_HOLDERS]:
-        kinds = key.failure_kinds[name]
-        alike = {each for each in compared if matches.failed[each].replace(OTHERWISE, "") == kinds.get(each)}
-        saw = examine(name, alike).saw if alike else {}
-        for check in alike:
-            if is_same(seen.saw[check], saw.get(check)):
-                shared[check] = {each for each in open_ones if _has(name, each) and check in own[each]}
-        compared -= shared.keys()
-    return structs.replace(seen, shared=shared)
-
-
-def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examination]) -> Outcome:
-    finding, check = outcome.finding, outcome.check
-    if outcome.status is not Status.FAILED or finding is None or check not in seen.saw:
-        return outcome
-    alike = [
-        each
-        for each in look_alikes
-        if any((other.check, other.failure_kind()) == (check, outcome.failure_kind()) for other in each.outcomes)
-    ]
-    if any(is_same(seen.saw[check], each.saw.get(check)) for each in alike):
-        return outcome
-    return structs.replace(outcome, finding=structs.replace(finding, kind=OTHERWISE + finding.kind))
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether what two checks saw is equal but for rounding."""
-    import torch
-
-    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        return one.shape == other.shape and torch.allclose(one, other, RELATIVE, ABSOLUTE, equal_nan=True)
-    return type(one) is type(other) and bool(one == other)

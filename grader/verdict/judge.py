@@ -15,7 +15,8 @@ from grader.examiner.outcome import Examination, Key, Status
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
-from grader.verdict.attribution import is_same, look_alikes, mended_in_part, tell_apart
+from grader.verdict.attribution import look_alikes
+from grader.verdict.likeness import is_same, mended_in_part, tell_apart
 from grader.verdict.verdict import Verdict, judge, judge_public, refuse
 
 if TYPE_CHECKING:

@@ -63,11 +63,7 @@ def test_another_form_is_told_as_another_form(judge_text: Judge, exercise_id: st
     told_otherwise = {}
     for name, verdict in zip(forms, judge_text.many(exercise_id, texts), strict=True):
         assert verdict.outcome is Result.NOT_FIXED, name
-        kinds = {
-            outcome.check: outcome.finding.kind.removeprefix("otherwise-")
-            for outcome in verdict.checks
-            if outcome.finding
-        }
+        kinds = {outcome.check: outcome.finding.kind for outcome in verdict.checks if outcome.finding}
         other = {check: kind for check, kind in kinds.items() if kind not in TOLD_AS_FORM}
         told_otherwise |= {name: other} if other else {}
     assert told_otherwise == {}

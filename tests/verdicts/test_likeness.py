@@ -11,7 +11,8 @@ from grader.course.paths import Course
 from grader.examiner.examiner import Examiner
 from grader.examiner.pytest_session import with_examiner
 from grader.submission import submission_from_text
-from grader.verdict.attribution import DefectStatus, is_same
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.likeness import is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow, sampled

@@ -4,7 +4,9 @@ import pytest
 
 from grader.course.records import Defect, Exercise, Interface, Source
 from grader.examiner.outcome import Examination, Finding, Key, Location, Outcome, Status
-from grader.verdict.attribution import DefectStatus, mended_in_part
+from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
+from grader.verdict.causes import group_causes
+from grader.verdict.likeness import mended_in_part, tell_apart
 from grader.verdict.verdict import Result, judge
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -32,6 +34,10 @@ METHODS = {
 }
 
 
+UNLIKE = "unlike-"
+"""Begins, here, the kind of a failure whose numbers are those of no look-alike."""
+
+
 def defect(name: str, points: float, *, stretch: bool = False) -> Defect:
     return Defect(
         id=name, title=name, points=points, was="1", fix="2", hints=("a", "b", "c"), why="so", stretch=stretch
@@ -54,22 +60,21 @@ EXERCISE = Exercise(
 KEY = Key("digest", SIGNS, METHODS)
 
 
-def read(
-    failure_kinds: dict[str, str],
-    methods: dict[str, str] | None = None,
-    key: Key = KEY,
-    comparing: frozenset[str] = frozenset(),
-    parts: frozenset[str] = frozenset(),
-):
-    """The verdict on a submission whose failing checks have these failure_kinds."""
+def examination(failure_kinds: dict[str, str], **others) -> Examination:
+    """What is seen of a submission whose failing checks have these failure_kinds."""
     outcomes = []
     for check in CHECKS:
         status, _, kind = failure_kinds.get(check, "passed:").partition(":")
         kind, _, operation = kind.partition("@")
-        finding = Finding(kind, f"{check} is off", operation=operation) if kind else None
-        outcomes.append(Outcome(check, Status(status), finding))
-    seen = Examination(outcomes, methods=methods or {}, comparing=comparing, parts=parts)
-    return judge(EXERCISE, key, seen, "attention.py", 7)
+        unlike = kind.startswith(UNLIKE)
+        finding = Finding(kind.removeprefix(UNLIKE), f"{check} is off", operation=operation) if kind else None
+        outcomes.append(Outcome(check, Status(status), finding, is_unlike=unlike))
+    return Examination(outcomes, **others)
+
+
+def read(failure_kinds: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
+    """The verdict on such a submission."""
+    return judge(EXERCISE, key, examination(failure_kinds, methods=methods or {}, **others), "attention.py", 7)
 
 
 def statuses(verdict):
@@ -179,7 +184,7 @@ def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_neve
 def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living():
     """The defect was mended halfway, which takes no points from another one that is mended."""
     comparing = frozenset({"values"})
-    halfway = {"values": "failed:otherwise-values", "causal": "failed:changed"}
+    halfway = {"values": "failed:unlike-values", "causal": "failed:changed"}
     assert statuses(read(halfway, comparing=comparing)) == [UNKNOWN, UNKNOWN, FIXED]
     more = halfway | {"shapes": "failed:shape"}
     assert statuses(read(more, comparing=comparing)) == [UNKNOWN, UNKNOWN, UNKNOWN]
@@ -188,7 +193,7 @@ def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living
 def test_a_defect_is_present_only_where_the_numbers_are_its_own():
     key = Key("digest", {"": {}, "mask": SIGNS["mask"], "scale": {}, "extra": {}}, METHODS)
     assert statuses(read(SIGNS["mask"], key=key))[0] is PRESENT
-    verdict = read({"values": "failed:otherwise-values", "causal": "failed:changed"}, key=key)
+    verdict = read({"values": "failed:unlike-values", "causal": "failed:changed"}, key=key)
     assert verdict.defects[0].status is UNKNOWN
     assert verdict.defects[0].reason == "it fails in another way, seen in values: values is off"
 
@@ -197,7 +202,7 @@ def test_a_defect_is_present_only_where_the_numbers_are_its_own():
 def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_about(recognised, expected):
     """Scale is mended wrongly, so that no comparison comes out right; only mask fails what looks at causality."""
     outcomes = [
-        Outcome("values", Status.FAILED, Finding("otherwise-values", "values are off")),
+        Outcome("values", Status.FAILED, Finding("values", "values are off"), is_unlike=True),
         Outcome("causal", Status.FAILED, Finding("changed", "causal is off")),
         *(Outcome(check, Status.PASSED) for check in ("shapes", "dtype")),
     ]
@@ -235,15 +240,15 @@ def test_where_a_variant_computes_nothing_right_either_its_outcomes_are_read_as_
 def test_nothing_is_fixed_while_most_of_its_own_checks_fail_for_another_reason():
     wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
     key = Key("digest", {"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}}, METHODS)
-    most = dict.fromkeys(("values", "causal", "shapes"), "failed:otherwise-values")
+    most = dict.fromkeys(("values", "causal", "shapes"), "failed:unlike-values")
     assert statuses(read(most, key=key))[0] is UNKNOWN
-    half = dict.fromkeys(("values", "causal"), "failed:otherwise-values")
+    half = dict.fromkeys(("values", "causal"), "failed:unlike-values")
     assert statuses(read(half, key=key))[0] is FIXED
 
 
 def test_a_stretch_defect_mended_halfway_costs_no_more_where_others_fail_the_same_check():
     key = Key("digest", SIGNS | {"extra": {"values": "failed:nonfinite"}}, METHODS)
-    verdict = read({"values": "failed:otherwise-values"}, key=key)
+    verdict = read({"values": "failed:unlike-values"}, key=key)
     assert verdict.defects[2].status is UNKNOWN
     assert verdict.regressions == []
     mended = read({"shapes": "failed:shape"}, key=key)
@@ -298,3 +303,62 @@ def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_men
 def test_a_check_that_saw_nothing_wrong_but_a_changed_setting_of_torchs_speaks_for_every_defect():
     verdict = read({"values": "failed:state-changed"})
     assert (statuses(verdict), verdict.regressions) == ([FIXED] * 3, ["values"])
+
+
+CRASH = dict.fromkeys(CHECKS, "crashed:crash:RuntimeError@view")
+CRASHING = Key("digest", SIGNS | {name: CRASH for name in SIGNS if "mask" in name}, METHODS)
+BY_NUMBERS = {"values": "failed:unlike-values", "causal": "failed:changed"}
+COMPARING = frozenset({"values"})
+BY_RULE = {
+    "the checks that it alone fails see its numbers": (BY_NUMBERS, {"recognised": frozenset({"causal"})}),
+    "the module computes nothing right": ({"values": "failed:type"}, {"comparing": COMPARING}),
+    "it is mended on one path only": ({"causal": "failed:unlike-changed"}, {"shared": {"causal": {"mask"}}}),
+    "every look-alike has it, and it is not mended halfway": (SIGNS["mask"], {}),
+    "no candidate has it, and its own checks are right": (SIGNS["scale"], {}),
+    "no candidate has it, and its own checks fail for another reason": (
+        dict.fromkeys(("values", "causal", "shapes"), "failed:shape"),
+        {"key": "all of mask"},
+    ),
+    "its own checks fail as no look-alike does": (BY_NUMBERS, {"comparing": COMPARING}),
+    "something fails that no look-alike explains": ({"shapes": "failed:shape"}, {"key": "all alike"}),
+    "no look-alike has it": ({"causal": "failed:leak"}, {"key": "all alike"}),
+    "every look-alike that reads like the submission has it": ({}, {"key": "all alike", "methods": METHODS["mask"]}),
+    "no look-alike that reads like the submission has it": ({}, {"key": "all alike", "methods": METHODS[""]}),
+    "it lies behind a crash": (CRASH, {"key": "crashing"}),
+    "nothing tells": ({}, {"key": "all alike"}),
+}
+"""Of every rule, what it applies to: kinds of failures, and what else was seen. It is read for `mask`, or `scale`."""
+
+KEYS = {
+    "all alike": Key("digest", {"": {}, "mask": {}, "scale": {"causal": "failed:leak"}, "extra": {}}, METHODS),
+    "all of mask": Key("digest", {"": {}, "mask": dict.fromkeys(CHECKS, "failed:values"), "scale": {}}, METHODS),
+    "crashing": CRASHING,
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_each_rule_gives_the_status_of_what_it_is_for(rule):
+    kinds, others = BY_RULE[rule.name]
+    key = KEYS.get(others.get("key", ""), KEY)
+    seen = examination(kinds, **{name: value for name, value in others.items() if name != "key"})
+    comparison = VariantComparison(EXERCISE, key, seen)
+    defect = "scale" if rule.name == "it lies behind a crash" else "mask"
+    evidence = comparison.evidence(defect)
+    assert rule_of(evidence).name == rule.name
+    assert (rule.status is UNKNOWN) == (rule.reason is not None)
+    if rule.reason is not None:
+        assert rule.reason(evidence)
+
+
+def test_there_is_a_case_of_every_rule():
+    assert [*BY_RULE] == [rule.name for rule in RULES]
+
+
+def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them():
+    wrong = {"values": "failed:values", "causal": "failed:values", "shapes": "failed:values"}
+    seen = examination(wrong, saw=dict.fromkeys(wrong, 0.5))
+    told = tell_apart(seen, [Examination(seen.outcomes, saw=dict.fromkeys(wrong, 0.25))])
+    assert [outcome.is_unlike for outcome in told.outcomes] == [True, True, True, False]
+    assert {outcome.finding.kind for outcome in told.outcomes if outcome.finding} == {"values"}
+    causes = group_causes(judge(EXERCISE, KEY, told, "attention.py", 7))
+    assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
