@@ -171,7 +171,7 @@ def _observe_call(module: ModuleProxy, round_: Round) -> Seen:
     inputs, method = round_.case.inputs, round_.method
     first, again = (module.call(method, **inputs) for _ in range(2))
     seen: Seen = {
-        "names of parameters": sorted(module.weights()),
+        "names of parameters": sorted(module.shapes()),
         "whether it prints": bool(module.printed().strip()),
         "an input after the call": list(module.inputs_after().values()),
         "the number of outputs": len(flatten(first)),

@@ -10,7 +10,7 @@ from grader.examiner.session import Session, SubjectDiedError, SubjectRaisedErro
 from grader.examiner.subjects import adapter_of
 from grader.worker import protocol
 from grader.worker.protocol import Build, Built, Request, Returned, TensorValue
-from grader.worker.values import from_python, from_tensor, to_python
+from grader.worker.values import from_python, from_tensor, to_python, version_of
 
 Tensors = dict[str, torch.Tensor]
 
@@ -45,7 +45,10 @@ class ModuleProxy(Protocol):
         """The last call's tensors as the call left them."""
 
     def weights(self) -> Tensors:
-        """Parameters by name."""
+        """Parameters by name, as they are now."""
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameters by name."""
 
     def attribute(self, name: str) -> Any:
         """The value of an attribute."""
@@ -76,11 +79,6 @@ class ModuleFactory(Protocol):
 
         Unless it is built `at_once`, it is built when something is first asked of it.
         """
-
-
-def version_of(tensor: torch.Tensor) -> int:
-    """How often a tensor was written to; what was made of it before is then no longer true. Made for inference: 0."""
-    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - there is no other way to ask
 
 
 class MisfitError(Exception):
@@ -147,7 +145,11 @@ class RemoteProxy:
 
     def weights(self) -> Tensors:
         self.build()
-        return {name: torch.empty(shape) for name, shape in self._shapes.items()}
+        return _all_tensors(_returned(self._ask(protocol.Read(self.number, weights=True))).inputs)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        self.build()
+        return {name: tuple(shape) for name, shape in self._shapes.items()}
 
     def attribute(self, name: str) -> Any:
         self.build()

@@ -56,6 +56,9 @@ class LocalModule:
     def weights(self) -> Tensors:
         return {name: parameter.detach() for name, parameter in self.module.named_parameters()}
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(parameter.shape) for name, parameter in self.module.named_parameters()}
+
     def attribute(self, name: str) -> Any:
         return _detached(getattr(self.module, name))
 

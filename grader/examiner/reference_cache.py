@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from grader.errors import KitError
 from grader.examiner.case import seed_draws
-from grader.examiner.proxies import ModuleProxy, Pass, Tensors, version_of
+from grader.examiner.proxies import ModuleProxy, Pass, Tensors
 from grader.examiner.reference import AbsentReference, LocalModule, Reference
+from grader.worker.values import version_of
 
 if TYPE_CHECKING:
     from grader.examiner.recording import Recording, Script
@@ -212,6 +213,9 @@ class CachedProxy:
     def weights(self) -> Tensors:
         weights: Tensors = self._ask("weights")
         return weights
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(weight.shape) for name, weight in self.weights().items()}
 
     def attribute(self, name: str) -> Any:
         return self._ask("attribute", name)

@@ -134,10 +134,11 @@ class Call(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """Read an attribute of a module, or the tensors that the last call left; answered by `Returned` or `Raised`."""
+    """Read an attribute of a module; without a name the inputs that the last call left, or the weights, in `inputs`."""
 
     module: int
     name: str = ""
+    weights: bool = False
 
 
 class Transfer(Message, frozen=True):

@@ -117,7 +117,8 @@ class Server:
             return self._call(request)
         if isinstance(request, Read):
             if not request.name:
-                return Returned(from_python(None), from_tensors(self._handed_in))
+                weights = dict(self._module(request.module).named_parameters()) if request.weights else self._handed_in
+                return Returned(from_python(None), from_tensors(weights))
             return Returned(from_python(getattr(self._module(request.module), request.name)))
         return self._transfer(request)
 

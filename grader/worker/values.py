@@ -265,3 +265,8 @@ def flatten(value: Any) -> list[torch.Tensor]:
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in flatten(item)]
     return []
+
+
+def version_of(tensor: torch.Tensor) -> int:
+    """How often a tensor was written to; what was made of it before is then no longer true. Made for inference: 0."""
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - there is no other way to ask

@@ -227,7 +227,7 @@ class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
 
     def try_case(self, context: "Context", case: "Case") -> None:
         modules = context.ours(self, case), context.reference.build(case.arguments)
-        ours, theirs = ({name: tuple(each.shape) for name, each in module.weights().items()} for module in modules)
+        ours, theirs = (module.shapes() for module in modules)
         missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
         extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
         if missing or extra:

@@ -280,3 +280,27 @@ def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(ow
         nursery.close()
     assert [[outcome.status for outcome in each.outcomes] for each in seen] == [["passed"], ["passed"]]
     assert [each.saw for each in seen] == [{}, {}]
+
+
+WEIGHING = '''
+"""A test that builds one module of the submission with the weights of another."""
+
+import torch
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_weights(subject, reference, gaussian):
+    theirs = reference(**ARGUMENTS)
+    ours = subject.build(ARGUMENTS, like=theirs)
+    again = subject.build(ARGUMENTS, like=ours)
+    assert {name: tuple(weight.shape) for name, weight in ours.weights().items()} == ours.shapes() == theirs.shapes()
+    assert all(torch.equal(weight, theirs.weights()[name]) for name, weight in ours.weights().items())
+    x = gaussian(2, 5, 5)
+    assert torch.equal(again(x=x), ours(x=x))
+'''
+
+
+def test_the_weights_of_the_submission_are_those_that_it_computes_with(course_with) -> None:
+    verdict = course_with(WEIGHING)("exercise_05", source_of("solutions"))
+    assert {outcome.check: outcome.status for outcome in verdict.checks}["test_weights"] == "passed"
