@@ -8,6 +8,9 @@ from pathlib import Path
 
 from grader.errors import UsageError
 
+PACKAGE = Path(__file__).resolve().parents[1]
+"""The folder of the kit's own modules."""
+
 MOST_NAMED = 9
 EXERCISE_ID = re.compile(r"exercise_\d{2,}")
 
@@ -104,7 +107,7 @@ class Course:
 
 def find_course(start: Path) -> Course:
     """The course that `start` lies in, or else the one this package was installed from."""
-    beside_package = Path(__file__).resolve().parents[2]
+    beside_package = PACKAGE.parent
     for folder in (start, *start.parents, beside_package):
         if (folder / "exercises").is_dir():
             return Course(folder)

@@ -31,7 +31,7 @@ from grader.examiner.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
-from grader.examiner.workers import WorkerSource
+from grader.examiner.workers import WorkerSource, protections
 from grader.submission import Submission
 from grader.worker.protocol import Loaded
 from grader.worker.values import TORCH_DTYPES
@@ -129,7 +129,7 @@ class Examiner:
         finally:
             torch.set_default_dtype(torch.float32)
             self._session.close()
-        isolation = structs.asdict(self._session.isolation) if self._session.isolation else {}
+        isolation = protections(self._session.isolation) if self._session.isolation else {}
         seconds = time.monotonic() - started
         outcomes = [outcome for run in runs for outcome in run.outcomes]
         saw = {run.check: run.saw for run in runs if run.saw is not None}

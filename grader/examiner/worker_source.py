@@ -3,15 +3,12 @@
 import collections
 import contextlib
 import os
-import secrets
 import select
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +16,8 @@ from typing import IO
 
 from grader.course.records import Limits
 from grader.errors import KitError, LostNurseryError
-from grader.examiner.workers import Worker, WorkerSource, describe_end
+from grader.examiner.spawner import Spawner
+from grader.examiner.workers import Worker, WorkerSource, last_complaint, output_files
 from grader.worker.layers import PR_SET_DUMPABLE
 from grader.worker.nursery import ANSWER, FORK, ORDER, REAP, run_nursery
 from grader.worker.sandbox import control_process
@@ -28,13 +26,11 @@ from grader.worker.torch_import import import_torch
 CAN_FORK = sys.platform == "linux"
 """Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""
 
-SPAWN_SECONDS = 60.0
-"""How long a spawned worker may take to import torch, or the nursery to answer, on a slow machine."""
+ANSWER_SECONDS = 60.0
+"""How long the nursery may take to answer, on a slow machine."""
 
-SPAWN_PAUSE = 0.5
-"""How often a spawned worker that has not come yet is asked whether it still lives."""
-
-TOKEN_BYTES = 32
+END_SECONDS = 5.0
+"""How long the nursery may take to end once nobody wants anything of it."""
 
 TOO_FEW_PROCESSES = (
     "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
@@ -61,13 +57,15 @@ class Nursery:
     def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
         _require_single_thread()
         self._control, theirs = socket.socketpair()
-        self._control.settimeout(SPAWN_SECONDS)
+        self._control.settimeout(ANSWER_SECONDS)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the nursery
         sys.stdout.flush()
         sys.stderr.flush()
         signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the nursery ignores it
         try:
             self._process = _fork()
             if self._process == 0:
+                os.dup2(self._stderr.fileno(), 2)
                 run_nursery(theirs, secret_folders)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
@@ -80,10 +78,10 @@ class Nursery:
         if self._ordered is not None:
             return
         ours, theirs = socket.socketpair()
-        stdout, stderr = _output_files()
+        stdout, stderr = output_files()
         with theirs:
             order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
-            with _nursery_alive():
+            with self._alive():
                 socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
         self._ordered = _Forked(self, limits, ours, stdout, stderr)
         self._asked.append(self._ordered)
@@ -103,15 +101,20 @@ class Nursery:
             self.listen_for(self._asked[-1])
 
     def close(self) -> None:
-        """End the nursery, with all its workers, and wait for it."""
+        """End the nursery, with all its workers; it is killed where it does not end."""
         if self._ordered is not None:
             self._cancel()
         self._control.close()
+        self._stderr.close()
+        handle = os.pidfd_open(self._process)
+        if not select.select([handle], [], [], END_SECONDS)[0]:
+            os.kill(self._process, signal.SIGKILL)  # its first child, and with that all others, dies with it
+        os.close(handle)
         os.waitpid(self._process, 0)
 
     def reap(self, process: int) -> "_Asked":
         """Have a worker that was killed cleared away, and what it started."""
-        with _nursery_alive():
+        with self._alive():
             self._control.sendall(ORDER.pack(REAP, process, 0, 0))
         reaped = _Asked()
         self._asked.append(reaped)
@@ -121,20 +124,25 @@ class Nursery:
         """Take in answers, which come in the order of the questions, until this one has come."""
         while not wanted.has_come:
             asked = self._asked.popleft()
-            with _nursery_alive():
+            with self._alive():
                 answer, asked.handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
                 (asked.answer,) = ANSWER.unpack(answer)
             asked.has_come = True
+
+    @contextlib.contextmanager
+    def _alive(self) -> Iterator[None]:
+        """Turns what a dead nursery makes of a message, a closed socket or a cut answer, into `LostNurseryError`."""
+        try:
+            yield
+        except (OSError, struct.error) as error:
+            why = last_complaint(self._stderr)
+            told = f"the process that starts workers has died or hangs{why}; run the command again"
+            raise LostNurseryError(told) from error
 
     def _cancel(self) -> None:
         assert self._ordered is not None
         forked, self._ordered = self._ordered, None
         forked.worker().kill()
-
-
-def _output_files() -> tuple[IO[bytes], IO[bytes]]:
-    """Where a worker writes; closed when it ends."""
-    return tempfile.TemporaryFile(), tempfile.TemporaryFile()
 
 
 def _fork() -> int:
@@ -149,15 +157,6 @@ def _require_single_thread() -> None:
     tasks = Path("/proc/self/task")
     if tasks.is_dir() and len(list(tasks.iterdir())) != 1:
         raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
-
-
-@contextlib.contextmanager
-def _nursery_alive() -> Iterator[None]:
-    """Turns what a dead nursery makes of a message, a closed socket or an answer cut short, into `LostNurseryError`."""
-    try:
-        yield
-    except (OSError, struct.error) as error:
-        raise LostNurseryError("the process that starts workers has died or hangs; run the command again") from error
 
 
 @dataclass(kw_only=True)
@@ -209,92 +208,3 @@ class _Forked(_Asked):
         assert self.reaped is not None
         self.nursery.listen_for(self.reaped)
         return os.waitstatus_to_exitcode(self.reaped.answer)
-
-
-class Spawner:
-    """Starts each worker as a new interpreter."""
-
-    def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
-        self._secret_folders = secret_folders
-
-    def order(self, limits: Limits) -> None:
-        """Nothing is started ahead."""
-
-    def start(self, limits: Limits) -> Worker:
-        """A fresh worker; it takes as long as importing torch does."""
-        stdout, stderr = _output_files()
-        token = secrets.token_bytes(TOKEN_BYTES)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            sizes = (listener.getsockname()[1], limits.output_bytes, limits.memory_mb << 20)
-            process = subprocess.Popen(
-                [sys.executable, "-m", "grader.worker", *map(str, sizes), *self._secret_folders],
-                stdin=subprocess.PIPE,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                cwd=Path(__file__).parents[2],  # from the current folder, which may be a student's, nothing is imported
-            )
-            try:
-                assert process.stdin is not None
-                with contextlib.suppress(BrokenPipeError), process.stdin:  # it may have died, as is found out below
-                    process.stdin.write(token)
-                connection = _accept(listener, token, process)
-            except BaseException:
-                _Spawned(process).kill()
-                raise
-        return Worker(connection, stdout, stderr, _Spawned(process))
-
-    def settle(self) -> None:
-        """Nothing is left of workers that were killed."""
-
-    def close(self) -> None:
-        """Nothing is kept between workers."""
-
-
-def _accept(listener: socket.socket, token: bytes, process: "subprocess.Popen[bytes]") -> socket.socket:
-    """The connection of the process, which shows the token; others are turned away."""
-    deadline = time.monotonic() + SPAWN_SECONDS
-    listener.settimeout(SPAWN_PAUSE)
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise KitError(f"a worker did not start: it {describe_end(process.returncode)}")
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            continue
-        connection.settimeout(SPAWN_PAUSE)
-        with contextlib.suppress(OSError):  # whoever else has come may go again in any way
-            if secrets.compare_digest(connection.recv(TOKEN_BYTES, socket.MSG_WAITALL), token):
-                return connection
-        connection.close()
-    raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s")
-
-
-class _Spawned:
-    """A worker of its own interpreter, and what it forked as far as that stayed in its session."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self._process = process
-
-    def number(self) -> int:
-        return self._process.pid
-
-    def ask_where(self) -> None:
-        if os.name == "posix":
-            self._process.send_signal(signal.SIGUSR1)
-
-    def has_ended(self, seconds: float) -> bool:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
-        return self._process.returncode is not None
-
-    def kill(self) -> None:
-        if os.name == "posix":
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
-        self._process.wait()  # nobody else would
-
-    def wait(self) -> int:
-        return self._process.wait()

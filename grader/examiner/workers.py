@@ -4,9 +4,12 @@ import os
 import re
 import signal
 import socket
+import tempfile
 import time
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
+
+from msgspec import structs
 
 from grader.course.records import Limits
 from grader.errors import KitError
@@ -23,6 +26,7 @@ from grader.worker.protocol import (
     receive_reply,
     send,
 )
+from grader.worker.text import cut
 
 CONFINE_SECONDS = 30.0
 """How long entering all layers may take on a machine that is busy with other things; it takes about 10 ms."""
@@ -59,6 +63,7 @@ GRACE_SECONDS = 0.2
 """How long a worker that hung up may take to end by itself, and one that is asked where it is to say so."""
 
 MOST_TOLD_BYTES = 10_000
+MOST_TOLD = 300
 FRAME = re.compile(rb'^  File "([^"\n]{1,500})", line (\d{1,9}) in ([\w<>]{1,100})$', re.MULTILINE)
 """A line of `faulthandler`'s, the innermost frame first."""
 
@@ -99,9 +104,10 @@ class Worker:
             reply = receive_reply(self._connection, time.monotonic() + CONFINE_SECONDS)
         except (ClosedError, TimeoutError, MalformedError) as error:
             ended_by_itself = isinstance(error, ClosedError) and self._process.has_ended(GRACE_SECONDS)
+            why = last_complaint(self._stderr)
             how = self.end()
             kind = KilledUnconfinedError if ended_by_itself and how in KILLED else KitError
-            raise kind(f"a worker could not be confined: it {how}") from error
+            raise kind(f"a worker could not be confined: it {how}{why}") from error
         assert isinstance(reply, Isolation)
         return reply
 
@@ -174,6 +180,18 @@ def _read(file: IO[bytes], start: int) -> bytes:
         return b""
 
 
+def last_complaint(stderr: IO[bytes]) -> str:
+    """The last line that a process has written there, to be put behind how it ended; empty where there is none."""
+    lines = _read(stderr, 0)[-MOST_TOLD_BYTES:].decode("utf-8", "replace").split("\n")
+    told = [line.strip() for line in lines if line.strip()]
+    return f" ({cut(told[-1], MOST_TOLD)})" if told else ""
+
+
+def output_files() -> tuple[IO[bytes], IO[bytes]]:
+    """Where a worker writes; closed when it ends."""
+    return tempfile.TemporaryFile(), tempfile.TemporaryFile()
+
+
 KILLED = ("was killed", "was ended by SIGTERM")
 """What neither the kit does before it looks nor, where system calls are filtered, the submission to itself."""
 
@@ -189,6 +207,11 @@ def describe_end(exit_code: int) -> str:
     return {"SIGSEGV": "crashed the interpreter (segmentation fault)", "SIGKILL": KILLED[0]}.get(
         name, f"was ended by {name}"
     )
+
+
+def protections(isolation: Isolation) -> dict[str, bool]:
+    """Whether each protection holds, by name."""
+    return {name: holds for name, holds in structs.asdict(isolation).items() if isinstance(holds, bool)}
 
 
 class WorkerSource(Protocol):

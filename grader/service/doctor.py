@@ -6,13 +6,14 @@ import shutil
 import sys
 from importlib import metadata
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from packaging.requirements import Requirement
 
 from grader.course.paths import Course
 from grader.course.records import Limits
 from grader.errors import KitError
 from grader.examiner.worker_source import open_worker_source
+from grader.examiner.workers import protections
 from grader.worker.protocol import Isolation
 
 OLDEST_PYTHON = (3, 11)
@@ -27,6 +28,15 @@ REMEDIES = {
     "memory": "run graders and submissions under the same unprivileged user with `kernel.yama.ptrace_scope` at 1",
 }
 """What to do about a protection that does not hold."""
+
+LAYERS = {
+    "process": (),
+    "filesystem": ("landlock", "namespaces"),
+    "network": ("seccomp", "namespaces"),
+    "syscalls": ("seccomp",),
+    "memory": ("landlock", "seccomp", "namespaces"),
+}
+"""The kernel's layers that a protection stands on."""
 
 
 class Examined(Struct, frozen=True):
@@ -46,10 +56,10 @@ def examine_machine(course: Course) -> list[Examined]:
     except KitError as error:
         return [*found, Examined("worker", False, str(error), "look into .grader/error.log, or grade with --spawn")]
     found.append(Examined("worker", True, "starts, is confined and answers"))
-    for name, holds in structs.asdict(isolation).items():
+    for name, holds in protections(isolation).items():
         closed = "a worker's own" if name == "process" else "closed, as an attempt shows"
-        seen = closed if holds else "open"
-        found.append(Examined(name, holds, seen, REMEDIES[name]))
+        why = [f"{layer}: {isolation.problems[layer]}" for layer in LAYERS[name] if layer in isolation.problems]
+        found.append(Examined(name, holds, closed if holds else "; ".join(["open", *why]), REMEDIES[name]))
     return found
 
 

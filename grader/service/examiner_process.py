@@ -7,14 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Self
 
 import msgspec
 
 from grader import errors
 from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.course.paths import PACKAGE, Course
 from grader.errors import KitError
 from grader.service.process import Answer, Read, Task, read_message, write_message
 from grader.submission import Submission
@@ -29,8 +28,6 @@ END_SECONDS = 10.0
 
 MOST_DEATHS = 2
 """After so many deaths of one submission no third process is tried."""
-
-PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class CancelledError(KitError):

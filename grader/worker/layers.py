@@ -5,6 +5,7 @@ network, and no file but libraries. It prepares Landlock and seccomp, and each w
 Whether they hold is not taken on trust: `grader.worker.self_test` tries to break out.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -104,26 +105,35 @@ def _lies_in(path: str, folders: Iterable[str]) -> bool:
 
 
 class Layers:
-    """What this host offers, made ready to be entered."""
+    """What this host offers, made ready to be entered; `problems` say why a layer is not to be had."""
 
     def __init__(self) -> None:
-        self._landlock = _import("py_landlock")
-        self._rules = _try(self._make_rules) if self._landlock else None
-        self._seccomp = _import("pyseccomp")
-        self._filter = _try(self._make_filter) if self._seccomp else None
+        self.problems: dict[str, str] = {}
+        self._landlock = self._try("landlock", partial(__import__, "py_landlock"))
+        self._rules = self._try("landlock", self._make_rules) if self._landlock else None
+        self._seccomp = self._try("seccomp", partial(__import__, "pyseccomp"))
+        self._filter = self._try("seccomp", self._make_filter) if self._seccomp else None
 
     def enter(self) -> None:
         """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
         if self._rules is not None:
-            _try(self._rules.apply)
+            self._try("landlock", self._rules.apply)
         if self._filter is not None:
-            _try(self._filter.load)
+            self._try("seccomp", self._filter.load)
+
+    def _try(self, layer: str, step: Callable[[], Any]) -> Any:
+        """What the step returns; None where the host lacks what it needs, and that layer is lost and nothing else."""
+        try:
+            return step()
+        except Exception as error:  # noqa: BLE001 - libraries raise errors of their own; attempts tell what holds
+            self.problems.setdefault(layer, f"{type(error).__name__}: {error}")
+            return None
 
     def _make_rules(self) -> Any:
         """Read libraries; write nothing, no TCP, no signals outward."""
         self._landlock.get_abi_version()  # finds the C library, while there is a file system to look in
         rules = self._landlock.Landlock(strict=False)
-        rules.allow_read(*filter(os.path.isdir, readable_folders()))
+        rules.allow_read(*readable_folders())
         rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
         return rules
 
@@ -132,10 +142,10 @@ class Layers:
         seccomp = self._seccomp
         rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
         for name in SYSCALLS:
-            _try(partial(rules.add_rule, seccomp.ALLOW, name))
+            _add_if_known(rules, seccomp.ALLOW, name)
         reading = (seccomp.MASKED_EQ, WRITING, 0)
         rules.add_rule(seccomp.ALLOW, "openat", seccomp.Arg(2, *reading))
-        _try(lambda: rules.add_rule(seccomp.ALLOW, "open", seccomp.Arg(1, *reading)))
+        _add_if_known(rules, seccomp.ALLOW, "open", seccomp.Arg(1, *reading))
         for name, position, values in (("fcntl", 1, FCNTL), ("ioctl", 1, IOCTL)):
             for value in values:
                 rules.add_rule(seccomp.ALLOW, name, seccomp.Arg(position, seccomp.EQ, value))
@@ -147,27 +157,20 @@ class Layers:
         return rules
 
 
-def _import(name: str) -> Any:
-    """A library for one layer; without it, or without what it stands on, that layer is lost and nothing else."""
-    try:
-        return __import__(name)
-    except (ImportError, OSError, RuntimeError):
-        return None
+def _add_if_known(rules: Any, *rule: Any) -> None:
+    """Add a rule for a system call that not every machine has."""
+    with contextlib.suppress(Exception):
+        rules.add_rule(*rule)
 
 
-def _try(step: Callable[[], Any]) -> Any:
-    """What the step returns; None where the host lacks what it needs."""
-    try:
-        return step()
-    except Exception:  # noqa: BLE001 - libraries raise errors of their own; attempts tell what holds
-        return None
+def leave_namespaces(problems: dict[str, str]) -> bool:
+    """Leave the host's namespaces; whether the next process forked here is the first of a new process namespace.
 
-
-def leave_namespaces() -> bool:
-    """Leave the host's namespaces; whether the next process forked here is the first of a new process namespace."""
+    Where none may be left, `problems` say why.
+    """
     if sys.platform != "linux":
         return False
-    libc = ctypes.CDLL(None)
+    libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.geteuid(), os.getegid()
     ways = [WANTED, WANTED | NEW_USER] if os.geteuid() == 0 else [WANTED | NEW_USER]
     for flags in [*ways, *(way & ~NEW_PROCESS for way in ways)]:
@@ -175,6 +178,7 @@ def leave_namespaces() -> bool:
             if flags & NEW_USER:
                 _keep_names(user, group)
             return bool(flags & NEW_PROCESS)
+    problems["namespaces"] = f"unshare: {os.strerror(ctypes.get_errno())}"
     return False
 
 
@@ -193,13 +197,14 @@ def _keep_names(user: int, group: int) -> None:
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def take_own_root(folders: Iterable[str], files: Iterable[str]) -> bool:
+def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[str, str]) -> bool:
     """Have a root of one's own that holds these folders and files, read-only, and nothing else; whether it worked.
 
-    Only in a mount namespace of one's own, as the first of a process namespace.
+    Where it did not, `problems` say why. Only in a mount namespace of one's own, as the first of a process namespace.
     """
     machine = os.uname().machine
     if machine not in PIVOT_ROOT:
+        problems["namespaces"] = f"no root of its own: the number of pivot_root is not known on {machine}"
         return False
     os.umask(0o022)
     try:
@@ -207,7 +212,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str]) -> bool:
         _mount("tmpfs", SCAFFOLD, "tmpfs", MS_NO_SUID | MS_NO_DEVICES, TMPFS_OPTIONS)
         Path(f"{SCAFFOLD}/proc").mkdir()
         _mount("proc", f"{SCAFFOLD}/proc", "proc", MS_NO_SUID | MS_NO_DEVICES | MS_NO_EXEC)
-        for folder in filter(os.path.isdir, folders):
+        for folder in folders:
             _show(Path(folder), lambda place: place.mkdir(exist_ok=True))
         for file in filter(os.path.exists, files):
             _show(Path(file), Path.touch)
@@ -215,7 +220,8 @@ def take_own_root(folders: Iterable[str], files: Iterable[str]) -> bool:
             Path(f"{SCAFFOLD}{folder}").mkdir(parents=True, exist_ok=True)
         Path(f"{SCAFFOLD}/old").mkdir()
         _enter(PIVOT_ROOT[machine])
-    except OSError:
+    except OSError as error:
+        problems["namespaces"] = f"no root of its own: {error}"
         return False
     return True
 

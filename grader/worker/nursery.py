@@ -4,10 +4,12 @@ The examiner sends one byte and three descriptors (the worker's end of its conne
 back the worker's process id with a descriptor for it. A second message reaps a dead worker and whatever it left.
 """
 
+import contextlib
 import os
 import signal
 import socket
 import struct
+import traceback
 from typing import NoReturn
 
 from grader.worker.layers import FILES, PR_SET_DUMPABLE, Layers, leave_namespaces, readable_folders, take_own_root
@@ -51,19 +53,26 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoRe
         forget_environment()
         close_descriptors(keep=control.fileno())
         layers = Layers()
-        if leave_namespaces():
+        if leave_namespaces(layers.problems):
             try:
                 _go_on_as_the_first(control)
             except OSError:
                 _refuse_orders(control)
-            take_own_root(readable_folders(), FILES)
+            take_own_root(readable_folders(), FILES, layers.problems)
         try:
             _serve_orders(control, layers, outside)
         finally:
             _kill_children(but=set())
     except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
+        _complain()
         status = EXIT_FAILED_START
     os._exit(status)
+
+
+def _complain() -> None:
+    """Say on stderr what has been raised: the examiner looks there for why a process is gone."""
+    with contextlib.suppress(OSError):
+        os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
 
 
 def _go_on_as_the_first(control: socket.socket) -> None:
@@ -140,6 +149,8 @@ def _become_worker(descriptors: list[int], sandbox: Sandbox) -> NoReturn:
         send(end, confine(sandbox))
         serve(end)
         status = 0
+    except BaseException:  # noqa: BLE001 - for the same reason
+        _complain()
     finally:
         os._exit(status)
 

@@ -215,13 +215,17 @@ class Returned(Message, frozen=True):
 
 
 class Isolation(Message, frozen=True):
-    """Which protections hold around this worker, each proven by an attempt before the submission came."""
+    """Which protections hold around this worker, each proven by an attempt before the submission came.
+
+    `problems` say of each of the kernel's layers that could not be made or entered why that was.
+    """
 
     process: bool
     filesystem: bool
     network: bool
     syscalls: bool
     memory: bool
+    problems: dict[Words, Words] = {}
 
 
 Reply = Isolation | Loaded | Parsed | Built | Returned | Raised

@@ -13,9 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import structs
+
 from grader.worker.layers import PR_SET_DUMPABLE, Layers, is_readable, readable_folders
-from grader.worker.protocol import Isolation
+from grader.worker.protocol import MAX_TEXT, Isolation
 from grader.worker.self_test import Outside, find_isolation
+from grader.worker.text import cut, sendable
 
 if os.name == "posix":
     import resource
@@ -137,7 +140,8 @@ def confine(sandbox: Sandbox) -> Isolation:
     control_process(PR_SET_DUMPABLE, 0)
     control_process(PR_SET_NO_NEW_PRIVS, 1)
     sandbox.layers.enter()
-    return find_isolation(sandbox.outside)
+    problems = {layer: cut(sendable(told), MAX_TEXT) for layer, told in sandbox.layers.problems.items()}
+    return structs.replace(find_isolation(sandbox.outside), problems=problems)
 
 
 def _be_killed_first() -> None:

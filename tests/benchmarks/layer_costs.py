@@ -42,7 +42,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
     outside = look_outside()
     made: list[Layers] = []
     _time(once, "find the libraries, make the filter", lambda: made.append(Layers()))
-    _time(once, "namespaces", leave_namespaces)
+    _time(once, "namespaces", lambda: leave_namespaces(made[0].problems))
     reading, writing = os.pipe()
     started = time.perf_counter()
     first = os.fork()
@@ -53,7 +53,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
         os.waitpid(first, 0)
         return once | answer[0], answer[1]
     once["fork into the process namespace"] = _since(started)
-    _time(once, "a root of its own", lambda: take_own_root(readable_folders(), FILES))
+    _time(once, "a root of its own", lambda: take_own_root(readable_folders(), FILES, made[0].problems))
     rounds = [_measure_worker(made[0], outside) for _ in range(WORKERS)]
     each = {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
     os.write(writing, json.dumps((once, each)).encode())

@@ -4,13 +4,14 @@ import json
 import shutil
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 from grader.course.records import Limits
 from grader.errors import KitError
-from grader.examiner.worker_source import Spawner
+from grader.examiner.spawner import Spawner
 from grader.submission.choice import choice_of
 from grader.verdict.judge import grade
 from grader.verdict.verdict import Verdict
@@ -68,4 +69,13 @@ def test_an_exit_at_import_is_named_and_leaves_no_process(tmp_path) -> None:
 def test_a_worker_that_cannot_start_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(KitError, match="did not start: it ended the process with exit code 1"):
+        Spawner().start(Limits())
+
+
+def test_a_worker_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'no interpreter is left here' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(KitError, match=r"ended the process with exit code 1 \(no interpreter is left here\)$"):
         Spawner().start(Limits())

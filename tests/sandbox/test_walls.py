@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -175,3 +176,15 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path, way) -> None:
     done = subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["outcome"] == "not_fixed"
+
+
+def test_the_doctor_tells_why_a_layer_is_not_to_be_had() -> None:
+    host = [sys.executable, str(HOST), "--without", "landlock,seccomp,namespaces", "--"]
+    doctor = [sys.executable, "-m", "grader", "doctor"]
+    done = subprocess.run([*host, *doctor], cwd=ROOT, capture_output=True, text=True, check=False)
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 1, done.stderr
+    assert re.search(
+        r"filesystem open; landlock: LandlockNotAvailableError: .*; namespaces: unshare: Operation not", told
+    )
+    assert re.search(r"syscalls open; seccomp: OSError: \[Errno \d+\]", told)

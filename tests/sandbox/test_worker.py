@@ -1,6 +1,7 @@
 """Frames, tensors, sessions and workers: what crosses the boundary, and what a worker is left with."""
 
 import codecs
+import contextlib
 import os
 import resource
 import signal
@@ -17,7 +18,8 @@ import torch
 
 from grader.course.loading import load_exercise
 from grader.course.records import Limits, Seconds
-from grader.errors import KitError
+from grader.errors import KitError, LostNurseryError
+from grader.examiner import worker_source
 from grader.examiner.proxies import Subject
 from grader.examiner.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
 from grader.examiner.worker_source import Nursery
@@ -34,6 +36,7 @@ from grader.worker.protocol import (
     TensorValue,
 )
 from grader.worker.sandbox import ENVIRONMENT
+from grader.worker.torch_import import import_torch
 from grader.worker.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
 from tests.support.hostile import Household, at_import, in_forward, reference, relatives, running_with
 from tests.support.judging import Judge
@@ -497,3 +500,35 @@ def _count_tasks(folder: Path) -> int:
         return len(list((folder / "task").iterdir()))
     except OSError:
         return 0
+
+
+NO_PROCESS = 2**22 + 1
+"""Past the largest process id that Linux gives."""
+
+
+def test_a_nursery_that_dies_leaves_word_of_why() -> None:
+    import_torch()
+    lost = Nursery()
+    why = r"has died or hangs \(ChildProcessError: \[Errno 10\] No child processes\); run"
+    with pytest.raises(LostNurseryError, match=why):
+        lost.listen_for(lost.reap(NO_PROCESS))
+    lost.close()
+
+
+def test_a_nursery_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import_torch()
+    before = Household()
+    monkeypatch.setattr(worker_source, "END_SECONDS", 0.2)
+    stopped = Nursery()
+    stopped.start(Limits()).end()
+    os.kill(stopped._process, signal.SIGSTOP)
+    ended = threading.Thread(target=stopped.close, daemon=True)
+    ended.start()
+    ended.join(LONG)
+    try:
+        assert not ended.is_alive()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(stopped._process, signal.SIGCONT)
+    ended.join()
+    assert Household().processes == before.processes
