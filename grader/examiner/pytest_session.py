@@ -154,7 +154,7 @@ class _Loop:
 
 
 def with_examiners(course: Course, source: WorkerSource, body: Callable[[Examiners], T], *, strict: bool = False) -> T:
-    """What `body` returns, given a examiners that collects checks.
+    """What `body` returns, given the examiners.
 
     `strict` refuses to run submissions that could reach files or the network.
     """

@@ -129,11 +129,14 @@ class Gradebook(GradebookConnection):
         if row is None:
             return False
         *judged, outcome, is_closed, verdict, seen_in = row
-        if outcome == NOT_JUDGED or not (is_closed or open_counts):
+        if outcome == NOT_JUDGED or not (is_closed or open_counts) or self.damaged & {verdict, seen_in}:
             return False
-        if self.damaged & {verdict, seen_in} or verdict <= self.regrade(submission)[0]:
-            return False
-        return judged == [submission.digest, versions.exercise, versions.kit, versions.torch]
+        return verdict > self.regrade(submission)[0] and judged == [
+            submission.digest,
+            versions.exercise,
+            versions.kit,
+            versions.torch,
+        ]
 
     def attempt(self, submission: SubmissionRecord) -> int:
         """How many other sources the student handed in for the exercise before this one."""

@@ -17,7 +17,7 @@ from grader.errors import KitError, UsageError
 from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.gradebook import Gradebook, SharedVerdict
 from grader.gradebook import gradebook as book
-from grader.gradebook.rows import damaged_verdicts
+from grader.gradebook.rows import _stored_finding, damaged_verdicts
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result
 from tests.support.gradebooks import CLOSED, VERSIONS, content, crash, rows, submission, verdict
@@ -569,3 +569,15 @@ def test_a_check_that_was_not_in_time_is_no_difference_between_two_verdicts(grad
     assert not gradebook.is_same(shared, verdict(defects=fewer))
     assert not gradebook.is_same(shared, verdict(checks=[wrong, shape]))
     assert not gradebook.is_same(shared, verdict(checks=[values]))
+
+
+def test_a_kind_of_an_earlier_kit_is_read_as_the_same_kind_today(gradebook, path):
+    gradebook.record(1, submission(), VERSIONS, verdict())
+    gradebook.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE checks SET kind = 'otherwise-' || kind")
+    (kept,) = rows(path, "SELECT kind, finding, sizes, location FROM checks WHERE kind IS NOT NULL LIMIT 1")
+    assert kept[0].startswith("otherwise-")
+    finding = _stored_finding(*kept)
+    assert finding is not None
+    assert finding.kind == kept[0].removeprefix("otherwise-")

@@ -222,6 +222,6 @@ class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
             return
         if not isinstance(devices, str):
             raise Failure("device", f"{MOVED}: expected the outputs there, saw them elsewhere")
-        if any(failure_kind in devices for failure_kind in STAYED_BEHIND):
+        if any(marker in devices for marker in STAYED_BEHIND):
             what = f"{MOVED}: expected everything it computes with to be there"
             raise Failure("device", f"{what}, saw {excerpt(devices)}")
