@@ -116,11 +116,10 @@ class Gradebook(GradebookConnection):
     def is_judged(self, submission: SubmissionRecord, versions: Versions, *, open_counts: bool) -> bool:
         """Whether the submission's newest verdict is about this source, exercise, kit and torch.
 
-        A verdict made where files or network were open counts only if `open_counts`; none counts that is damaged or is
-        to be regraded.
+        One made where files or network were open counts only if `open_counts`, one that is damaged or regraded never.
         """
         row = self.row(
-            "SELECT digest, exercise_version, kit, torch, outcome, is_closed, id, coalesce(shared_with, id)"
+            "SELECT digest, kit, torch, exercise_version, outcome, is_closed, id, coalesce(shared_with, id)"
             " FROM verdicts WHERE submission = (SELECT id FROM submissions WHERE student = ? AND exercise = ?)"
             " ORDER BY id DESC LIMIT 1",
             submission.student,
@@ -131,12 +130,8 @@ class Gradebook(GradebookConnection):
         *judged, outcome, is_closed, verdict, seen_in = row
         if outcome == NOT_JUDGED or not (is_closed or open_counts) or self.damaged & {verdict, seen_in}:
             return False
-        return verdict > self.regrade(submission)[0] and judged == [
-            submission.digest,
-            versions.exercise,
-            versions.kit,
-            versions.torch,
-        ]
+        is_due_again = verdict <= self.regrade(submission)[0]
+        return not is_due_again and judged == [submission.digest, *msgspec.structs.astuple(versions)]
 
     def attempt(self, submission: SubmissionRecord) -> int:
         """How many other sources the student handed in for the exercise before this one."""
