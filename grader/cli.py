@@ -57,7 +57,10 @@ INSTRUCTORS_COMMANDS = [each for each in vars(instructor).values() if isinstance
 
 
 class Commands(click.Group):
-    """`python -m grader exercise_03` means `... grade exercise_03`; students have no instructors' commands."""
+    """`python -m grader exercise_03` means `... grade exercise_03`, and `3 hint` means `hint 3`.
+
+    Students have no instructors' commands.
+    """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         is_instructors = any(cmd_name == each.name for each in (*INSTRUCTORS_COMMANDS, solution))
@@ -73,7 +76,8 @@ class Commands(click.Group):
                 with ctx:
                     there = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
                     require_exercise(current_course(), name, there)
-            args = ["grade", *args]
+            is_second = args[1:] and args[1] in {each.name for each in STUDENTS_COMMANDS}
+            args = [args[1], name, *args[2:]] if is_second else ["grade", *args]
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

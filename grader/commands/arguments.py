@@ -110,20 +110,43 @@ def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> A
     return None if value is None else require_exercise(current_course(), value)
 
 
+def _named(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    if value is None:
+        raise UsageError(
+            f"name an exercise, as in python -m grader {ctx.info_name} {current_course().exercise_ids()[0]}"
+        )
+    return require_exercise(current_course(), value)
+
+
+def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    """The exercise that is named, or the one whose folder this is, or the last one that was edited or graded."""
+    from grader.student.progress import last_worked_on
+
+    if value is not None or ctx.resilient_parsing:
+        return _named(ctx, parameter, value)
+    course = current_course()
+    found = exercise_called(course, str(Path.cwd())) or last_worked_on(course)
+    if found is not None:
+        click.echo(f"{found}, as none is named:", err=True)
+    return _named(ctx, parameter, found)
+
+
 def complete_exercise(_ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
     """The ids that begin so, for shells."""
     return [name for name in find_course(Path.cwd()).exercise_ids() if name.startswith(incomplete)]
 
 
-def exercise_argument(*, required: bool = True, many: bool = False) -> Callable[[Command], Command]:
-    """The exercise, or the exercises, that a command is about."""
-    metavar = "EXERCISE" if required else "[EXERCISE]"
+def exercise_argument(
+    *, required: bool = True, many: bool = False, or_last: bool = False
+) -> Callable[[Command], Command]:
+    """The exercise, or the exercises, that a command is about; `or_last` takes the last one where none is named."""
+    metavar = "EXERCISE" if required and not or_last else "[EXERCISE]"
     return click.argument(
         "exercise_ids" if many else "exercise_id",
         metavar=metavar + ("..." if many else ""),
-        required=required,
+        required=required and many,
         nargs=-1 if many else 1,
-        callback=_exercise,
+        callback=_named_or_last if or_last else _named if required and not many else _exercise,
         shell_complete=complete_exercise,
     )
 

@@ -160,7 +160,7 @@ def watch(exercise_id: str | None) -> None:
 
 
 @click.command()
-@exercise_argument()
+@exercise_argument(or_last=True)
 @click.argument("number", metavar="[DEFECT]", type=click.IntRange(1), required=False)
 @click.option("--all", "only_given", is_flag=True, help="Show the steps given so far, and no new one.")
 @course_option
@@ -191,7 +191,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
 
 
 @click.command("try")
-@exercise_argument()
+@exercise_argument(or_last=True)
 @course_option
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str) -> None:
@@ -204,7 +204,7 @@ def try_(ctx: click.Context, exercise_id: str) -> None:
 
 
 @click.command()
-@exercise_argument()
+@exercise_argument(or_last=True)
 @course_option
 @click.option("--yes", is_flag=True, help="Do not ask before telling the answer.")
 def solution(exercise_id: str, yes: bool) -> None:
@@ -224,7 +224,7 @@ def solution(exercise_id: str, yes: bool) -> None:
 
 
 @click.command()
-@exercise_argument()
+@exercise_argument(or_last=True)
 @course_option
 def diff(exercise_id: str) -> None:
     """Show what you changed since the starter."""
@@ -246,7 +246,7 @@ def reset(exercise_id: str) -> None:
 
 
 @click.command()
-@exercise_argument()
+@exercise_argument(or_last=True)
 @course_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The file to write, report-EXERCISE.html if not given."

@@ -1,5 +1,6 @@
 """What the kit remembers between runs, in the course's `.grader/`: last verdicts and the hints given."""
 
+import contextlib
 import math
 import time
 from pathlib import Path
@@ -93,6 +94,22 @@ def first_seen(verdict: Verdict) -> dict[str, str]:
             for defect in verdict.causes.get(outcome.check, []):
                 found[defect] = min(found.get(defect, seen), seen)
     return {defect: words for defect, (_, words) in found.items()}
+
+
+def last_worked_on(course: Course) -> str | None:
+    """The exercise that was edited, graded or hinted at last; None where nothing was done yet."""
+    from grader.submission.choice import is_edited
+
+    times: list[tuple[float, str, Path | None]] = []
+    for exercise_id in course.exercise_ids():
+        for path, own in [
+            (_path(course, exercise_id), None),
+            *((own, own) for own in course.editable_files(exercise_id)),
+        ]:
+            with contextlib.suppress(OSError):
+                times.append((path.stat().st_mtime, exercise_id, own))
+    newest_first = sorted(times, key=lambda each: each[0], reverse=True)
+    return next((each for _, each, own in newest_first if own is None or is_edited(course, own)), None)
 
 
 def forget_progress(course: Course, exercise_id: str) -> None:

@@ -1,6 +1,7 @@
 """The commands: what they promise in --help and in the README, and their exit codes."""
 
 import json
+import os
 import re
 import shutil
 import time
@@ -11,6 +12,7 @@ import pytest
 import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called
+from grader.student.progress import Progress, save_progress
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -199,3 +201,35 @@ def test_the_list_is_grouped_by_theme_and_sorted_by_difficulty_as_the_page_of_hu
     listed = re.findall(r"^(\w.*)$|^\S (exercise_\d+)  ([●○]{5})", run_cli().stdout.partition("\n░")[0], re.MULTILINE)
     assert listed == told
     assert sum(bool(exercise) for _, exercise, _ in listed) == len(list((ROOT / "exercises").glob("exercise_*")))
+
+
+def test_a_command_without_an_exercise_means_the_last_one_edited_or_graded(run_cli, own_course):
+    untouched = run_cli("diff", "--course", own_course.root)
+    assert (untouched.returncode, untouched.stdout) == (2, "")
+    assert untouched.stderr == "grader: name an exercise, as in python -m grader diff exercise_01\n"
+    edited = own_course.root / "exercises" / "exercise_03" / "attention.py"
+    edited.write_text(edited.read_text(encoding="utf-8") + "\nMINE = 1\n", encoding="utf-8")
+    shown = run_cli("diff", "--course", own_course.root)
+    assert (shown.returncode, shown.stderr) == (0, "exercise_03, as none is named:\n")
+    assert "+MINE = 1" in shown.stdout
+    remembered = own_course.root / ".grader" / "progress" / "exercise_02.json"
+    save_progress(own_course, "exercise_02", Progress())
+    os.utime(remembered, (time.time() + 60,) * 2)
+    assert run_cli("diff", "--course", own_course.root).stderr == "exercise_02, as none is named:\n"
+
+
+def test_nothing_is_put_back_that_was_not_named(run_cli, own_course):
+    edited = own_course.root / "exercises" / "exercise_03" / "attention.py"
+    edited.write_text("MINE = 1\n", encoding="utf-8")
+    done = run_cli("reset", "--course", own_course.root)
+    assert (done.returncode, done.stderr) == (2, "grader: name an exercise, as in python -m grader reset exercise_01\n")
+    assert edited.read_text(encoding="utf-8") == "MINE = 1\n"
+
+
+def test_an_exercise_may_stand_before_its_command(run_cli, own_course):
+    edited = own_course.root / "exercises" / "exercise_03" / "attention.py"
+    edited.write_text(edited.read_text(encoding="utf-8") + "\nMINE = 1\n", encoding="utf-8")
+    usual = run_cli("diff", "exercise_03", cwd=own_course.root)
+    turned = run_cli("3", "diff", cwd=own_course.root)
+    assert "+MINE = 1" in turned.stdout
+    assert (turned.returncode, turned.stdout, turned.stderr) == (usual.returncode, usual.stdout, usual.stderr)
