@@ -31,11 +31,11 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
 
     Where values are wrong, `picture` is what can be drawn of them, and `explanation` says in which way they are wrong
     where that was verified. `saw` is what a look-alike has to show too: how far a whole tensor is off, or words of the
-    kit's own; None where the kind says all. `pictured` is what the picture was compared as, `seen` the wrong tensor.
+    kit's own; None where the kind says all. `pictured` is what the picture was compared as, `wrong` what is most off.
     """
 
     pictured = ""
-    seen: "torch.Tensor | None" = None
+    wrong: "pictures.WrongElement | None" = None
 
     def __init__(
         self, kind: str, text: str, picture: Picture | None = None, explanation: str = "", *, saw: Any = None
@@ -254,7 +254,7 @@ def require_close(
         explain(seen, expected, tolerance.relative, tolerance.absolute),
         saw=_off_by(seen, expected, tolerance),
     )
-    failure.pictured, failure.seen = what, seen
+    failure.pictured, failure.wrong = what, pictures.WrongElement(seen, worst, theirs)
     raise failure
 
 

@@ -21,6 +21,7 @@ class Context:
     """What a property works with: two module factories and the exercise. `read_printed` gives what came to stdout.
 
     `are_manners_tried` tells whether the module is still called in manners: it is not once it did not answer in one.
+    `last_returned` gives what the submission's last call returned.
     """
 
     def __init__(
@@ -30,12 +31,14 @@ class Context:
         exercise: "Exercise",
         read_printed: Callable[[], bytes] = bytes,
         are_manners_tried: Callable[[], bool] = lambda: True,
+        last_returned: Callable[[], Any] = lambda: None,
     ) -> None:
         self.subject = subject
         self.reference = reference
         self.exercise = exercise
         self.read_printed = read_printed
         self.are_manners_tried = are_manners_tried
+        self.last_returned = last_returned
 
     def pair(
         self, check: "Check", case: "Case", dtype: str = "", probe: str = "", *, varies_both: bool = False

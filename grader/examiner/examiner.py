@@ -82,7 +82,12 @@ class Examiner:
         session = self._session
         subject = Subject(session)
         return Context(
-            subject, self.reference, self.exercise, session.printed, lambda: session.observed.answers_in_manners
+            subject,
+            self.reference,
+            self.exercise,
+            session.printed,
+            lambda: session.observed.answers_in_manners,
+            lambda: session.returned,
         )
 
     def check_ids(self) -> list[str]:

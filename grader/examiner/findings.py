@@ -89,7 +89,8 @@ def outcome_of_error(
     sizes = "; ".join(getattr(error, "__notes__", []))
     status, finding = _see(error, sizes, limits, is_form_right=is_form_right)
     tried: Tried = vars(error).get("tried", Tried())
-    return Outcome(check, status, structs.replace(finding, at=tried.sizes, printed=tried.printed), seconds)
+    told = {"at": tried.sizes, "printed": tried.printed, "place": tried.place, "expected": tried.expected}
+    return Outcome(check, status, structs.replace(finding, **told), seconds)
 
 
 def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:

@@ -123,7 +123,10 @@ def _try_rung(check: Property, context: Context, rung: Rung) -> Passed | Excepti
         try:
             check.try_case(context, context.reference.draw(rung.name, partial(_draw_case, context, check, rung)))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
-            vars(error)["tried"] = Tried(rung.sizes, last_lines(context.read_printed()))
+            wrong = error.wrong if isinstance(error, Failure) else None
+            place = wrong.within(context.last_returned()) if wrong else None
+            expected = wrong.expected if wrong and place is not None else ""
+            vars(error)["tried"] = Tried(rung.sizes, last_lines(context.read_printed()), place or "", expected)
             return error
     return Passed(rung.sizes, compared)
 

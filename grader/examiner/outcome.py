@@ -33,10 +33,16 @@ class Location(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """What a check was at when it failed: the sizes, by name, and the end of what the submission printed with them."""
+    """What a check was at when it failed: the sizes, by name, and the end of what the submission printed with them.
+
+    `place` is where the element that is furthest off is in what the last call returned, such as `[1][0, 2]` (empty for
+    all of it), and `expected` the number that belongs there, empty where it is no part of that.
+    """
 
     sizes: dict[str, int] = {}
     printed: str = ""
+    place: str = ""
+    expected: str = ""
 
 
 MOST_LINES = 10
@@ -93,6 +99,7 @@ class Finding(Struct, frozen=True):
     `sizes` compares the sizes that fail with the largest that pass; `at` are those that fail, by name, where they are
     known. `printed` is the end of what the submission wrote to stdout meanwhile, `picture` what can be drawn of values,
     `explanation` in which way they are wrong where that was verified, `operation` what it was doing when it crashed.
+    `place` and `expected` are as in `Tried`.
     """
 
     kind: str
@@ -104,6 +111,8 @@ class Finding(Struct, frozen=True):
     picture: Picture | None = None
     explanation: str = ""
     operation: str = ""
+    place: str = ""
+    expected: str = ""
 
 
 class Outcome(Struct, frozen=True):

@@ -7,7 +7,7 @@ walked, for the picture of the sizes that fail to stand beside it.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
@@ -153,6 +153,22 @@ def _index(at: list[int]) -> str:
 def _size(gradient: "torch.Tensor | None") -> float:
     largest = float(gradient.abs().max()) if gradient is not None and gradient.numel() else 0.0
     return 0.0 if largest < NEGLIGIBLE else largest
+
+
+class WrongElement(NamedTuple):
+    """The element that is furthest off: in which tensor, at which index, and what was expected there."""
+
+    tensor: "torch.Tensor"
+    at: list[int]
+    expected: str
+
+    def within(self, returned: Any) -> str | None:
+        """Where it is in what a module returned, such as `[1][0, 2]`; None where the tensor is no part of that."""
+        here = "[" + ", ".join(map(str, self.at)) + "]" if self.at else ""
+        if returned is self.tensor:
+            return here
+        parts = returned if isinstance(returned, tuple | list) else []
+        return next((f"[{number}]{here}" for number, part in enumerate(parts) if part is self.tensor), None)
 
 
 def place_of_largest(values: "torch.Tensor") -> list[int]:

@@ -107,9 +107,7 @@ class RemoteProxy:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        value = _decoded(self._request(method, inputs).value)
-        self._note_form(method, [value])
-        return value
+        return self._noted(_decoded(self._request(method, inputs).value), is_forward=not method)
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         first, *others = inputs
@@ -119,20 +117,20 @@ class RemoteProxy:
             return [values] * len(inputs)
         if not isinstance(values, list) or len(values) != len(inputs):
             raise unasked()
-        self._note_form("", values)
-        return values
+        return [self._noted(value, is_forward=True) for value in values]
 
-    def _note_form(self, method: str, values: list[Any]) -> None:
-        """Note where what came back is not of the declared form, or none is declared."""
+    def _noted(self, value: Any, *, is_forward: bool) -> Any:
+        """The value, noted as the last, with whether it has the form that the interface declares for forward."""
         shapes = self._session.exercise.interface.outputs
-        self._session.is_form_right &= self._is_whole and not method and all(has_form(each, shapes) for each in values)
+        self._session.is_form_right &= is_forward and self._is_whole and has_form(value, shapes)
+        self._session.returned = value
+        return value
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None, "only the reference draws them"
-        self._session.is_form_right = False  # a gradient may be missing
         returned = self._request(method, inputs, [_packed(cotangent) for cotangent in cotangents])
         return Pass(
-            _decoded(returned.value),
+            self._noted(_decoded(returned.value), is_forward=False),  # a gradient may be missing
             cotangents,
             _tensors(returned.parameter_gradients),
             _tensors(returned.input_gradients),

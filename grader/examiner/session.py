@@ -107,6 +107,8 @@ class Session:
         self.isolation: Isolation | None = None
         self.observed = Observed()
         self.calls_of_the_module = 0
+        self.returned: Any = None
+        """What the last call in this check returned."""
         self.is_form_right = True
         """Whether all that came back in this check were outputs of the form that the interface declares."""
         self.ends: list[str] = []
@@ -134,7 +136,7 @@ class Session:
 
     def begin_check(self) -> None:
         """Start the clock of one check."""
-        self.is_form_right = True
+        self.is_form_right, self.returned = True, None
         self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
 
     def allow_all(self) -> None:

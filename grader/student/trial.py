@@ -41,12 +41,6 @@ class Trial(Struct, frozen=True):
     expected: str = ""
 
 
-AT_A_PLACE = re.compile(
-    r"output(?: (?P<index>\d+))?(?: at (?P<place>\[[\d, ]+\]))?: expected (?P<expected>-?[\d.e+-]+), saw "
-)
-"""What a finding says of the value that is furthest off."""
-
-
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
     """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
     from grader.examiner.ladder import rungs_of
@@ -62,10 +56,8 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
         if rung is not None:
             in_manner = rung.manner is not None and finding.text.startswith(rung.manner.described())
             note = f"in {in_words(check.id)}: {finding.text}"
-            found = AT_A_PLACE.search(finding.text)
-            index = f"[{found['index']}]" if found and found["index"] else ""
-            told = (index + (found["place"] or ""), found["expected"]) if found else ("", "")
-            return Trial(exercise.id, file, verdict.seed, check.id, rung.name, in_manner, note, *told)
+            told = (in_manner, note, finding.place, finding.expected)
+            return Trial(exercise.id, file, verdict.seed, check.id, rung.name, *told)
     has_failed = any(outcome.finding for outcome in verdict.checks)
     why = "none that failed can be repeated here" if has_failed else "no check that ran failed"
     return Trial(exercise.id, file, verdict.seed, note=f"an ordinary call: {why}")

@@ -80,7 +80,9 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
                 from grader.examiner.findings import explain_by_mask
 
                 if failure.kind == "values":
-                    failure.explanation = explain_by_mask(failure.seen, unmasked) or failure.explanation
+                    failure.explanation = (
+                        explain_by_mask(failure.wrong and failure.wrong.tensor, unmasked) or failure.explanation
+                    )
                 raise
         if case.manner and context.are_manners_tried():
             compare_in_manner(case.manner, case, self.method, ours, theirs, context.exercise)

@@ -82,3 +82,15 @@ def test_dicts_are_compared_key_by_key() -> None:
 def test_a_tensor_in_place_of_a_plain_value_is_a_failure_not_an_error() -> None:
     with pytest.raises(Failure, match=r"the count: expected 3, saw a tensor of shape \(2,\)"):
         compare(torch.full((2,), 3), 3, "the count")
+
+
+def test_the_number_that_is_most_off_is_found_again_in_what_was_returned() -> None:
+    right, expected = torch.zeros(2, 3), torch.ones(2, 3)
+    seen = expected.clone()
+    seen[1, 2] = 0.25
+    with pytest.raises(Failure) as caught:
+        compare((right, seen), (right, expected), "any name at all")
+    wrong = caught.value.wrong
+    assert wrong is not None
+    assert (wrong.within((right, seen)), wrong.within(seen), wrong.expected) == ("[1][1, 2]", "[1, 2]", "1")
+    assert wrong.within((right, seen.clone())) is None
