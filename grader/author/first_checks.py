@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any
 
 from grader.author.interface import SCALARS, Constant, Interface, Parameter
-from grader.author.proposal import Proposal
+from grader.author.proposal import Proposal, Shape, mask_shape
 from grader.course.checks import Kind
 from grader.examiner.subjects import KINDS
 
@@ -65,6 +65,9 @@ def _checks_of_arguments(interface: Interface, proposal: Proposal) -> Iterator[C
     """What the constructor's arguments may be besides: other values, their defaults, what is refused."""
     yield from checks_of_kits_own(interface)
     yield from _checks_without_labels(interface, proposal)
+    yield from (
+        _with_mask(name, shape) for name, shape in _masks(interface, proposal).items() if name in interface.axes
+    )
     for each in interface.constructor:
         if each.name not in proposal.constructor:
             yield from checks_of_other_values(interface, each, proposal.constructor)
@@ -187,19 +190,24 @@ def _other_float(name: str, default: float) -> float:
     return float(f"{default * SMALLER:.2g}") if default else SOME_SHARE
 
 
+def _masks(interface: Interface, proposal: Proposal) -> dict[str, Shape]:
+    """The masks that may be given besides, with their shapes."""
+    places = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
+    names = [name for name in proposal.left_out if "mask" in name.lower()]
+    shapes = {name: mask_shape(name, interface, proposal.mask) or places[:-1] for name in names}
+    return {name: shape for name, shape in shapes.items() if len(shape) > 1}
+
+
+def _with_mask(name: str, shape: Shape) -> CheckFields:
+    """`matches_reference` with a mask that may be left out."""
+    check = {"property": "matches_reference", "id": f"matches_reference_with_{name}"}
+    return {**check, "inputs": {name: {"mask": "random", "shape": shape}}}
+
+
 def doubtful_checks(interface: Interface, proposal: Proposal) -> list[CheckFields]:
     """Checks of what may be given besides, of which the names alone do not say what it is."""
-    places = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
-    masks = {name: proposal.mask or places[:-1] for name in proposal.left_out if "mask" in name.lower()}
-    checks = [
-        {
-            "property": "matches_reference",
-            "id": f"matches_reference_with_{name}",
-            "inputs": {name: {"mask": "random", "shape": shape}},
-        }
-        for name, shape in masks.items()
-        if len(shape) > 1
-    ]
+    masks = _masks(interface, proposal)
+    checks = [_with_mask(name, shape) for name, shape in masks.items() if name not in interface.axes]
     open_ones = [
         each.name
         for each in interface.constructor

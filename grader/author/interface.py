@@ -21,6 +21,10 @@ SCALARS = re.compile(
 """Names of what is handed over as it stands."""
 
 
+PAIRS = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rotate_half")
+"""What takes features in pairs."""
+
+
 class Parameter(Struct, frozen=True):
     """A parameter of a signature; `default` and `annotation` are what can be told from the text.
 
@@ -42,7 +46,8 @@ class Interface(Struct, frozen=True):
 
     `others` are the file's other modules with a forward; `refuses_remainders` tells that the constructor looks at the
     remainder of a division and may refuse it; `takes_closure` that an optimizer's step takes one; `skips_missing` that
-    the file looks for parameters without a gradient; `guards_nothing` that it divides by no less than something.
+    the file looks for parameters without a gradient; `guards_nothing` that it divides by no less than something;
+    `halves_features` that it takes features in pairs, as rotary positions do.
     """
 
     class_name: str
@@ -56,6 +61,7 @@ class Interface(Struct, frozen=True):
     takes_closure: bool = False
     skips_missing: bool = False
     guards_nothing: bool = False
+    halves_features: bool = False
 
 
 def find_interface(source: str, name: str) -> Interface:
@@ -74,6 +80,7 @@ def find_interface(source: str, name: str) -> Interface:
         constructor=[_with_uses(each, tree) for each in found.constructor],
         takes_closure=found.kind is Kind.OPTIMIZER and re.search(r"def step\(self, closure\b", source) is not None,
         skips_missing=re.search(r"\.grad is (not )?None", source) is not None,
+        halves_features=PAIRS.search(source) is not None,
         guards_nothing=re.search(r"\bmax\(|clamp\(|\.any\(\)|== 0\b", source) is not None,
     )
 
@@ -97,7 +104,7 @@ def _find_entry(tree: ast.Module, name: str) -> Interface:
         entry,
         parameters_of(constructor)[1:] if constructor else [],
         parameters_of(forward)[1:],
-        dict(_unpacked_shapes(forward)),
+        dict(_masks_with_axes_added(forward)) | dict(_unpacked_shapes(forward)),
         _count_outputs(forward),
         others,
         _refuses_remainders(constructor) if constructor else False,
@@ -196,6 +203,16 @@ def _unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
         is_shape = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
         if is_shape and isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
             yield value.value.id, names
+
+
+def _masks_with_axes_added(method: Function) -> Iterator[tuple[str, list[str]]]:
+    """Masks with the names that their own axes get in `mask[:, None, None, :]`."""
+    for node in _own_nodes(method):
+        for part in ast.walk(node) if isinstance(node, ast.stmt) else ():
+            if isinstance(part, ast.Subscript) and "mask" in _named(part.value) and isinstance(part.slice, ast.Tuple):
+                axes = [axis for axis in part.slice.elts if isinstance(axis, ast.Slice) and axis.step is None]
+                if any(isinstance(axis, ast.Constant) and axis.value is None for axis in part.slice.elts):
+                    yield _named(part.value), ["batch", "tokens", "keys"][: len(axes)]
 
 
 DOCUMENTED = re.compile(r"(\w+)(?: of shape|:)? ?[(\[]((?:\w+,)(?: ?\w+,?)*)[)\]]")

@@ -10,7 +10,8 @@ from grader.author.differential import Comparison, find_differences
 from grader.author.mutants import Mutant, is_same_in_other_words
 from grader.author.proof import MutantStatus, Step
 from grader.author.rewrites import rewrites_of
-from grader.course.checks import Check, Ladder
+from grader.author.sizes import told_shapes
+from grader.course.checks import Check
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course, write_product
@@ -127,32 +128,8 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
         return ""
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
         return ""
-    added: dict[str, str] = {}
-    lines = ["for the reference returns other shapes than interface.outputs says, write", "  outputs:"]
-    for index in range(len(shapes[0])):
-        axes = zip(*(each[index] for each in shapes), strict=True)
-        lines.append(f"    - [{', '.join(_name_of(axis, exercise.ladder, added) for axis in axes)}]")
-    lines += [f"and {name} in each rung of ladder and drawn: {told}" for name, told in added.items()]
-    return "\n".join(lines)
-
-
-def _name_of(lengths: tuple[int, ...], ladder: Ladder, added: dict[str, str]) -> str:
-    """The size that an axis has on every rung, or a number; else a name for a new size, which is `added`."""
-    for name in ladder[0]:
-        if all(rung[name] == length for rung, length in zip(ladder, lengths, strict=True)):
-            return name
-    if len({*lengths}) == 1:
-        return str(lengths[0])
-    told = ", ".join(map(str, lengths))
-    for name in ladder[0]:
-        factors = {length / rung[name] for rung, length in zip(ladder, lengths, strict=True)}
-        if len(factors) == 1 and (factor := factors.pop()).is_integer():
-            size = f"{name}_times_{factor:.0f}"
-            added[size] = f"{told} in those of ladder, [{name}, {factor:.0f}, {factor:.0f}] in those of drawn"
-            return size
-    size = f"length_{len(added) + 1}"
-    added[size] = f"{told} in those of ladder"
-    return size
+    told = told_shapes(shapes, exercise.ladder, exercise.drawn)
+    return f"for the reference returns other shapes than interface.outputs says, write\n{told}"
 
 
 def _status(seen: Examination) -> MutantStatus:

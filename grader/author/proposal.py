@@ -58,7 +58,10 @@ def propose(interface: Interface) -> Proposal:
     return Proposal(
         constructor,
         blanks,
-        {name: made.get(name) or inputs.get(name) or {"mask": "random", "shape": mask} for name in tensors},
+        {
+            name: made.get(name) or inputs.get(name) or {"mask": "random", "shape": mask_shape(name, interface, mask)}
+            for name in tensors
+        },
         [parameter.name for parameter in interface.forward if not parameter.is_required],
         mask,
         outputs,
@@ -95,19 +98,25 @@ def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[d
     return values, blanks
 
 
+def mask_shape(name: str, interface: Interface, weights: Shape) -> Shape:
+    """A mask's shape: that of the weights, or of padding where the source sees two axes of it."""
+    is_padding = weights and len(interface.axes.get(name, weights)) == len(("batch", "keys"))
+    return ["batch", weights[-1]] if is_padding else weights
+
+
 def _inputs(names: list[str], interface: Interface, sizes: dict[str, Role]) -> dict[str, Shape]:
-    width = _width(sizes)
     like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
     return {
-        name: _shape(interface.axes.get(name, like_others), _length(name, names), width, heads_of(sizes))
+        name: _shape(interface.axes.get(name, like_others), _length(name, names), _width(sizes, name), heads_of(sizes))
         for name in names
     }
 
 
-def _width(sizes: dict[str, Role]) -> str | int:
-    """What the features of an input are called, or how many there are."""
+def _width(sizes: dict[str, Role], of: str = "") -> str | int:
+    """What the features of an input are called, or how many there are: `context_dim` are those of `context`."""
     widths = [name for name, role in sizes.items() if role is Role.SIZE]
-    return next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
+    own = next((name for name in widths if of and name.startswith(f"{of}_")), "")
+    return own or next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
 
 
 def _length(name: str, inputs: list[str]) -> str:
@@ -124,6 +133,9 @@ def _shape(axes: list[str], length: str, width: str | int, heads: str) -> Shape:
     shape: Shape = [_axis(name, length, heads) for name in axes]
     if len(axes) > 1 or shape[0] == length:
         shape[-1] = width
+    if "batch" in shape:  # what is called so again, as N in `B, N, C`, is not
+        first = shape.index("batch")
+        shape = [length if axis == "batch" and index > first else axis for index, axis in enumerate(shape)]
     if shape.count(length) > 1:  # two axes that no name tells apart: the first is the batch
         shape[shape.index(length)] = "batch"
     return shape
@@ -149,6 +161,10 @@ def _weights(inputs: list[str], sizes: dict[str, Role]) -> Shape:
 
 
 IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indices|classes|actions?)$")
+RELATIVE = re.compile(r"(^|_)(relative_positions?|rel_pos|distances?)$")
+FURTHEST = 200
+"""How far apart two places are at most."""
+LENGTH_OF_FUNCTION = re.compile(r"(^|_)(len|length|tokens)$")
 LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
 
 STEPS_SEEN = 5
@@ -167,7 +183,7 @@ def _propose_other(interface: Interface) -> Proposal:
     front: Shape = ["steps"] if interface.kind is Kind.TRAINING_STEP else []
     places: Shape = ["batch"] if front else ["batch", "tokens"]
     inputs = {name: _other_input(name, front, places, interface) for name in names}
-    first: Shape = next((shape for shape in inputs.values() if isinstance(shape, list)), ["batch"])
+    first: Shape = next((shape for shape in inputs.values() if isinstance(shape, list)), [*front, *places])
     known: dict[Kind, list[Shape]] = {Kind.LOSS: [[]], Kind.TRAINING_STEP: [["steps", 8, "width"]]}
     outputs = known.get(interface.kind, [first] * interface.outputs)
     return _other_proposal(interface, inputs, outputs)
@@ -197,6 +213,8 @@ def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str,
         longest = "tokens" if places[-1:] in ([], ["batch"]) else places[-1]
         texts = [place for place in places if place != longest]
         return {"integers": longest, "start": 1, "inclusive": True, "shape": texts}
+    if RELATIVE.search(name.lower()):
+        return {"integers": FURTHEST, "start": -FURTHEST, "shape": places}
     return {"integers": vocabulary, "shape": places} if IDS.search(name.lower()) else {}
 
 
@@ -211,18 +229,20 @@ def _other_proposal(
     required = [each.name for each in interface.constructor if each.is_required]
     optional = [each.name for each in interface.constructor if not each.is_required]
     constructor: dict[str, bool | int | float | str | None] = dict.fromkeys(required)
+    lengths = [name for name in required if interface.kind is Kind.FUNCTION and LENGTH_OF_FUNCTION.search(name)]
+    constructor |= {name: name for name in lengths}
     if interface.kind is Kind.TRAINING_STEP:
         constructor |= {"width": "width", "outputs": "classes" if "'classes'" in str(inputs) else "width"}
     if interface.kind is Kind.OPTIMIZER:
         constructor |= {name: SOME_RATE for name in optional if RATE.search(name)}
     return Proposal(
         constructor,
-        required,
+        [name for name in required if name not in lengths],
         inputs,
         optional,
         [],
         outputs,
-        other_ladder(list(inputs.values()), interface.kind),
+        other_ladder(list(inputs.values()), interface.kind, lengths, in_pairs=interface.halves_features),
         [],
         "",
     )

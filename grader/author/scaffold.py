@@ -190,7 +190,7 @@ def describe(interface: Interface, proposal: Proposal, name: str) -> str:
         outputs=_items(proposal.outputs, 4),
         ladder=_items(proposal.ladder, 2),
         called=CALLED[interface.kind],
-        drawn=_items(draw_sizes_above(interface.kind, list(proposal.ladder[0])), 2),
+        drawn=_items(draw_sizes_above(interface.kind, list(proposal.ladder[0]), in_pairs=interface.halves_features), 2),
         checks=_checks(interface, proposal),
         **{field: blank(what) for field, what in BLANKS.items()},
     )

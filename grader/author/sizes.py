@@ -3,6 +3,9 @@
 import re
 from collections.abc import Sequence
 from enum import Enum
+from itertools import permutations
+from operator import add
+from typing import Any
 
 from grader.course.checks import Kind
 
@@ -17,8 +20,10 @@ class Role(Enum):
     FLAG = r"bias|^(use|is|has|with|return|need)_|causal|verbose|flag"
     HEAD_SIZE = r"head_?(dim|size)|dim_head|^d_?(k|v|q|h|head)$|^(key|value|query|qk)_(dim|size)$"
     HEADS = r"head|^n?_?h$"
-    LENGTH = r"len|context|block|window|position|token|seq"
-    OTHER = r"config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode$|type|name"
+    LENGTH = r"^(?!.*(dim|width|channels|features)$).*(len|context|block|window|position|token|seq)"
+    OTHER = (
+        r"^base$|theta|temperature|config|cfg|^args$|layer$|module|norm|activation|act_fn|device|dtype|mode$|type|name"
+    )
     SIZE = r""
 
 
@@ -56,6 +61,9 @@ RANGES_OF_ROLE: dict[Role, tuple[Range, Range, Range, Range]] = {
 }
 """Sizes that a constructor names."""
 
+PAIRED_WIDTHS = (10, 8, 4, 4)
+"""Widths of heads whose features are taken in pairs: even ones."""
+
 TIMES_HEADS = ([5, 9], [3, 5], [2, 3], [4, 4])
 TIMES_LENGTH = ([1, 2], [1, 1], [40, 60], [1, 1])
 """By what the number of heads, or of tokens, is multiplied."""
@@ -79,6 +87,10 @@ SIZES = {
 
 SIZES_OF_TRAINING = {**SIZES, "batch": (5, 6, 9)}
 """Batch norm takes no batch of one, nor half of a batch that is one."""
+
+
+LENGTHS_OF_FUNCTION = ((1, 4, 8), (1, 9, 7), (2, 8, 9))
+"""Those that a function takes as numbers: the first, the second, the third, on the three rungs."""
 
 
 def heads_of(sizes: dict[str, Role]) -> str:
@@ -108,21 +120,26 @@ def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
         return []
     rungs = []
     for width, heads in ((10, 3), (5, 7)):
-        changed = {name: width for name, role in sizes.items() if role is Role.SIZE} | {heads_of(sizes): heads}
-        rungs.append({**smallest, **changed})
+        widths = [name for name, role in sizes.items() if role is Role.SIZE]
+        changed = {name: width * 2**index for index, name in enumerate(widths)}
+        rungs.append({**smallest, **changed, heads_of(sizes): heads})
     return rungs
 
 
-def other_ladder(inputs: object, kind: Kind) -> Ladder:
+def other_ladder(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bool) -> Ladder:
+    """Three rungs of the sizes that the inputs name, and of `lengths` that are handed over as numbers."""
     sizes = SIZES_OF_TRAINING if kind is Kind.TRAINING_STEP else SIZES
     told = str(inputs)
     used = [name for name in sizes if f"'{name}'" in told]
-    return [{name: sizes[name][rung] for name in used} for rung in range(3)]
+    rungs = [{name: sizes[name][rung] for name in used} for rung in range(3)]
+    for index, name in enumerate(lengths):
+        rungs = [{**rung, name: each} for rung, each in zip(rungs, LENGTHS_OF_FUNCTION[index % 3], strict=True)]
+    return [{**rung, "width": rung["width"] // 2 * 2} for rung in rungs] if in_pairs and "width" in used else rungs
 
 
-def draw_sizes_above(kind: Kind, names: list[str]) -> list[dict[str, Range]]:
-    """The rungs of `drawn`, for the sizes of a ladder."""
-    ranges = {name: _ranges(name, names, kind) for name in names}
+def draw_sizes_above(kind: Kind, names: list[str], *, in_pairs: bool = False) -> list[dict[str, Range]]:
+    """The rungs of `drawn`, for the sizes of a ladder; features that are taken in pairs are even."""
+    ranges = {name: _ranges(name, names, kind, in_pairs=in_pairs) for name in names}
     rungs: list[dict[str, Range]] = []
     for number in (ANY, LONG, MANY, EQUAL):
         rung = {name: _plain(ranges[name][number]) for name in names}
@@ -135,9 +152,11 @@ def _plain(given: Range) -> Range:
     return given if isinstance(given, int) else [*given]
 
 
-def _ranges(name: str, names: list[str], kind: Kind) -> tuple[Range, ...]:
+def _ranges(name: str, names: list[str], kind: Kind, *, in_pairs: bool) -> tuple[Range, ...]:
     if name == "batch" and kind is Kind.TRAINING_STEP:
         return BATCHES_OF_TRAINING
+    if name == "width" and in_pairs:
+        return PAIRED_WIDTHS
     if name == "width" and not {"tokens", "steps"} & {*names}:
         return RANGES[name][ANY], LONG_WIDTH, *RANGES[name][MANY:]
     if name in RANGES:
@@ -150,9 +169,77 @@ def _ranges(name: str, names: list[str], kind: Kind) -> tuple[Range, ...]:
         return tuple((length, *factors) for factors in TIMES_LENGTH)
     heads = next((each for each in names if _role(each) is Role.HEADS), "")
     if role is Role.SIZE and heads:
-        return tuple((heads, *factors) for factors in TIMES_HEADS)
+        return tuple(
+            (heads, *factors)
+            for factors in (zip(PAIRED_WIDTHS, PAIRED_WIDTHS, strict=True) if in_pairs else TIMES_HEADS)
+        )
+    if in_pairs and role in (Role.SIZE, Role.HEAD_SIZE):
+        return PAIRED_WIDTHS
     return RANGES_OF_ROLE.get(role, RANGES_OF_ROLE[Role.SIZE])
 
 
 def _role(name: str) -> Role:
     return next(role for role in Role if re.search(role.value, name.lower()))
+
+
+def told_shapes(shapes: Sequence[Sequence[tuple[int, ...]]], ladder: Ladder, drawn: Sequence[dict[str, Any]]) -> str:
+    """What to write under `outputs` where these are the outputs' shapes on the rungs of the ladder, and under `ladder`
+    and `drawn` where that takes sizes with names of their own.
+    """
+    rungs, above = [dict(rung) for rung in ladder], [dict(rung) for rung in drawn]
+    lines = ["  outputs:"]
+    for index in range(len(shapes[0])):
+        axes = zip(*(each[index] for each in shapes), strict=True)
+        lines.append(f"    - [{', '.join(_named_axis(axis, rungs, above) for axis in axes)}]")
+    if rungs != ladder:
+        lines += ["ladder:", *(f"  - {_flow(rung)}" for rung in rungs)]
+        lines += ["drawn:", *(f"  - {_flow(rung)}" for rung in above)]
+    return "\n".join(lines)
+
+
+def _flow(rung: dict[str, Any]) -> str:
+    return str(rung).replace("'", "")
+
+
+def _named_axis(lengths: tuple[int, ...], rungs: Ladder, above: list[dict[str, Any]]) -> str:
+    """The size that an axis has on every rung, or a number; else a new size, which is added to the rungs."""
+    known = {name: tuple(rung[name] for rung in rungs) for name in rungs[0]}
+    same = next((name for name, values in known.items() if values == lengths), "")
+    if same or len({*lengths}) == 1:
+        return same or str(lengths[0])
+    new = _made_of(lengths, known, above) or f"length_{len(rungs[0])}"
+    for rung, length in zip(rungs, lengths, strict=True):
+        rung[new] = length
+    return new
+
+
+def _made_of(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]]) -> str:
+    """The name of a size that is a multiple, a quotient or a sum of known ones, which is added to the rungs above."""
+    for name, values in known.items():
+        factors = {length / value for length, value in zip(lengths, values, strict=True)}
+        if len(factors) == 1 and (factor := factors.pop()).is_integer():
+            for rung in above:
+                rung[f"{name}_times_{factor:.0f}"] = [name, int(factor), int(factor)]
+            return f"{name}_times_{factor:.0f}"
+    for (one, ours), (other, theirs) in permutations(known.items(), 2):
+        if ours == tuple(length * value for length, value in zip(lengths, theirs, strict=True)):
+            for rung in above:
+                most, divisor = _pinned(rung, one), _pinned(rung, other)
+                rung[f"{one}_over_{other}"] = quotient = max(most // divisor, 1)
+                rung[one] = quotient * divisor
+            return f"{one}_over_{other}"
+        if lengths == tuple(map(add, ours, theirs)):
+            for rung in above:
+                rung[f"{one}_plus_{other}"] = _pinned(rung, one) + _pinned(rung, other)
+            return f"{one}_plus_{other}"
+    return ""
+
+
+def _pinned(rung: dict[str, Any], name: str) -> int:
+    """The smallest that a size may be on a rung, which it is from now on."""
+    match rung[name]:
+        case [str(other), least, _]:
+            rung[name] = least * _pinned(rung, other)
+        case [least, _]:
+            rung[name] = least
+    return int(rung[name])

@@ -6,6 +6,7 @@ axes, sizes and exceptions that exist.
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from operator import mul
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, field
@@ -159,19 +160,35 @@ def ladder_problems(ladder: Ladder, path: Path) -> Iterator[Problem]:
             ] * bool(extra)
             remedy = "give every rung the same sizes"
             yield Problem((*path, index), f"the first rung's sizes, {listed(names)}", " and ".join(found), remedy)
-        yield from _equal_sizes(rung, (*path, index))
+        yield from _equal_sizes(rung, (*path, index), ladder)
 
 
-def _equal_sizes(rung: dict[str, int], path: Path) -> Iterator[Problem]:
-    """Sizes that are the same and not one: a swapped axis would hide there."""
+def _equal_sizes(rung: dict[str, int], path: Path, ladder: list[dict[str, int]]) -> Iterator[Problem]:
+    """Sizes that are the same and not one: a swapped axis would hide there.
+
+    What is another size times a third on every rung, as a width is the size of a head times their number, may be the
+    other where the third is one.
+    """
     alike: dict[int, list[str]] = {}
     for name, size in rung.items():
         alike.setdefault(size, []).append(name)
     for size, names in alike.items():
-        if size != 1 and len(names) > 1:
+        if size != 1 and len(names) > 1 and not _is_product(names, ladder):
             found = f"{listed(names)} of {size} each"
             remedy = f"write another number for {names[-1]}"
             yield Problem((*path, names[-1]), "sizes that differ, so that a swapped axis shows", found, remedy)
+
+
+def _is_product(names: list[str], ladder: list[dict[str, int]]) -> bool:
+    """Whether one of two sizes is the other times a third on every rung, and not the same on all of them."""
+    if any(rung.keys() != ladder[0].keys() for rung in ladder):
+        return False
+    match [(name, [rung[name] for rung in ladder]) for name in names]:
+        case [(one, ours), (other, theirs)] if ours != theirs:
+            factors = [[rung[third] for rung in ladder] for third in ladder[0] if third not in (one, other)]
+            products = [list(map(mul, each, factor)) for factor in factors for each in (ours, theirs)]
+            return ours in products or theirs in products
+    return False
 
 
 def drawn_problems(exercise: "Exercise") -> Iterator[Problem]:

@@ -311,6 +311,39 @@ def mixed_step(model, optimizer, x, y):
     assert found == {"x": ["steps", "batch", "width"], "y": {"integers": "classes", "shape": ["steps", "batch"]}}
 
 
+def test_what_is_looked_at_has_a_width_of_its_own_and_a_mask_the_axes_that_the_source_sees():
+    body = "B, N, C = x.shape\n        scores = scores.masked_fill(~context_mask[:, None, None, :], -1e9)"
+    source = module("dim, num_heads, context_dim", "x, context, context_mask=None", body)
+    interface = find_interface(source, "cross.py")
+    found = propose(interface)
+    assert found.inputs == {"x": ["batch", "queries", "dim"], "context": ["batch", "keys", "context_dim"]}
+    assert found.constructor == {"dim": "dim", "num_heads": "num_heads", "context_dim": "context_dim"}
+    masked = {"context_mask": {"mask": "random", "shape": ["batch", "keys"]}}
+    assert masked in [check.get("inputs") for check in first_checks(interface, found)]
+
+
+def test_features_that_are_taken_in_pairs_are_even_and_a_base_is_no_size():
+    body = "a, b = x.chunk(2, dim=-1)\n        return x"
+    interface = find_interface(module("d_model, n_heads, base=10000", "x", body), "rotary.py")
+    found = propose(interface)
+    assert found.constructor == {"d_model": "d_model", "n_heads": "n_heads"}
+    assert interface.halves_features
+    rungs = draw_sizes_above(interface.kind, list(found.ladder[0]), in_pairs=True)
+    assert [rung["d_model"] for rung in rungs] == [["n_heads", size, size] for size in (10, 8, 4, 4)]
+    assert all(rung["d_model"] // rung["n_heads"] % 2 == 0 for rung in found.ladder)
+    turn = propose(find_interface("def turn(z):\n    a, b = z.chunk(2, -1)\n    return a\n", "turn.py"))
+    assert [rung["width"] for rung in turn.ladder] == [4, 6, 10]
+
+
+def test_lengths_and_distances_of_a_function_are_sizes_and_whole_numbers():
+    table = propose(find_interface("def bias(table, q_len, k_len):\n    return table\n", "bias.py"))
+    assert (table.blanks, table.constructor) == ([], {"q_len": "q_len", "k_len": "k_len"})
+    assert [(rung["q_len"], rung["k_len"]) for rung in table.ladder] == [(1, 1), (4, 9), (8, 7)]
+    bucket = propose(find_interface("def bucket(relative_position, far=9):\n    return relative_position\n", "b.py"))
+    distances = {"integers": 200, "start": -200, "shape": ["batch", "tokens"]}
+    assert (bucket.inputs, bucket.outputs) == ({"relative_position": distances}, [["batch", "tokens"]])
+
+
 def test_a_value_that_only_the_author_knows_is_left_blank():
     found = proposed("config, d_model, activation: str, causal: bool", "x")
     assert found.blanks == ["config", "activation"]

@@ -27,6 +27,7 @@ from grader.author.proof import (
     render_proofs,
 )
 from grader.author.prove import ProofCache, prove, record_of
+from grader.author.sizes import told_shapes
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
@@ -519,11 +520,26 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
     done = run_cli("prove", "exercise_61", cwd=course.root, timeout=300)
     told = done.stdout
     assert done.returncode == 1, done.stderr
-    assert (
-        "says, write\n  outputs:\n    - [batch, width_times_2]\nand width_times_2 in each rung of ladder and drawn: "
-        in told
+    assert "says, write\n  outputs:\n    - [batch, width_times_2]\nladder:\n  - {batch: 1, tokens: 1, width: 4," in told
+    assert "{batch: 1, tokens: 5, width: 7, width_times_2: 14}" in told
+    assert re.search(r"drawn:\n  - .*width: \[3, 13\], width_times_2: \[width, 2, 2\]", told)
+
+
+def test_sizes_of_outputs_are_made_of_those_that_there_are():
+    ladder = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
+    drawn = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
+    shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
+    assert told_shapes(shapes, ladder, drawn) == (
+        "  outputs:\n"
+        "    - [1, tokens, width]\n"
+        "    - [tokens_plus_past, width_over_heads]\n"
+        "    - [tokens_plus_past, length_6]\n"
+        "ladder:\n"
+        "  - {tokens: 5, past: 1, width: 12, heads: 1, tokens_plus_past: 6, width_over_heads: 12, length_6: 17}\n"
+        "  - {tokens: 5, past: 3, width: 24, heads: 4, tokens_plus_past: 8, width_over_heads: 6, length_6: 10}\n"
+        "drawn:\n"
+        "  - {tokens: 6, past: 3, width: 15, heads: 3, tokens_plus_past: 9, width_over_heads: 5}"
     )
-    assert "8, 14, 22 in those of ladder, [width, 2, 2] in those of drawn" in " ".join(told.split())
 
 
 def test_what_drops_to_float32_in_between_is_another_text_where_checks_ask_for_all_of_float64(course):

@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from grader.course.checks import ladder_problems
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise, read_exercise
 from grader.course.records import Defect
@@ -401,3 +402,13 @@ def test_sizes_beyond_reason_are_refused_where_they_stand(load):
         SpecError, match=r"ladder\[0\]: expected inputs of at most 1,000,000 numbers, got 15,000,000 in"
     ):
         load("ladder: [{batch: 1, size: 2}]", "ladder: [{batch: 300, size: 50000}]")
+
+
+def test_a_size_that_is_another_times_a_third_may_equal_it_where_the_third_is_one():
+    rungs = [{"heads": 1, "width": 12, "head": 12}, {"heads": 4, "width": 24, "head": 6}]
+    assert list(ladder_problems(rungs, ())) == []
+    for heads, width, head in ((1, 6, 6), (5, 24, 6)):  # alike on all rungs; no product on the second
+        told = [
+            problem.found for problem in ladder_problems([rungs[0], {"heads": heads, "width": width, "head": head}], ())
+        ]
+        assert told[:1] == ["width and head of 12 each"]
