@@ -14,6 +14,9 @@ from grader.report.console import printable
 from grader.student.trial import Trial, describe, load, prepare_trial, run_trial, traceback_of, value_at
 from grader.worker.torch_import import import_torch, stub_compiler
 
+MORE_THAN_A_CALL = "the call alone does not stop: the check does more than call, a backward pass or a subclass, say"
+"""What is said where a check crashed and its call by itself does not."""
+
 
 def start_trial(course: Course, trial: Trial) -> int:
     """Run it and wait; the exit code."""
@@ -39,6 +42,8 @@ def _run(course: Course, trial: Trial) -> int:
         click.echo(traceback_of(error, path), nl=False)
         return 1
     click.echo(describe(value))
+    if trial.crashes:
+        click.echo(f"# {MORE_THAN_A_CALL}")
     seen = value_at(value, trial.place) if trial.expected else ""
     if seen:
         click.echo(f">>> value{trial.place}{'' if trial.place else '.item()'}")

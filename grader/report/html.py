@@ -26,6 +26,8 @@ from grader.report.phrases import (
     points,
     rest,
     result_and_points,
+    sealed_note,
+    sizes,
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
@@ -73,6 +75,8 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
     ordered = sorted(exercise.defects, key=lambda each: numbers[each.id])
     statuses = {each.id: each.status for each in verdict.defects}
     result, _, score = result_and_points(verdict, exercise)
+    is_sealed = exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE
+    reason = sealed_note(verdict, exercise).rstrip(".") if is_sealed else verdict.reason
     has_rows = verdict.outcome is not Result.NOT_GRADABLE and not is_public_alone(verdict, exercise)
     return {
         "exercise": verdict.exercise,
@@ -83,7 +87,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "seconds": f"{verdict.seconds:.2f}",
         "file": printable(verdict.file),
         "is_part": verdict.outcome is not Result.NOT_GRADABLE,
-        "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
+        "reason": printable(reason, MOST_TEXT) if reason else "",
         "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise) if has_rows else [],
         "whys": [
@@ -128,10 +132,10 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     notes = [
         "new: none of the defects does this" if cause.is_new else "",
         f"defect {' or '.join(map(str, numbers))}" if numbers else "",
-        printable(finding.sizes),
+        sizes(finding),
         f"seen in {listed(cause.checks)}",
     ]
-    sizes = ", ".join(f"{name}={size}" for name, size in finding.at.items())
+    at = ", ".join(f"{name}={size}" for name, size in finding.at.items())
     return {
         "mark": CAUSE_WORDS.get(cause.status, "wrong"),
         "text": printable(finding.text, MOST_TEXT),
@@ -140,7 +144,7 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
         "line": printable_line(finding.location.text.strip()) if finding.location else "",
         "notes": " · ".join(filter(None, notes)),
         "printed": printable_lines(finding.printed) if has_printed else "",
-        "printed_with": f"it printed{f' with {sizes}' if sizes else ''}:",
+        "printed_with": f"it printed{f' with {at}' if at else ''}:",
         "picture": draw(cause.picture) if has_picture and cause.picture else "",
     }
 
@@ -156,13 +160,14 @@ def _check(outcome: Outcome, looks_at: Mapping[str, str], told: tuple[int, Cause
 
 
 def _saw(finding: Finding, told: tuple[int, Cause] | None) -> str:
-    """The finding; of what the page tells of its cause, which has that number there, the number alone."""
+    """The finding; of what the page tells of its cause, that cause's number, and sizes where they are others."""
     if told is None:
         return BEHIND
     number, cause = told
     if finding.text != cause.finding.text:
         return full_text(finding)
-    return "; ".join(filter(None, (f"what {number} above tells", printable(finding.sizes))))
+    others = sizes(finding) if finding.sizes != cause.finding.sizes else ""
+    return "; ".join(filter(None, (f"what {number} above tells", others)))
 
 
 def _attempt(attempt: Attempt) -> dict[str, str]:

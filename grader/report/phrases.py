@@ -5,6 +5,7 @@ from rich.text import Text
 from grader.course.records import Defect, Exercise
 from grader.examiner.outcome import Finding
 from grader.report.console import INDENT, Line, marked, printable, printable_line
+from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash, listed
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
@@ -26,16 +27,24 @@ NOT_SHOWN = "nothing below shows it by itself"
 """Beside a defect that is known by all that fails together, or by the submission's text."""
 
 
-def foot_lines(verdict: Verdict, exercise: Exercise) -> list[Line]:
+def foot_lines(verdict: Verdict, exercise: Exercise, width: int) -> list[Line]:
     """Outcome, points, seed and time, and what to do now."""
     seed = [f"seed {verdict.seed}"] if verdict.checks else []
     run = " · ".join([*seed, f"{verdict.seconds:.2f} s"])
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
     word, style, score = result_and_points(verdict, exercise)
-    result = Text.assemble((word, style), f" · {score} · {run}")
+    has_room = len(f"{word} · {score} · {run}") <= width
+    result = Text.assemble((word, style), f" · {score}", " · " if has_room else "\n", run)
     if is_public_alone(verdict, exercise):
         return [result, hint] if exercise.hints else [result]
     return [result, *_next(verdict, exercise, hint)]
+
+
+def sealed_note(verdict: Verdict, exercise: Exercise) -> str:
+    """How much of a hand-in a sealed edition sees; without a count where that is every check."""
+    if exercise.hidden_checks:
+        return f"{verdict.reason}."
+    return "Every check runs here; handing it in gives the points and each defect's name."
 
 
 def is_public_alone(verdict: Verdict, exercise: Exercise) -> bool:
@@ -121,14 +130,22 @@ def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
 
 
 def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
-    """What is said of everything else: a mark with its style, the state, the points, and a note."""
+    """What is said of all that is no defect: a mark with its style, the state, the points, and a note."""
     worth = points(exercise.nothing_else_broke)
+    other = "else " if exercise.defects else ""
     if verdict.regressions:
         note = f"new faults, seen in {listed(verdict.regressions)}"
-        return ("✗", "red"), "something else broke", f"0 of {worth}", note
+        return ("✗", "red"), f"something {other}broke", f"0 of {worth}", note
     if verdict.outcome is Result.FIXED:
-        return ("✓", "green"), "nothing else broke", f"{worth} of {worth}", ""
+        return ("✓", "green"), f"nothing {other}broke", f"{worth} of {worth}", ""
     return ("·", "dim"), "nothing else broke so far", f"0 of {worth}", "counts once every defect is fixed"
+
+
+def sizes(finding: Finding) -> str:
+    """With which sizes it is wrong, unless the finding says so itself."""
+    said = (f"{name}={size}" in finding.text for name, size in finding.at.items())
+    is_said = finding.text.startswith("with ") and any(said)
+    return "" if is_said else printable(finding.sizes)
 
 
 def full_text(finding: Finding) -> str:
@@ -138,16 +155,19 @@ def full_text(finding: Finding) -> str:
         parts.append(finding.explanation)
     if finding.location:
         parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
-    if finding.sizes:
-        parts.append(printable(finding.sizes))
+    if sizes(finding):
+        parts.append(sizes(finding))
     return "; ".join(parts)
 
 
-def _mending(verdict: Verdict) -> str:
+def _mending(verdict: Verdict, exercise: Exercise) -> str:
     """What to do about a file that cannot be graded."""
     at = verdict.where.location if verdict.where else None
     if at:
         return f"mend {printable(str(at))}, then python -m grader {verdict.exercise}"
+    misspelt = misspelt_name(verdict, exercise)
+    if misspelt:
+        return f"rename {misspelt} to {exercise.interface.entry()}, then python -m grader {verdict.exercise}"
     return f"python -m grader reset {verdict.exercise} puts the starter back, and keeps a copy of what you have."
 
 
@@ -164,7 +184,7 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     """What to do now."""
     left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
     if verdict.outcome is Result.NOT_GRADABLE:
-        return [Text(f"Next: {_mending(verdict)}", "dim")]
+        return [Text(f"Next: {_mending(verdict, exercise)}", "dim")]
     if verdict.is_right_so_far():
         return [Text("Next: hand it in; what is not known here is found out then.", "dim")]
     if verdict.outcome is not Result.FIXED and (left or exercise.hints) and exercise.has_hints():

@@ -1,5 +1,6 @@
 """What the terminal shows beside verdicts: the list of exercises, hints, a student's history, the doctor's table."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 30
 HARDEST = 5
+BEFORE_TITLE = len("· exercise_01  ●○○○○  ")
+LEAST_TITLE = 16
+"""As much of a title is shown however narrow the terminal is."""
 
 
 class OverviewLine(Struct, frozen=True):
@@ -53,7 +57,9 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
         ("█" * filled, "green"), ("░" * (BAR_WIDTH - filled), "dim"), f"  {done} of {len(entries)} {state}"
     )
     longest = max((len(entry.title) for entry in entries), default=0)
-    lines = [*_grouped(entries, longest + 2), Text(), bar]
+    most_state = max((len(_state(entry)[2]) for entry in entries), default=0)
+    room = max(width - BEFORE_TITLE - most_state, LEAST_TITLE)
+    lines = [*_grouped(entries, min(longest + 2, room)), Text(), bar]
     left = [entry for entry in entries if not (entry.is_done() or entry.is_open())]
     if left:
         upcoming = min(left, key=_easiest).exercise
@@ -81,7 +87,8 @@ def _easiest(entry: OverviewLine) -> tuple[int, str]:
 def _line(entry: OverviewLine, title_width: int) -> Text:
     mark, style, state = _state(entry)
     dots = "●" * entry.difficulty + "○" * (HARDEST - entry.difficulty)
-    title = f"{entry.title:<{title_width}}"
+    title = entry.title if len(entry.title) + 2 <= title_width else f"{entry.title[: title_width - 3].rstrip()}…"
+    title = f"{title:<{title_width}}"
     return Text.assemble((f"{mark} ", style), f"{entry.exercise}  ", (dots, "dim"), f"  {title}", (state, style))
 
 
@@ -116,10 +123,18 @@ def render_hint(hint: "Hint", *, width: int = 100, color: bool = False) -> str:
         mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")
         lines.append(beside(mark, Text(printable(step, MOST_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
     if hint.steps and hint.total > 1:
-        lines += [Text(), Text(f"Step {len(hint.steps)} of {hint.total}. {hint.after}", "dim")]
+        lines += [Text(), *_after(f"Step {len(hint.steps)} of {hint.total}. {hint.after}", width)]
     elif hint.after:
         lines.append(Text(hint.after))
     return render_page(lines, width, color=color)
+
+
+def _after(text: str, width: int) -> list[Line]:
+    """What comes next; where one line does not hold it, each command has its own, to be copied whole."""
+    if len(text) <= width:
+        return [Text(text, "dim")]
+    what, *commands = re.split(" (?=python -m grader )", text)
+    return [Text(what, "dim"), *(Text(f"  {command}", "dim") for command in commands)]
 
 
 HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "why")

@@ -17,6 +17,8 @@ from grader.report.phrases import (
     open_layers_lines,
     points,
     rest,
+    sealed_note,
+    sizes,
 )
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
@@ -39,6 +41,8 @@ SHORT_FOOT = 2
 
 STATE_WIDTH = 28
 ROW_WIDTH = 46
+LEAST_NOTE = 26
+"""In fewer columns a note would be a ribbon of single words."""
 MOST_PLACE = 80
 
 
@@ -63,11 +67,11 @@ def render_terminal(
     def rendered(lines: list[Line]) -> str:
         return render_page(lines, width, color=color)
 
-    shown = _Shown(exercise, names=names, is_low=height < SCREEN_LINES)
-    top: list[Line] = [*_head(verdict, exercise), Text()] if has_head else []
+    shown = _Shown(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
+    top: list[Line] = [*_head(verdict, exercise, width), Text()] if has_head else []
     head = rendered([*top, *shown.table(verdict)])
     whys = rendered(shown.whys(verdict, known, first_seen))
-    bottom = foot_lines(verdict, exercise)[: SHORT_FOOT if height < SCREEN_LINES else None]
+    bottom = foot_lines(verdict, exercise, width)[: SHORT_FOOT if height < SCREEN_LINES else None]
     foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in shown.causes(verdict)]
     title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")]) if blocks else ""
@@ -80,7 +84,7 @@ def render_terminal(
     chosen = _fitting(blocks, room - _lines(printed))
     left = len(blocks) - len(chosen)
     others = f"and {left} more; python -m grader report {verdict.exercise} shows them all"
-    more = rendered([Text(f"{' ' * INDENT}{others}", "dim")]) if left else ""
+    more = rendered([indented(Text(others, "dim"))]) if left else ""
     room -= _lines(*chosen, printed, more)
     pictures = (rendered(_picture(verdict, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if _lines(each) <= room and not printed), "")
@@ -107,10 +111,13 @@ def _passing(verdict: Verdict) -> str:
     return f"{passed} of {len(verdict.checks)} checks pass"
 
 
-def _head(verdict: Verdict, exercise: Exercise) -> list[Line]:
-    head = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title} · ", (printable(verdict.file), "dim"))
+def _head(verdict: Verdict, exercise: Exercise, width: int) -> list[Line]:
+    """Which exercise and which file, each on a line of its own where one does not hold both; what ran beside them."""
+    name, file = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title}"), printable(verdict.file)
+    has_room = len(f"{name.plain} · {file}") <= width
+    head = Text.assemble(name, " · " if has_room else "\n", (file, "dim"))
     if exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE:
-        return [head, Text(f"{verdict.reason}.", "dim")]
+        return [head, Text(sealed_note(verdict, exercise), "dim")]
     if not exercise.is_public():
         return [head]
     if verdict.outcome is Result.NOT_GRADABLE:
@@ -123,11 +130,12 @@ def _head(verdict: Verdict, exercise: Exercise) -> list[Line]:
 class _Shown:
     """What is shown of an exercise's verdicts: defects by number, with their ids where asked."""
 
-    def __init__(self, exercise: Exercise, *, names: bool, is_low: bool) -> None:
+    def __init__(self, exercise: Exercise, *, names: bool, is_low: bool, width: int) -> None:
         self._exercise = exercise
         self._numbers = exercise.numbers()
         self._names = names
         self._is_low = is_low
+        self._width = width
 
     def table(self, verdict: Verdict) -> list[Line]:
         """A line for each defect and one for the rest; the reason where nothing could be graded."""
@@ -137,7 +145,7 @@ class _Shown:
             return [_check(in_words(each.check), each.status) for each in verdict.checks]
         ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
         rows = [self._defect(defect, verdict) for defect in ordered]
-        return [*rows, _row(*rest(verdict, self._exercise), is_low=self._is_low)]
+        return [*rows, self._row(*rest(verdict, self._exercise))]
 
     def whys(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
         """Why each fixed defect mattered: of those not known before, and of all once all that count are fixed."""
@@ -167,7 +175,18 @@ class _Shown:
             note = f"{defect.id}: {note}" if note else defect.id
         earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
         state = f"{called(defect, self._exercise)} · {WORDS[defect.status]}"
-        return _row(MARKS[defect.status], state, earned, note, is_low=self._is_low)
+        return self._row(MARKS[defect.status], state, earned, note)
+
+    def _row(self, mark: tuple[str, str], state: str, earned: str, note: str) -> Line:
+        """A line of the table at the top: state, points, and a note.
+
+        The note is cut where the screen is low, and stands below where it would be a narrow column.
+        """
+        sign, style = mark
+        left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
+        if len(note) > self._width - ROW_WIDTH < LEAST_NOTE and not self._is_low:
+            return Text.assemble(left, "\n  ", (note, "dim"))
+        return beside(left, Text(note, "dim", no_wrap=self._is_low, overflow="ellipsis"), ROW_WIDTH)
 
     def _cause(self, cause: Cause) -> list[Line]:
         finding = cause.finding
@@ -180,7 +199,7 @@ class _Shown:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [self._belongs_to(cause), _sizes(cause), f"seen in {listed(cause.checks)}"]
+        notes = [self._belongs_to(cause), sizes(cause.finding), f"seen in {listed(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
 
@@ -191,21 +210,14 @@ class _Shown:
         return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
 
 
-def _sizes(cause: Cause) -> str:
-    """With which sizes it is wrong, unless the finding says so itself."""
-    said = (f"{name}={size}" in cause.finding.text for name, size in cause.finding.at.items())
-    is_said = cause.finding.text.startswith("with ") and any(said)
-    return "" if is_said else printable(cause.finding.sizes)
-
-
 def _printed(causes: list[Cause]) -> list[Line]:
     """The end of what the submission printed on the way to the first failure before which it printed anything."""
     finding = next((cause.finding for cause in causes if cause.finding.printed), None)
     if finding is None:
         return []
-    sizes = ", ".join(f"{name}={size}" for name, size in finding.at.items())
+    at = ", ".join(f"{name}={size}" for name, size in finding.at.items())
     lines = finding.printed.split("\n")
-    said = [Text(f"it printed{f' with {sizes}' if sizes else ''}:", "dim")]
+    said = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
     said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
     return [indented(line) for line in said]
 
@@ -225,10 +237,3 @@ def _not_gradable(verdict: Verdict) -> list[Line]:
 
 def _check(words: str, status: Status) -> Line:
     return Text.assemble(("✓ ", "green") if status is Status.PASSED else ("✗ ", "red"), f"{status}: {words}")
-
-
-def _row(mark: tuple[str, str], state: str, earned: str, note: str, *, is_low: bool = False) -> Line:
-    """A line of the table at the top: state, points, and a note, which is cut where the screen is low."""
-    sign, style = mark
-    left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
-    return beside(left, Text(note, "dim", no_wrap=is_low, overflow="ellipsis"), ROW_WIDTH)

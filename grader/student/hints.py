@@ -1,5 +1,8 @@
 """Hints: steps to take on the file as it stands, one more at each call, for the first defect that is not fixed."""
 
+import difflib
+import re
+
 import msgspec
 from msgspec import Struct
 
@@ -26,6 +29,9 @@ WAYS_OUT = {
 
 ELSE_WAY_OUT = "Run the file by itself, python attention.py, and mend what it stops at first."
 
+MISSPELT = 0.8
+"""How alike a name has to be to one that is missing to be meant."""
+
 
 class Hint(Struct, frozen=True):
     """What is about to be said: about what, the steps given so far, how many there are, and what comes next.
@@ -50,7 +56,7 @@ def next_hint(
     """
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
-        return _way_out(verdict)
+        return _way_out(verdict, exercise)
     if exercise.is_edition() and not exercise.has_hints() and (exercise.defects or exercise.is_public()):
         return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     if exercise.is_public():
@@ -129,10 +135,22 @@ def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
     return next(each for each in verdict.defects if each.id == defect.id)
 
 
-def _way_out(verdict: Verdict) -> Hint:
-    kind = verdict.where.kind if verdict.where else ""
-    step = f"{verdict.reason}. {WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise)}"
+def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
+    kind, misspelt = verdict.where.kind if verdict.where else "", misspelt_name(verdict, exercise)
+    way = WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise)
+    if misspelt:
+        way = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
+    step = f"{verdict.reason}. {way}"
     return Hint(f"{verdict.exercise} cannot be graded as it stands", [step], 1)
+
+
+def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
+    """The class that was probably meant where the exercise's own is missing; empty where none is called alike."""
+    if verdict.where is None or verdict.where.kind != "class":
+        return ""
+    name = exercise.interface.entry()
+    others = [word for word in re.findall(r"\w+", verdict.where.text) if word != name]
+    return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")
 
 
 def _public_hint(course: Course, exercise: Exercise, progress: Progress, *, only_given: bool) -> Hint:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from grader.course.paths import Course
 from grader.course.records import Exercise, Interface
 from grader.errors import UsageError
-from grader.examiner.outcome import in_words
+from grader.examiner.outcome import Status, in_words
 from grader.examiner.subjects import KINDS, adapter_of
 from grader.submission.choice import Choice
 from grader.submission.submission import Unreadable
@@ -39,6 +39,8 @@ class Trial(Struct, frozen=True):
     note: str = ""
     place: str = ""
     expected: str = ""
+    crashes: bool = False
+    """Whether the check ended in an exception."""
 
 
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
@@ -55,8 +57,8 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
         rung = next((each for each in rungs if each.sizes == finding.at), None)
         if rung is not None:
             in_manner = rung.manner is not None and finding.text.startswith(rung.manner.described())
-            note = f"in {in_words(check.id)}: {finding.text}"
-            told = (in_manner, note, finding.place, finding.expected)
+            note = f'in "{in_words(check.id)}": {finding.text}'
+            told = (in_manner, note, finding.place, finding.expected, cause.status is Status.CRASHED)
             return Trial(exercise.id, file, verdict.seed, check.id, rung.name, *told)
     has_failed = any(outcome.finding for outcome in verdict.checks)
     why = "none that failed can be repeated here" if has_failed else "no check that ran failed"

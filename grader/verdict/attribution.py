@@ -247,7 +247,7 @@ class VariantComparison:
         """The first of these checks, and what it saw."""
         texts = (each.finding.text for each in self._seen.outcomes if each.finding and each.check == checks[0])
         text = " ".join(next(texts, "").split())
-        return f"seen in {in_words(checks[0])}: {cut(text, MOST_OF_A_FINDING)}"
+        return f'seen in "{in_words(checks[0])}": {cut(text, MOST_OF_A_FINDING)}'
 
     def _explained(self, kinds: dict[str, str]) -> set[str]:
         """The failures that a variant shows too."""

@@ -9,6 +9,16 @@ from grader.verdict.verdict import Verdict
 GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
 """Kinds of fault that one cause shows in many checks, at another element each time."""
 
+SAID_LAST = {
+    "no-dropout",
+    "dropout-elsewhere",
+    "dropout-chance",
+    "dropout-shared",
+    "dropout-gradient",
+    "unclear-refusal",
+}
+"""Kinds of fault that are looked into once what a module computes is right; that it drops in eval mode is none."""
+
 NAMED_CHECKS = 3
 """As many checks are named of a list that is not told whole."""
 
@@ -36,7 +46,7 @@ class Cause(Struct, frozen=True):
 def group_causes(verdict: Verdict) -> list[Cause]:
     """Failures that the same defects explain are one cause; of the others, crashes at one line, and wrong values.
 
-    Crashes come first, then what one property says in its own words, then wrong values.
+    Crashes come first, then what one property says in its own words, then wrong values, then dropout and advice.
     """
     groups: dict[tuple[str, ...], list[Outcome]] = {}
     for outcome in verdict.checks:
@@ -47,10 +57,12 @@ def group_causes(verdict: Verdict) -> list[Cause]:
     return sorted(causes, key=_place)
 
 
-def _place(cause: Cause) -> tuple[bool, bool, bool, bool]:
-    """What sorts causes: crashes first, and what more than one defect may bring about after what is plainly one's."""
+def _place(cause: Cause) -> tuple[bool, bool, bool, bool, bool]:
+    """What sorts causes: crashes first, what more than one defect may bring about after what is plainly one's, and
+    what has its turn once values are right at the end.
+    """
     is_failed, *others = _rank(cause.status, cause.finding)
-    return is_failed, len(cause.defects) > 1, others[0], others[1]
+    return is_failed, cause.finding.kind in SAID_LAST, len(cause.defects) > 1, others[0], others[1]
 
 
 def told_causes(verdict: Verdict) -> list[Cause]:
@@ -81,9 +93,9 @@ def told_of_crash(verdict: Verdict, crash: Cause) -> str:
 
 
 def listed(checks: list[str]) -> str:
-    """The first checks of a list in words, and how many there are besides."""
+    """The first checks of a list by their quoted names, and how many there are besides."""
     more = len(checks) - NAMED_CHECKS if len(checks) > LISTED_WHOLE else 0
-    named = ", ".join(map(in_words, checks[:NAMED_CHECKS] if more else checks))
+    named = ", ".join(f'"{in_words(check)}"' for check in (checks[:NAMED_CHECKS] if more else checks))
     return named + (f" and {more} more" if more > 0 else "")
 
 

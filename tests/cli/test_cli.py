@@ -12,6 +12,7 @@ import pytest
 import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called
+from grader.report.tables import OverviewLine, render_overview
 from grader.student.progress import Progress, save_progress
 from tests.support.paths import ROOT
 
@@ -87,7 +88,7 @@ def test_wrong_usage_exits_with_2_and_says_what_there_is(run_cli):
     for arguments in (
         ["exercise_99"],
         ["exercise_"],
-        ["hint"],
+        ["reset"],
         ["exercise_03", "--seed", "minus one"],
         ["exercise_03", "--what"],
     ):
@@ -120,6 +121,14 @@ def test_a_path_elsewhere_and_a_number_that_is_not_there_mean_no_exercise(course
     (tmp_path / "exercise_03").mkdir()
     for name in ("98", "exercise_98", str(tmp_path / "exercise_03"), "solutions", ""):
         assert exercise_called(course, name) is None
+
+
+def test_the_list_fits_a_narrow_terminal():
+    titles = ("The model that knew how the sentence ends", "Bags of words")
+    entries = [OverviewLine(f"exercise_0{number}", title, Progress()) for number, title in enumerate(titles)]
+    first, second, *_ = render_overview(entries, width=60).splitlines()
+    assert first == "· exercise_00  ○○○○○  The model that knew ho…  not tried yet"
+    assert second == "· exercise_01  ○○○○○  Bags of words            not tried yet"
 
 
 @pytest.mark.parametrize(

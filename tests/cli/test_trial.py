@@ -25,7 +25,7 @@ def test_a_file_is_run_once_at_the_smallest_sizes_that_fail(own_course, run_cli)
     done = run_cli("try", EXERCISE, cwd=own_course.root)
     assert (done.returncode, done.stderr) == (0, "")
     why, *lines = done.stdout.splitlines()
-    assert why.startswith("# in future does not leak: changing token 1 changed the output at token 0 by ")
+    assert why.startswith('# in "future does not leak": changing token 1 changed the output at token 0 by ')
     assert lines == [
         ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)",
         ">>> module.eval()(x=<tensor (1, 3, 4) of float32>)",

@@ -135,6 +135,39 @@ def test_of_a_hunt_without_defects_no_hint_says_that_one_was_fixed(own_course):
         next_hint(own_course, exercise, msgspec.structs.replace(verdict, outcome=Result.NOT_FIXED), 1)
 
 
+def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course, exercise):
+    name = exercise.interface.entry()
+    text = f"there is no class {name}; the classes found: Block, {name[:-1]}; name your class {name}"
+    verdict = msgspec.structs.replace(
+        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason=text, where=Finding("class", text)
+    )
+    page = " ".join(render_terminal(verdict, exercise).split())
+    assert f"Next: rename {name[:-1]} to {name}, then python -m grader {EXERCISE}" in page
+    assert f"{name[:-1]} is probably it" in next_hint(own_course, exercise, verdict).steps[0]
+    other = msgspec.structs.replace(verdict, where=Finding("class", text.replace(name[:-1] + ";", "Mask;")))
+    assert f"reset {EXERCISE} puts the starter back" in " ".join(render_terminal(other, exercise).split())
+
+
+def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(own_course, exercise):
+    verdict = msgspec.structs.replace(
+        verdict_on(own_course, set()), file="exercises/exercise_03/attention.py", checks=[Outcome("a", Status.PASSED)]
+    )
+    page = render_terminal(verdict, exercise, width=60).splitlines()
+    assert page[:2] == [f"exercise_03 · {exercise.title}", "exercises/exercise_03/attention.py"]
+    done = msgspec.structs.replace(verdict, outcome=Result.FIXED)
+    recorded = msgspec.structs.replace(exercise, recorded=True, hidden_checks=0)
+    lines = render_terminal(done, recorded, width=60).splitlines()
+    assert "seed 1 · 0.00 s" in lines
+    assert not any("checks run here" in line for line in lines)
+    shown = render_hint(next_hint(own_course, exercise, verdict), width=40).splitlines()
+    assert shown[-1] == "  python -m grader hint exercise_03 1"
+
+
+def test_a_hunt_without_defects_speaks_of_nothing_else(own_course):
+    exercise = load_exercise(own_course.description("exercise_36"))
+    assert "nothing broke" in render_terminal(verdict_on(own_course, set(), exercise.id), exercise)
+
+
 def test_hints_and_the_like_are_no_attempts(own_course, run_cli):
     run_cli(EXERCISE, cwd=own_course.root)
     for command in ("hint", "try"):

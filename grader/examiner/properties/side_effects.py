@@ -31,7 +31,7 @@ EXCEPTIONS = [
 
 
 class Raises(Property, frozen=True, tag="raises"):
-    """What cannot work is refused with the right exception; that the message should name the numbers is advice."""
+    """What cannot work is refused with the right exception; its message has to name the numbers where promised."""
 
     needs_reference: ClassVar[bool] = False
 

@@ -1,5 +1,6 @@
 """Outcomes are read by the key: what is known is said, what is not known is called unknown, nothing is guessed."""
 
+import msgspec
 import pytest
 
 from grader.course.records import Defect, Exercise, Interface, Source
@@ -130,7 +131,7 @@ def test_a_failure_that_no_defect_explains_is_a_regression():
 def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not_present():
     verdict = read({"values": "crashed:crash:TypeError", "causal": "crashed:crash:TypeError"})
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, FIXED]
-    assert verdict.defects[0].reason == "it fails in another way, seen in values: values is off"
+    assert verdict.defects[0].reason == 'it fails in another way, seen in "values": values is off'
     assert verdict.regressions == ["values", "causal"]
     assert verdict.score == 0
 
@@ -157,7 +158,7 @@ def test_a_failure_that_is_not_a_defects_own_is_not_said_to_be_its_checks():
     assert [each.reason for each in verdict.defects] == [
         "",
         "",
-        "something else hides it, seen in shapes: shapes is off",
+        'something else hides it, seen in "shapes": shapes is off',
     ]
 
 
@@ -166,7 +167,7 @@ def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
     dead = {"values": "failed:type", "dtype": "failed:type"}
     verdict = read(dead, comparing=comparing)
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
-    why = "no check that compares it with a right one passes, seen in values: values is off"
+    why = 'no check that compares it with a right one passes, seen in "values": values is off'
     assert {each.reason for each in verdict.defects} == {why}
     assert verdict.score == 0
     assert statuses(read({"values": "failed:type"}, comparing=comparing)) != statuses(verdict)
@@ -177,7 +178,7 @@ def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_neve
     assert set(statuses(read({"values": "failed:type"}, comparing=comparing, parts=parts))) == {UNKNOWN}
     verdict = read({"shapes": "failed:shape", "values": "failed:shape"}, comparing=comparing, parts=parts)
     assert set(statuses(verdict)) == {UNKNOWN}
-    why = "no check that compares it as a whole with a right one passes, seen in values: values is off"
+    why = 'no check that compares it as a whole with a right one passes, seen in "values": values is off'
     assert {each.reason for each in verdict.defects} == {why}
 
 
@@ -195,7 +196,7 @@ def test_a_defect_is_present_only_where_the_numbers_are_its_own():
     assert statuses(read(SIGNS["mask"], key=key))[0] is PRESENT
     verdict = read({"values": "failed:unlike-values", "causal": "failed:changed"}, key=key)
     assert verdict.defects[0].status is UNKNOWN
-    assert verdict.defects[0].reason == "it fails in another way, seen in values: values is off"
+    assert verdict.defects[0].reason == 'it fails in another way, seen in "values": values is off'
 
 
 @pytest.mark.parametrize(("recognised", "expected"), [({"causal"}, PRESENT), ({"values"}, UNKNOWN), (set(), UNKNOWN)])
@@ -362,3 +363,16 @@ def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them(
     assert {outcome.finding.kind for outcome in told.outcomes if outcome.finding} == {"values"}
     causes = group_causes(judge(EXERCISE, KEY, told, "attention.py", 7))
     assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
+
+
+def test_what_is_wrong_in_values_is_told_before_dropout_and_advice():
+    advice = {"refuses": "unclear-refusal", "dropout": "dropout-elsewhere"}
+    kinds = {**advice, "values": "values", "causal": "changed", "eval": "dropout"}
+    found = [Outcome(check, Status.FAILED, Finding(kind, f"{check} is off")) for check, kind in kinds.items()]
+    verdict = msgspec.structs.replace(read({}), checks=found)
+    assert [cause.checks for cause in group_causes(verdict)] == [
+        ["causal"],
+        ["eval"],
+        ["values"],
+        *([name] for name in advice),
+    ]
