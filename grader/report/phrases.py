@@ -155,8 +155,8 @@ def full_text(finding: Finding) -> str:
         parts.append(finding.explanation)
     if finding.location:
         parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
-    if sizes(finding):
-        parts.append(sizes(finding))
+    if finding.sizes:
+        parts.append(printable(finding.sizes))
     return "; ".join(parts)
 
 
