@@ -11,7 +11,7 @@ import click
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.report.console import printable
-from grader.student.trial import Trial, describe, load, prepare_trial, run_trial, traceback_of, value_at
+from grader.student.trial import Trial, describe, is_as_told, load, prepare_trial, run_trial, traceback_of, value_at
 from grader.worker.torch_import import import_torch, stub_compiler
 
 MORE_THAN_A_CALL = "the call alone does not stop: the check does more than call, a backward pass or a subclass, say"
@@ -47,9 +47,8 @@ def _run(course: Course, trial: Trial) -> int:
     seen = value_at(value, trial.place) if trial.expected else ""
     if seen:
         click.echo(f">>> value{trial.place}{'' if trial.place else '.item()'}")
-        told = (
-            "of weights drawn anew, so not the number above" if prepared.has_weights() else f"expected {trial.expected}"
-        )
+        is_other = prepared.has_weights() and not is_as_told(seen, trial.note)
+        told = "of weights drawn anew, so not the number above" if is_other else f"expected {trial.expected}"
         click.echo(f"{seen}   # {told}")
     return 0
 

@@ -1,10 +1,12 @@
 """Examine submissions: an exercise's checks, collected once, are run over one after another."""
 
 import hashlib
+import re
 import time
 import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -38,6 +40,9 @@ from grader.worker.values import TORCH_DTYPES
 
 FINGERPRINT_LENGTH = 12
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+FUNCTION = re.compile(r"^(?:async )?def (\w{1,80})", re.MULTILINE)
+MOST_FUNCTIONS = 10
+"""As many functions are named where the one that is graded is missing."""
 
 
 @dataclass
@@ -121,7 +126,7 @@ class Examiner:
         torch.set_default_dtype(TORCH_DTYPES[dtype])
         try:
             loaded = self._session.load()
-            unloadable = self._why_unloadable(loaded)
+            unloadable = self._why_unloadable(loaded, submission)
             if unloadable is None:
                 items = [item for item in self._items if not only or item.name in only]
                 for run in self._run_checks(items, dtype):
@@ -222,7 +227,7 @@ class Examiner:
         next_step = "mend that line" if seen.location else "run the file by itself to see why"
         return Finding(seen.kind, f"it {verb}: {seen.text}; {next_step}", seen.location)
 
-    def _why_unloadable(self, loaded: Loaded) -> Finding | None:
+    def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
         interface = self.exercise.interface
         name, what = interface.entry(), "function" if interface.function else "class"
         needs_module = what == "class" and interface.kind in (Kind.MODULE, Kind.LOSS)
@@ -235,9 +240,18 @@ class Examiner:
             text = f"a cell raises before there is a {what} {name}: {seen.text}; mend that line"
             return Finding(seen.kind, text, seen.location)
         if what == "function":
-            return Finding("class", f"there is no function {name}; name your function {name}")
+            found = ", ".join(_functions(submission)) or "none"
+            return Finding(
+                "class", f"there is no function {name}; the functions found: {found}; name your function {name}"
+            )
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
+
+
+def _functions(submission: Submission) -> list[str]:
+    """The first functions that stand at the left margin; a hostile source is searched, for parsing it may crash."""
+    names = (found[1] for chunk in submission.chunks for found in FUNCTION.finditer(chunk.text))
+    return list(islice(names, MOST_FUNCTIONS))
 
 
 def _fingerprint(tree: str) -> str:

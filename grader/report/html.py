@@ -60,7 +60,10 @@ def render_report(
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
     told = {check: (number, cause) for number, cause in enumerate(told_causes(verdict), 1) for check in cause.checks}
-    checks = [_check(outcome, looks_at, told.get(outcome.check)) for outcome in ordered]
+    firsts: dict[str, str] = {}
+    for outcome in ordered:
+        firsts.setdefault(looks_at.get(outcome.check, OF_ITS_OWN), in_words(outcome.check))
+    checks = [_check(outcome, looks_at, told.get(outcome.check), firsts) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
@@ -149,12 +152,19 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     }
 
 
-def _check(outcome: Outcome, looks_at: Mapping[str, str], told: tuple[int, Cause] | None) -> dict[str, str]:
-    """What a check looks at and saw, unless a crash hides it; what the page told of its cause it tells once."""
+def _check(
+    outcome: Outcome, looks_at: Mapping[str, str], told: tuple[int, Cause] | None, firsts: Mapping[str, str]
+) -> dict[str, str]:
+    """What a check looks at and saw, unless a crash hides it.
+
+    What the page told of its cause it tells once, and what several checks look at beside the first of them.
+    """
+    name, what = in_words(outcome.check), looks_at.get(outcome.check, OF_ITS_OWN)
+    is_told = what == OF_ITS_OWN or firsts[what] == name
     return {
-        "name": in_words(outcome.check),
+        "name": name,
         "status": str(outcome.status).replace("_", " "),
-        "looks_at": looks_at.get(outcome.check, OF_ITS_OWN),
+        "looks_at": what if is_told else f'What "{firsts[what]}" looks at, with other inputs or settings.',
         "saw": _saw(outcome.finding, told) if outcome.finding else "",
     }
 

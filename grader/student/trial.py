@@ -1,6 +1,7 @@
 """A trial: the student's file run once as their own code is, with the inputs that a check failed with, and no check."""
 
 import importlib.util
+import math
 import re
 import traceback
 from pathlib import Path
@@ -21,6 +22,11 @@ from grader.verdict.verdict import Verdict
 
 MODULE_NAME = "attention"
 """What a submission's module is called, here as in a worker."""
+
+
+TOLD_NUMBER = re.compile(r", saw (-?\d[\d.e+-]*)")
+ROUNDING = 5e-3
+"""What rounding to three digits changes at most."""
 
 
 class Trial(Struct, frozen=True):
@@ -165,6 +171,12 @@ def value_at(value: Any, place: str) -> str:
         return f"{value.item():.9g}"
     except (TypeError, ValueError, IndexError, AttributeError, RuntimeError):
         return ""
+
+
+def is_as_told(seen: str, note: str) -> bool:
+    """Whether a number is the one that a finding saw, which it tells rounded: in an edition the weights are too."""
+    told = TOLD_NUMBER.search(note)
+    return told is not None and math.isclose(float(seen), float(told[1]), rel_tol=ROUNDING)
 
 
 def traceback_of(error: BaseException, path: Path) -> str:

@@ -7,6 +7,7 @@ import pytest
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
+from grader.student.trial import is_as_told
 from tests.support.commands import run_program
 
 EXERCISE = "exercise_03"
@@ -179,3 +180,13 @@ def test_no_compiler_is_imported_for_a_trial(own_course, run_cli):
     done = run_cli("try", "exercise_32", cwd=own_course.root)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_number_is_told_to_be_another_than_above_only_where_it_is():
+    note = (
+        "in values: with the same weights and inputs, forward: output at [0, 2]: expected -0.0691, saw -0.224; 72 of 72"
+    )
+    assert is_as_told("-0.223975033", note)
+    assert not is_as_told("-0.0691", note)
+    assert not is_as_told("0.224", note)
+    assert not is_as_told("-0.224", "in eval mode, the same input twice: expected the same output, saw another")

@@ -72,6 +72,19 @@ def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdi
     )
 
 
+def test_what_several_checks_look_at_and_saw_alike_is_told_once(exercise) -> None:
+    finding = Finding("values", "the output is wrong", sizes="wrong with tokens=3; right with tokens=1")
+    names = ["values", "values_in_training", "returns_shapes"]
+    checks = [Outcome(name, Status.FAILED, finding) for name in names]
+    verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
+    page = html.unescape(
+        render_report(verdict, exercise, {names[0]: "The numbers.", names[1]: "The numbers.", names[2]: "The shapes."})
+    )
+    assert page.count("The numbers.") == page.count("The shapes.") == 1
+    assert page.count('What "values" looks at, with other inputs or settings.') == 1
+    assert page.count("what 1 above tells") == len(names)
+
+
 def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
     return Picture(PictureKind.VALUES, [Map("expected", expected), Map("seen", seen)], 2)
 

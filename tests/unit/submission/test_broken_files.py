@@ -126,6 +126,19 @@ def test_a_file_with_no_class_at_all_says_so(grade):
     assert "the classes found: none; name your class" in refused(verdict)
 
 
+def test_a_file_without_its_function_is_refused_with_those_that_it_has(course, tmp_path):
+    path = tmp_path / "attention.py"
+    starter = course.editable_files("exercise_31")[0].read_text(encoding="utf-8")
+    for content, found in (
+        (starter.replace("def critic_loss", "def critic_los"), "generalised_advantages, critic_los"),
+        ("x = 1\n", "none"),
+    ):
+        path.write_text(content, encoding="utf-8")
+        verdict = grading.grade(course, "exercise_31", choice_of(path), seed=5)
+        reason = f"there is no function critic_loss; the functions found: {found}; name your function critic_loss"
+        assert refused(verdict) == reason
+
+
 def test_a_constructor_of_another_signature_is_told_what_it_is_built_with(grade, starter):
     verdict, screen = grade(starter.replace("input_dim", "d_in"))
     assert verdict.outcome is Result.NOT_FIXED
