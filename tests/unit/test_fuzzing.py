@@ -62,9 +62,7 @@ LOADED = protocol.Loaded(["CausalSelfAttention"], True, True, {"CausalSelfAttent
 BUILT = protocol.Built({"W_key.weight": [4, 3], "W_key.bias": [4]}, ["there is no parameter W_value"])
 VALUES = (OUTPUT, (OUTPUT, None), [1, 2.5, "three", True, {"four": OUTPUT}], None, torch.ones(0), torch.tensor(1j))
 RETURNED = tuple(
-    protocol.Returned(
-        from_python(value), {"x": TENSOR}, True, {"W_key.weight": TENSOR, "W_key.bias": None}, {"x": TENSOR}
-    )
+    protocol.Returned(from_python(value), {"x": TENSOR}, {"W_key.weight": TENSOR, "W_key.bias": None}, {"x": TENSOR})
     for value in VALUES
 )
 BUILDS = msgspec.structs.replace(BUILT, misfits=[])

@@ -69,7 +69,7 @@ def answer(request, arguments, sizes):
     if request.cotangents:
         gradients = {name: values.from_tensor(torch.ones(size)) for name, size in shapes(sizes).items()}
     return protocol.Returned(
-        values.from_tensor(output), dict(arguments), gradients is not None, gradients or {}, {"x": x}
+        values.from_tensor(output), dict(arguments), gradients or {}, {"x": x}
     )
 
 
