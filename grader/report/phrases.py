@@ -44,7 +44,8 @@ def sealed_note(verdict: Verdict, exercise: Exercise) -> str:
     """How much of a hand-in a sealed edition sees; without a count where that is every check."""
     if exercise.hidden_checks:
         return f"{verdict.reason}."
-    return "Every check runs here; handing it in gives the points and each defect's name."
+    names = " and each defect's name" if exercise.defects else ""
+    return f"Every check runs here; handing it in gives the points{names}."
 
 
 def is_public_alone(verdict: Verdict, exercise: Exercise) -> bool:
@@ -59,8 +60,9 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
     word, style = result_words(verdict)
-    if exercise.recorded and verdict.outcome is Result.FIXED:
-        word = "Fixed, as far as the checks here see"
+    if verdict.outcome is Result.FIXED:
+        word = word if exercise.defects else "Right"
+        word += ", as far as the checks here see" if exercise.recorded else ""
     return word, style, score + (f", {points(extra)} extra" if extra else "")
 
 

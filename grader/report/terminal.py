@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from rich.padding import Padding
 from rich.text import Text
 
 from grader.course.records import Exercise
@@ -232,7 +233,8 @@ def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
 def _not_gradable(verdict: Verdict) -> list[Line]:
     reason: Line = Text.assemble(("Not gradable: ", "bold red"), printable(verdict.reason or ""))
     line, caret = line_and_caret(verdict)
-    return [reason, *([Text(line)] if line else []), *([Text(caret, "red")] if caret else [])]
+    shown = [Padding(Text(line, no_wrap=True, overflow="ellipsis"), 0, expand=False)] if line else []
+    return [reason, *shown, *([Text(caret, "red")] if caret else [])]
 
 
 def _check(words: str, status: Status) -> Line:

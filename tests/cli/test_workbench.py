@@ -9,7 +9,7 @@ import pytest
 
 from grader.course.loading import load_exercise
 from grader.errors import UsageError
-from grader.examiner.outcome import Finding, Outcome, Status
+from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.changes import changes, start_again
@@ -165,7 +165,32 @@ def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(
 
 def test_a_hunt_without_defects_speaks_of_nothing_else(own_course):
     exercise = load_exercise(own_course.description("exercise_36"))
-    assert "nothing broke" in render_terminal(verdict_on(own_course, set(), exercise.id), exercise)
+    verdict = verdict_on(own_course, set(), exercise.id)
+    assert "nothing broke" in render_terminal(verdict, exercise)
+
+
+def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course):
+    exercise = load_exercise(own_course.description("exercise_36"))
+    verdict = verdict_on(own_course, set(), exercise.id)
+    page = render_terminal(verdict, exercise)
+    assert "Right · 10 of 10 points" in page
+    assert "Fixed" not in page
+    edition = msgspec.structs.replace(exercise, recorded=True)
+    page = render_terminal(verdict, edition)
+    assert "Every check runs here; handing it in gives the points.\n" in page
+    assert "Right, as far as the checks here see · 10 of 10 points" in page
+
+
+def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exercise):
+    text = "    x = (1 + " + "1 + " * 20
+    where = Finding("crash:SyntaxError", "it cannot be compiled", Location("attention.py", 3, text, 5))
+    verdict = msgspec.structs.replace(
+        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason="it cannot be compiled", where=where
+    )
+    lines = render_terminal(verdict, exercise, width=60).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("     3 │     x = (1 + 1"))
+    assert lines[place].endswith("…")
+    assert lines[place + 1] == "       │     ^"
 
 
 def test_hints_and_the_like_are_no_attempts(own_course, run_cli):
