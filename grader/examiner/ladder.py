@@ -71,20 +71,24 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
         sizes = [draw_sizes(spec, f"{name}/drawn {index}") for index, spec in enumerate(exercise.drawn)]
         alike = sorted(sizes, key=lambda each: len({*each.values()}) - len(each))[:1]
         return ladder, [Rung(f"{name}/drawn", each) for each in alike]
+    longest = _longest(exercise)
+    if check.draws_longest and longest and longest.keys() == ladder[0].sizes.keys():
+        return ladder, [Rung(f"{name}/longest", draw_sizes(longest, f"{name}/longest"))]
     if not (check.draws_sizes and exercise.drawn):
         return ladder, []
     walks_all = not check.ladder and not is_tried_at_the_ends(check)
     specs = [] if check.ladder else exercise.drawn if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
     has_manners = KINDS[exercise.interface.kind].has_manners
+    plain_too = longest if walks_all else None
     drawn = [
-        Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0])
+        Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0] or spec is plain_too)
         for each, spec in zip(names, specs, strict=True)
     ]
     if not has_manners:
         return ladder, drawn
     in_manners = min(IN_MANNERS if walks_all else 1, len(ladder))
-    manners = draw_manners(name, in_manners + len(drawn), in_manners + sum(each.is_plain for each in drawn))
+    manners = draw_manners(name, in_manners + len(drawn), in_manners + len(drawn[:1]))
     for index, manner in enumerate(manners, start=len(ladder) - in_manners):
         rungs, place = (ladder, index) if index < len(ladder) else (drawn, index - len(ladder))
         rungs[place] = structs.replace(rungs[place], manner=manner)
@@ -92,17 +96,21 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
 
 
 def _some_of(exercise: Exercise, check: Property) -> Drawn:
-    """The first of the drawn rungs, and for inputs or arguments of the check's own also that of the largest inputs."""
-    if check.is_plain() or not exercise.drawn or not KINDS[exercise.interface.kind].has_manners:
-        return exercise.drawn[:1]
+    """The first of the drawn rungs, and for inputs or arguments of the check's own also that of the longest inputs."""
+    first, longest = exercise.drawn[:1], _longest(exercise)
+    has_more = not check.is_plain() and KINDS[exercise.interface.kind].has_manners
+    return [*first, longest] if has_more and longest else first
+
+
+def _longest(exercise: Exercise) -> dict[str, int | list[str | int]] | None:
+    """Of the drawn rungs after the first, that of the longest inputs."""
     names = set().union(*map(names_in, exercise.interface.inputs.values()))
 
-    def largest(spec: dict[str, int | list[str | int]]) -> int:
+    def longest(spec: dict[str, int | list[str | int]]) -> int:
         ends = [size[-1] if isinstance(size, list) else size for name, size in spec.items() if name in names]
         return max((end for end in ends if isinstance(end, int)), default=0)
 
-    first, *others = exercise.drawn
-    return [first, *([max(others, key=largest)] if others else [])]
+    return max(exercise.drawn[1:], key=longest, default=None)
 
 
 def _try(check: Property, context: Context, rungs: Iterable[Rung], passed: Passed | None = None) -> Passed | None:

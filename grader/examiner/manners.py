@@ -59,22 +59,28 @@ def keeping(words):
 def is_of_ones(value):
     return value.dtype == torch.bool or (value.numel() > 0 and value.min() >= 0 and value.max() <= 1)
 
+def write(tensors, others):
+    with torch.no_grad():
+        for value, other in zip(tensors, others):
+            with contextlib.suppress(RuntimeError):
+                value.copy_(other)
+
+@contextlib.contextmanager
+def holding(tensors, others):
+    kept = [value.detach().clone() for value in tensors]
+    write(tensors, others)
+    try:
+        yield
+    finally:
+        write(tensors, kept)
+
 def call_with_others(module, inputs, call):
     tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor) and value.dim()]
     rolled = [value for value in tensors if value.is_floating_point() or is_of_ones(value)]
-    rolled += [value for value in module.parameters() if value.dim()]
-    kept = []
-    with torch.no_grad():
-        for value in rolled:
-            kept.append(value.clone())
-            with contextlib.suppress(RuntimeError):
-                value.copy_(kept[-1].roll(1, -1))
-    with contextlib.suppress(Exception):
+    others = [value.detach().roll(1, -1) for value in rolled]
+    weights = [*module.parameters()]  # not rolled too, or weights times inputs would be what they were
+    with holding(rolled + weights, others + [value.detach() / 2 for value in weights]), contextlib.suppress(Exception):
         call()
-    with torch.no_grad():
-        for value, was in zip(rolled, kept):
-            with contextlib.suppress(RuntimeError):
-                value.copy_(was)
 
 def laid_out(value, words, axis):
     if not isinstance(value, torch.Tensor) or value.dim() < 2:
@@ -93,7 +99,10 @@ class Variation({entry}):
             arguments = BUILT[id(self)]
             by_position = "rebuilt" in words
             again = {entry}(*arguments.values()) if by_position else {entry}(**arguments)
-            again.load_state_dict(self.state_dict())
+            state = self.state_dict()
+            others = {{name: value * 0 if isinstance(value, torch.Tensor) else value for name, value in state.items()}}
+            for checkpoint in (others, state):  # what is loaded last counts
+                again.load_state_dict(checkpoint)
             again.train(self.training)
             return again.double() if "double" in words else again
         if "modes" in words:
@@ -104,8 +113,8 @@ class Variation({entry}):
         if "copied" in words:
             try:
                 return copy.deepcopy(self)
-            except RuntimeError as error:
-                if "deepcopy protocol" not in str(error):
+            except (RuntimeError, TypeError) as error:  # it keeps what nobody can copy, such as a lock
+                if not any(words in str(error) for words in ("deepcopy protocol", "cannot pickle")):
                     raise
         return self
 
@@ -130,7 +139,9 @@ class Variation({entry}):
         if "again" in words:
             call_with_others(module, inputs, called)
         was = module.training
-        value = called()
+        own = [] if module is self else [*self.parameters()]  # what was made of it has to do without
+        with holding(own, list(map(torch.zeros_like, own))):
+            value = called()
         if module.training != was:
             raise RuntimeError(f"the call left the module's training as {{module.training}}, which was {{was}}")
         return value

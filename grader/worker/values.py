@@ -232,9 +232,13 @@ def seed() -> None:
 
 
 def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
-    """Copy values into parameters by name; what is missing or of another shape is named."""
+    """Copy values into parameters by name; what is missing or of another shape is named.
+
+    Without any, matrices of zeros are drawn: a layer may well begin so, but hides all that comes before it.
+    """
     misfits = []
     with torch.no_grad():
+        _draw(each for each in parameters.values() if not values and each.dim() > 1 and not bool(each.any()))
         _draw_again(parameter for name, parameter in parameters.items() if values and name not in values)
         for name, value in values.items():
             parameter = parameters.get(name)
@@ -249,11 +253,15 @@ def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str,
 
 def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
     """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
+    _draw(each for each in parameters if each.numel() > 1 and bool((each != each.flatten()[0]).any()))
+
+
+def _draw(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Draw numbers for them, and leave torch's generator as it was."""
     state = torch.default_generator.get_state()  # a generator of its own would import all of torch
     seed()
     for parameter in parameters:
-        is_drawn = parameter.numel() > 1 and bool((parameter != parameter.flatten()[0]).any())
-        if is_drawn and parameter.is_floating_point():
+        if parameter.is_floating_point():
             parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
     torch.default_generator.set_state(state)
 

@@ -86,6 +86,7 @@ DROP = "torch.nn.functional.dropout"
 WRONG = {
     "never": "w",
     "always": f"{DROP}(w, p, True)",
+    "never in what is long": f"w if max(w.shape) > 64 else {DROP}(w, p, training)",
     "half as often": f"{DROP}(w, p / 2, training)",
     "half as often, scaled as if it were not": "w * (torch.rand_like(w) >= p / 2) / (1 - p + 1e-9) if training else w",
     "kept where it should go": f"{DROP}(w, 1 - p, training)",

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.outcome import STATE_CHANGED
 from grader.verdict.verdict import Result
@@ -48,6 +49,12 @@ KEEPING = {
     "'_first', [each.clone() for each in self.parameters()]))]",
 }
 """What is kept from the first call that is made without gradients, and taken again in the next one."""
+LOADS_ONCE = """
+    def load_state_dict(self, *arguments, **keywords):
+        if not self.__dict__.setdefault('_loaded', []):
+            self._loaded.append(super().load_state_dict(*arguments, **keywords))
+        return self._loaded[0]
+"""
 LOADS_NOTHING = """
     def load_state_dict(self, *_, **__):
         return None
@@ -55,6 +62,12 @@ LOADS_NOTHING = """
 COPIES_OTHER_WEIGHTS = """
     def __deepcopy__(self, memo):
         return self.apply(lambda part: [each.data.mul_(2) for each in part.parameters(recurse=False)])
+"""
+SHARES_ITS_WEIGHTS = """
+    def __deepcopy__(self, memo):
+        copied = type(self).__new__(type(self))
+        copied.__dict__ = self.__dict__
+        return copied
 """
 COUNTS_MODES = """
     def train(self, mode=True):
@@ -101,9 +114,48 @@ def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exerc
     faults |= {name: keeps(exercise_id, statement) for name, statement in KEEPING.items()}
     faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
     faults["copies other weights"] = with_method(exercise_id, COPIES_OTHER_WEIGHTS)
+    faults["shares its weights with a copy"] = with_method(exercise_id, SHARES_ITS_WEIGHTS)
+    faults["loads once"] = with_method(exercise_id, LOADS_ONCE)
     faults = share(faults, exercise_id, 3)
     verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)
     assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
+
+
+@pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
+def test_gradients_that_are_wrong_in_long_sequences_alone_are_seen(judge_text: Judge, exercise_id: str) -> None:
+    flipped = wrong_where(exercise_id, CONDITIONS["in long sequences"])
+    statement = re.search(r": (\w+) = \1\.flip\(-?\d\)", flipped)
+    assert statement
+    name = statement[1]
+    stopped = f": {name}.requires_grad and {name}.register_hook(lambda gradient: gradient * 2)"
+    verdict = judge_text(exercise_id, flipped.replace(statement[0], stopped), SEED)
+    assert verdict.outcome is Result.NOT_FIXED
+
+
+ZEROS = """
+_init = {name}.__init__
+def _zeros(self, *arguments, **keywords):
+    _init(self, *arguments, **keywords)
+    *_, last = (each for each in self.parameters() if each.dim() > 1)
+    torch.nn.init.zeros_(last)
+{name}.__init__ = _zeros
+"""
+LOCKED = """
+import threading
+_init = {name}.__init__
+def _locked(self, *arguments, **keywords):
+    _init(self, *arguments, **keywords)
+    self.lock = threading.Lock()
+{name}.__init__ = _locked
+"""
+
+
+@pytest.mark.parametrize("exercise_id", sampled([*EXERCISES, "exercise_26", "exercise_28"], also=["exercise_28"]))
+def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Judge, exercise_id: str) -> None:
+    name = load_exercise(judge_text.course.description(exercise_id)).interface.entry()
+    source = (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    texts = {"zeros": source + ZEROS.format(name=name), "a lock": source + LOCKED.format(name=name)}
+    assert judge_text.refused(exercise_id, texts) == {}
 
 
 @pytest.mark.parametrize("exercise_id", sampled(BY_POSITION))

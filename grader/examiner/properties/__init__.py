@@ -40,6 +40,9 @@ class Property(Check, frozen=True):
     draws_equal_sizes: ClassVar[bool] = False
     """Whether it is tried where most of the drawn sizes are equal too: there, axes are easily taken for each other."""
 
+    draws_longest: ClassVar[bool] = False
+    """Whether it is tried at the longest of the drawn inputs too, beyond any constant that somebody would write."""
+
     def try_case(self, context: "Context", case: "Case") -> None:
         """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
         raise NotImplementedError(type(self).__name__)

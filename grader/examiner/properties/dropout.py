@@ -123,6 +123,8 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
 
     shows_values: ClassVar[bool] = False
 
+    draws_longest: ClassVar[bool] = True
+
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
 

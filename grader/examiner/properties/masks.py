@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
     from grader.examiner.context import Context
+    from grader.examiner.proxies import Pass
 
 MaskDtype = typing.Literal[
     "bool", "int64", "float32", "uint8", "int32", "int16", "int8", "float64", "float16", "bfloat16"
@@ -101,11 +102,18 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
         require_finite(seen, what)
         ours_there, theirs_there = (each.select(self.axis, row) for each in (seen, expected))
         require_close(ours_there, theirs_there, f"{what} at that query", UNCHANGED)
-        for name, gradient in {**passed.parameters, **passed.inputs}.items():
-            if gradient is not None:
-                require_finite(
-                    gradient, f"query {row} may look at no key and the loss skips it; the gradient of {name}"
-                )
+        skipping = f"query {row} may look at no key and the loss skips it; the gradient of"
+        _require_finite_gradients(passed, skipping)
+        ours.training = True
+        passed = ours.differentiate([cotangent, *skipped], self.method, **case.inputs)
+        require_finite(nth_output(passed.value, 0), f"in training mode, {what}")
+        _require_finite_gradients(passed, f"in training mode, {skipping}")
+
+
+def _require_finite_gradients(passed: "Pass", what: str) -> None:
+    for name, gradient in {**passed.parameters, **passed.inputs}.items():
+        if gradient is not None:
+            require_finite(gradient, f"{what} {name}")
 
 
 class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_reference"):
