@@ -93,6 +93,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "reason": printable(reason, MOST_TEXT) if reason else "",
         "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise) if has_rows else [],
+        "has_defects": bool(exercise.defects),
         "whys": [
             f"{called(each, exercise)}: {each.story()}"
             for each in ordered

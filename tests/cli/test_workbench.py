@@ -10,6 +10,7 @@ import pytest
 from grader.course.loading import load_exercise
 from grader.errors import UsageError
 from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.report.html import render_section
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.changes import changes, start_again
@@ -175,6 +176,9 @@ def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course)
     page = render_terminal(verdict, exercise)
     assert "Right · 10 of 10 points" in page
     assert "Fixed" not in page
+    section = render_section(verdict, exercise)
+    assert "<h3>What it was about</h3>" in section
+    assert "Fixed" not in section
     edition = msgspec.structs.replace(exercise, recorded=True)
     page = render_terminal(verdict, edition)
     assert "Every check runs here; handing it in gives the points.\n" in page
