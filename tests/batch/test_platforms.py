@@ -265,6 +265,21 @@ def test_an_archive_believed_to_be_small_is_bounded_by_what_it_unpacks_to(tmp_pa
     assert sum(line.startswith("an archive that holds too much") for line in told) == 3
 
 
+def test_what_one_student_packs_is_bounded_by_itself_and_costs_no_other(tmp_path, monkeypatch):
+    (tmp_path / "class").mkdir()
+    wanted = [f"notes/{number}.txt" for number in range(archive.MOST_MEMBERS_OF_ONE)]
+    zipped(tmp_path / "class/smithjane_123_9001_edition.zip", [*wanted, "exercise_03.py"])
+    zipped(tmp_path / "class/bo_124_9002_mine.zip", ["exercise_01.py"])
+    _, found, told = listed(tmp_path / "class")
+    assert [each[:2] for each in found] == [("124", "exercise_01")]
+    assert "an archive that holds too much: smithjane_123_9001_edition.zip: 2,001 files; 2,000 are looked at" in told
+    monkeypatch.setattr(archive, "MOST_BYTES_OF_ONE", 2 * len(reference()) + 10)
+    zipped(tmp_path / "class/smithjane_123_9001_edition.zip", [*wanted[:3], "exercise_03.py"])
+    _, found, told = listed(tmp_path / "class")
+    assert [each[:2] for each in found] == [("124", "exercise_01")]
+    assert sum(line.startswith("an archive that holds too much") for line in told) == 2
+
+
 def test_a_layout_can_be_named_and_a_pattern_spelled_out(tmp_path):
     put(tmp_path, "s1_final_exercise_03.py", "s2_x_exercise_01.ipynb", "deep/s3_y_exercise_03.py", "odd.py")
     name, found, told = listed(tmp_path, pattern="{student}_*_{exercise}.py")

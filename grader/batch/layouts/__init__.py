@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Unpacker, handed_in, listed
+from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Unpacker, handed_in, handed_in_or_none
 from grader.batch.layouts.own import Folder, Lines, Pattern, StudentFolders
 from grader.batch.layouts.platforms import (
     EXERCISES,
@@ -94,7 +94,7 @@ def _top(folder: Path, exercises: Collection[str]) -> Path:
         return _export(folder)
     if REPOSITORY.fullmatch(alone.name):
         return folder
-    inside = [os.path.splitext(name)[0] for name in listed(alone)]  # noqa: PTH122 - only their stems
+    inside = [os.path.splitext(name)[0] for name in handed_in_or_none(alone)]  # noqa: PTH122 - only their stems
     is_students = any(each in ("attention", EXERCISES) or numbered(each, exercises) for each in inside)
     return folder if is_students or alone.name in (SUBMITTED, EXERCISES) else alone
 
@@ -102,12 +102,12 @@ def _top(folder: Path, exercises: Collection[str]) -> Path:
 def _export(folder: Path) -> Path:
     """The folder, or the only one in it that holds what a platform handed out for a class."""
     alone = _only_folder(folder)
-    if alone is None or GRADESCOPE_METADATA in (names := listed(alone)):
+    if alone is None or GRADESCOPE_METADATA in (names := handed_in_or_none(alone)):
         return alone or folder
     return alone if any(family.count(alone, names) > len(names) / 2 for family in OF_A_CLASS) else folder
 
 
 def _only_folder(folder: Path) -> Path | None:
-    names = listed(folder)
+    names = handed_in_or_none(folder)
     alone = folder / names[0] if len(names) == 1 else folder
     return alone if alone != folder and alone.is_dir() and not alone.is_symlink() else None

@@ -111,12 +111,12 @@ def is_by_the_way(name: str) -> bool:
 
 
 def handed_in(folder: Path) -> list[str]:
-    """What lies in a folder, in order, without what is by the way."""
+    """What lies in a folder, in order, without what is by the way; `OSError` where it cannot be opened."""
     return sorted(name for name in os.listdir(folder) if not is_by_the_way(name))
 
 
-def listed(folder: Path, skipped: SkippedFiles | None = None) -> list[str]:
-    """The same; nothing where the folder cannot be opened, or has gone meanwhile, which is counted."""
+def handed_in_or_none(folder: Path, skipped: SkippedFiles | None = None) -> list[str]:
+    """`handed_in`; nothing where the folder cannot be opened, or has gone meanwhile, which is counted."""
     try:
         return handed_in(folder)
     except OSError as error:
@@ -132,7 +132,11 @@ def storable(name: str) -> str:
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 4 << 30
-"""Of one archive, unpacked."""
+"""Of the archive of a class, unpacked."""
+
+MOST_MEMBERS_OF_ONE = 2_000
+MOST_BYTES_OF_ONE = 64 << 20
+"""Of an archive that one student handed in: what it takes is no other student's loss."""
 
 PIECE_BYTES = 1 << 20
 CLIMBS = "a path that leads out of its archive"
@@ -156,25 +160,27 @@ class Unpacker:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def unpack(self, path: Path, name: str, skipped: SkippedFiles) -> Path | None:
-        """The folder with the archive's files; None, and counted, where it cannot be opened."""
+    def unpack(self, path: Path, name: str, skipped: SkippedFiles, *, is_of_one: bool = False) -> Path | None:
+        """The folder with the files of a class, or of one student; None, and counted, where it does not open."""
         self._count += 1
         target = Path(self._folder.name) / str(self._count)
         target.mkdir()
         try:
             with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-                self._extract(archive, target, name, skipped)
+                most = (MOST_MEMBERS_OF_ONE, MOST_BYTES_OF_ONE) if is_of_one else (MOST_MEMBERS, MOST_BYTES)
+                self._extract(archive, target, name, skipped, *most)
         except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             skipped.add(CLOSED, f"{name} ({getattr(error, 'strerror', None) or error})")
             return None
         return target
 
-    def _extract(self, archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles) -> None:
-        left = MOST_BYTES
+    def _extract(
+        self, archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, most_members: int, left: int
+    ) -> None:
         members = archive.infolist()
-        if len(members) > MOST_MEMBERS:
-            skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; {MOST_MEMBERS:,} are looked at")
-        for member in members[:MOST_MEMBERS]:
+        if len(members) > most_members:
+            skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; {most_members:,} are looked at")
+        for member in members[:most_members]:
             parts = _parts(member.filename)
             place = f"{name}/{storable(member.filename)}"
             if member.is_dir() or any(map(is_by_the_way, parts)):

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from grader.batch.layouts.files import STRAY, SkippedFiles, listed, storable
+from grader.batch.layouts.files import STRAY, SkippedFiles, handed_in_or_none, storable
 from grader.batch.layouts.units import NUMBERED, Family, Unit
 from grader.errors import UsageError
 from grader.gradebook.gradebook import TIME
@@ -194,16 +194,16 @@ class Nbgrader:
     def count(self, root: Path, names: list[str]) -> int:
         if root.name == SUBMITTED:
             return len(names)
-        return len(listed(root / SUBMITTED)) if SUBMITTED in names else 0
+        return len(handed_in_or_none(root / SUBMITTED)) if SUBMITTED in names else 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each student's assignment; the course's other folders are none of the batch's business."""
         base = "" if root.name == SUBMITTED else f"{SUBMITTED}{os.sep}"
-        for student in listed(root / base, skipped):
+        for student in handed_in_or_none(root / base, skipped):
             if not (root / base / student).is_dir() or (root / base / student).is_symlink():
                 skipped.add(STRAY, storable(base + student))
                 continue
-            for assignment in listed(root / base / student, skipped):
+            for assignment in handed_in_or_none(root / base / student, skipped):
                 folder = f"{base}{student}{os.sep}{assignment}"
                 if (root / folder).is_dir() and not (root / folder).is_symlink():
                     name = storable(student)
@@ -263,7 +263,7 @@ def _exercises_of(root: Path, name: str) -> str:
     folder = root / name
     if folder.is_symlink() or not folder.is_dir():
         return ""
-    inside = listed(folder)
+    inside = handed_in_or_none(folder)
     for path in (name, f"{name}{os.sep}{inside[0]}" if len(inside) == 1 else name):
         if (root / path / EXERCISES).is_dir():
             return f"{path}{os.sep}{EXERCISES}"

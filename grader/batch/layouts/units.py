@@ -144,7 +144,7 @@ class Units:
         archives = [path for path, _ in given if path.lower().endswith(".zip")]
         yield from self._grouped(about, [each for each in given if each[0] not in archives], unit.exercise)
         for archive in archives:
-            folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped)
+            folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped, is_of_one=True)
             if folder is not None:
                 inside = [(path, path) for path in walk(folder, "", self._skipped)]
                 prefix = f"{storable(archive)}/"
