@@ -29,6 +29,7 @@ def _run(course: Course, trial: Trial) -> int:
     import_torch()  # and no compiler: as in a worker, in half the time that the student's own import would take
     stub_compiler()
     gc.enable()
+    sys.dont_write_bytecode = True  # the file's folder is the student's
     exercise = load_exercise(course.description(trial.exercise))
     prepared = prepare_trial(exercise, trial)
     path = Path(trial.file).absolute()

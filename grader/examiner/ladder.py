@@ -72,17 +72,17 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
         alike = sorted(sizes, key=lambda each: len({*each.values()}) - len(each))[:1]
         return ladder, [Rung(f"{name}/drawn", each) for each in alike]
     longest = _longest(exercise)
+    once_more = [Rung(f"{name}/longest", draw_sizes(longest, f"{name}/longest"))] if longest else []
     if check.draws_longest and longest and longest.keys() == ladder[0].sizes.keys():
-        return ladder, [Rung(f"{name}/longest", draw_sizes(longest, f"{name}/longest"))]
+        return ladder, once_more
     if not (check.draws_sizes and exercise.drawn):
         return ladder, []
     walks_all = not check.ladder and not is_tried_at_the_ends(check)
     specs = [] if check.ladder else exercise.drawn if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
     has_manners = KINDS[exercise.interface.kind].has_manners
-    plain_too = longest if walks_all else None
     drawn = [
-        Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0] or spec is plain_too)
+        Rung(each, draw_sizes(spec, each), is_plain=not has_manners or each == names[0])
         for each, spec in zip(names, specs, strict=True)
     ]
     if not has_manners:
@@ -92,7 +92,7 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
     for index, manner in enumerate(manners, start=len(ladder) - in_manners):
         rungs, place = (ladder, index) if index < len(ladder) else (drawn, index - len(ladder))
         rungs[place] = structs.replace(rungs[place], manner=manner)
-    return ladder, drawn
+    return ladder, [*drawn, *once_more] if walks_all else drawn
 
 
 def _some_of(exercise: Exercise, check: Property) -> Drawn:

@@ -207,7 +207,7 @@ def test_all_are_graded_and_listed(own_course, run_cli):
 def test_the_list_is_grouped_by_theme_and_sorted_by_difficulty_as_the_page_of_hunts_is(run_cli):
     page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8").partition("\n## Paths\n")[0]
     told = re.findall(r"^### (.+)$|^\| \[(exercise_\d+)\].*? ([●○]{5})", page, re.MULTILINE)
-    listed = re.findall(r"^(\w.*)$|^\S (exercise_\d+)  ([●○]{5})", run_cli().stdout.partition("\n░")[0], re.MULTILINE)
+    listed = re.findall(r"^(\w.*)$|^\S (exercise_\d+)  ([●○]{5})", run_cli().stdout.rpartition("\n\n")[0], re.MULTILINE)
     assert listed == told
     assert sum(bool(exercise) for _, exercise, _ in listed) == len(list((ROOT / "exercises").glob("exercise_*")))
 

@@ -180,6 +180,7 @@ def test_no_compiler_is_imported_for_a_trial(own_course, run_cli):
     done = run_cli("try", "exercise_32", cwd=own_course.root)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1] == "False"
+    assert not (module.parent / "__pycache__").exists()
 
 
 def test_a_number_is_told_to_be_another_than_above_only_where_it_is():

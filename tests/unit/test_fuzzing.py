@@ -253,13 +253,14 @@ def conversations(draw: st.DrawFn) -> tuple[list[bytes], Any]:
 def test_whatever_a_worker_says_becomes_an_outcome_that_can_be_shown(conversation):
     script, expected = conversation
     exercise = load_exercise(COURSE.description(EXERCISE))
-    session = Session(Scripted(script), exercise, Submission("a.py", ()))
+    submission = Submission("a.py", ())
+    session = Session(Scripted(script), exercise, submission)
     outcomes, unloadable = [], None
     with within_bounds():
         examiner = Examiner.__new__(Examiner)
         examiner.exercise = exercise
         try:
-            unloadable = examiner._why_unloadable(session.load())
+            unloadable = examiner._why_unloadable(session.load(), submission)
         except SubjectError as error:
             unloadable = examiner._load_finding(error)
         error = None
