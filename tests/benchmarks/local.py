@@ -27,9 +27,9 @@ from grader.examiner.reference import LocalModule, Reference, _detached, run_pro
 from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import adapter_of
 from grader.worker.protocol import Raised
-from grader.worker.server import MODULE_NAME, WORKER_SEED
+from grader.worker.server import MODULE_NAME
 from grader.worker.torch_import import stub_compiler
-from grader.worker.values import flatten, type_name
+from grader.worker.values import WORKER_SEED, flatten, type_name
 
 Check = Callable[[Context], None]
 
