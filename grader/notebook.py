@@ -43,6 +43,8 @@ class _Statement(Struct, frozen=True):
     uses: frozenset[str]
     changes: str = ""
     """The name whose attribute it sets, as in `Head.forward = forward`."""
+    builds_on: frozenset[str] = frozenset()
+    """Those whose former meaning it takes while it runs, as in `Head = compiled(Head)` or `heads *= 2`."""
 
 
 def submission_from_cells(cells: Sequence[Chunk], entry: str) -> Submission | None:
@@ -72,17 +74,18 @@ def _needed_for(entry: str, statements: list[_Statement]) -> list[_Statement]:
     while wanted - found:
         name = min(wanted - found)
         found.add(name)
-        about_it = [each for each in statements if name in each.gives]
-        parts = about_it[-1:] + [
-            each for each in statements if each.changes == name and each in statements[_place(statements, about_it) :]
-        ]
+        meaning = _last_meaning(name, [each for each in statements if name in each.gives])
+        since = statements[statements.index(meaning[0]) if meaning else 0 :]
+        parts = meaning + [each for each in since if each.changes == name]
         needed += [each for each in parts if each not in needed]
         wanted |= {used for each in parts for used in each.uses}
     return needed
 
 
-def _place(statements: list[_Statement], about_it: list[_Statement]) -> int:
-    return statements.index(about_it[-1]) if about_it else 0
+def _last_meaning(name: str, about_it: list[_Statement]) -> list[_Statement]:
+    """The last statement that gives the name a meaning, and before it those that it builds on."""
+    plain = [number for number, each in enumerate(about_it) if name not in each.builds_on]
+    return about_it[plain[-1] if plain else 0 :]
 
 
 def _statements(cell: int, text: str) -> Iterator[_Statement]:
@@ -99,7 +102,23 @@ def _statements(cell: int, text: str) -> Iterator[_Statement]:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                 changes = target.value.id
-        yield _Statement(cell, first, node.end_lineno or node.lineno, frozenset(_given(node)), uses, changes)
+        gives = frozenset(_given(node))
+        before = gives & frozenset(_used_at_once(node))
+        yield _Statement(cell, first, node.end_lineno or node.lineno, gives, uses, changes, before)
+
+
+def _used_at_once(node: ast.AST) -> Iterator[str]:
+    """The names that are used while a statement runs, not only when a function in it is called."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    for field, value in ast.iter_fields(node):
+        if not (is_function and field == "body"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from _used_at_once(child)
 
 
 def _given(node: ast.stmt) -> Iterator[str]:
@@ -173,26 +192,26 @@ class GraderMagics(Magics):
 
 def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
     course = _course()
-    verdict = _judged(course, exercise_id, submission)
+    verdict = _judged(course, exercise_id, submission, is_attempt=True)
     return NotebookVerdict(verdict, load_exercise(course.description(exercise_id)))
 
 
 def _hint(exercise_id: str, submission: Submission) -> str:
     course = _course()
-    verdict = _judged(course, exercise_id, submission)
+    verdict = _judged(course, exercise_id, submission, is_attempt=False)
     return render_hint(next_hint(course, load_exercise(course.description(exercise_id)), verdict))
 
 
-def _judged(course: Course, exercise_id: str, submission: Submission) -> Verdict:
+def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:
     """The verdict of a process that stays ready for the next one; it is remembered."""
     verdict = PoolClient(_pool, course).judge(exercise_id, submission, submission.name, _seed)
-    remember_verdict(course, verdict)
+    remember_verdict(course, verdict, is_attempt=is_attempt)
     return verdict
 
 
 def _from_cell(cell: str) -> Submission:
     """A cell as a submission; its first line, the magic, counts as a line as it does on the screen."""
-    return Submission("this cell", (Chunk("this cell", "\n" + unix_lines(cell)),))
+    return Submission("this cell", (Chunk("this cell", "\n" + without_magics(unix_lines(cell))),))
 
 
 def _course() -> Course:

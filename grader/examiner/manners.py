@@ -62,6 +62,9 @@ def is_of_ones(value):
 def write(tensors, others):
     with torch.no_grad():
         for value, other in zip(tensors, others):
+            for axis, step in enumerate(value.stride()):
+                if step == 0:  # one sample expanded to all is written to once
+                    value, other = value.narrow(axis, 0, 1), other.narrow(axis, 0, 1)
             with contextlib.suppress(RuntimeError):
                 value.copy_(other)
 
@@ -79,8 +82,12 @@ def call_with_others(module, inputs, call):
     rolled = [value for value in tensors if value.is_floating_point() or is_of_ones(value)]
     others = [value.detach().roll(1, -1) for value in rolled]
     weights = [*module.parameters()]  # not rolled too, or weights times inputs would be what they were
-    with holding(rolled + weights, others + [value.detach() / 2 for value in weights]), contextlib.suppress(Exception):
+    with holding(rolled + weights, others + list(map(turned, weights))), contextlib.suppress(Exception):
         call()
+
+def turned(value):
+    # weights that point elsewhere: a softmax of loud scores is the same for smaller ones
+    return value.detach() * torch.linspace(-1.0, 0.5, value.numel(), dtype=value.dtype).view(value.shape)
 
 def laid_out(value, words, axis):
     if not isinstance(value, torch.Tensor) or value.dim() < 2:
@@ -161,16 +168,18 @@ class Manner(Struct, frozen=True):
 def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
     """So many manners; each of the words is among them where there is room, and one of the first is loud.
 
+    The loud one is not that after others: in a softmax of loud scores much may be what it was.
+
     Only the first have samples that are all the same: there a plain call shows what mixes them, elsewhere none does.
     """
     draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
-    loud = draw.randrange(loud_among)
     layouts = _dealt(draw, LAYOUTS, loud_among) + _dealt(draw, ("transposed", ""), count - loud_among)
     grads, histories = _dealt(draw, GRADS, count), _dealt(draw, HISTORIES, count)
     for slot, history in enumerate(histories):
         if history == "again" and not grads[slot]:  # what is kept from call to call is mostly kept without gradients
             other = next((number for number, word in enumerate(grads) if word), slot)
             grads[slot], grads[other] = grads[other], grads[slot]
+    loud = draw.choice([slot for slot in range(loud_among) if histories[slot] != "again"] or [0])
     dealt = [grads, layouts, histories]
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)

@@ -20,7 +20,7 @@ CELLS = {
     "load": "%load_ext grader\nimport time\nstarted = time.monotonic()",
     "cell": f"%%grade exercise_03\n{STARTER}",
     "first time": "print(time.monotonic() - started)",
-    "fixed": f"%%grade 3\n{REFERENCE}",
+    "fixed": f"%%grade 3\n%matplotlib inline\n!nvidia-smi\n{REFERENCE}",
     "define": STARTER,
     "lie": LYING_KERNEL,
     "definitions": "found = %grade exercise_03\nfound",
@@ -33,6 +33,9 @@ CELLS = {
     "of a function": "%grade exercise_29",
     "hint about a function": "%hint 29",
     "again": "started = time.monotonic()\nagain = %grade exercise_03\nprint(time.monotonic() - started)\nagain",
+    "attempts": "from pathlib import Path\nfrom grader.course.paths import find_course\n"
+    "from grader.student.progress import load_progress\n"
+    "print(len(load_progress(find_course(Path.cwd()), 'exercise_03').attempts))",
 }
 
 
@@ -89,6 +92,11 @@ def test_neither_page_names_a_defect_that_is_still_there(outputs) -> None:
 def test_hints_and_differences_are_told_in_words(outputs) -> None:
     assert "Step 1 of 3" in said(outputs["hint"])
     assert said(outputs["diff"]).strip() == "Nothing has changed since the starter."
+
+
+def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:
+    graded = [name for name, source in CELLS.items() if "%grade exercise_03" in source or "%%grade 3" in source]
+    assert said(outputs["attempts"]).strip() == str(len(graded))
 
 
 def test_what_cannot_be_meant_is_one_sentence_and_no_traceback(outputs) -> None:

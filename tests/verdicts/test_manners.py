@@ -12,7 +12,7 @@ from grader.course.paths import Course
 from grader.examiner.outcome import STATE_CHANGED
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge
-from tests.support.paths import ROOT
+from tests.support.paths import CORPUS, ROOT
 from tests.support.sampling import EXAMPLE, in_parts, others_slow, sampled, share
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
@@ -156,6 +156,14 @@ def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Ju
     source = (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
     texts = {"zeros": source + ZEROS.format(name=name), "a lock": source + LOCKED.format(name=name)}
     assert judge_text.refused(exercise_id, texts) == {}
+
+
+@pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_06"])
+def test_what_is_kept_from_a_call_without_gradients_is_seen_at_every_seed(judge_text: Judge, exercise_id: str) -> None:
+    """At these seeds the call after others was loud, or its inputs one sample expanded to all."""
+    path = CORPUS / "wrong_fixes" / exercise_id / "weights_of_the_first_call_without_gradients.py"
+    verdicts = [judge_text(exercise_id, path.read_text(encoding="utf-8"), seed) for seed in (11, 12)]
+    assert [verdict.outcome for verdict in verdicts] == [Result.NOT_FIXED] * 2
 
 
 @pytest.mark.parametrize("exercise_id", sampled(BY_POSITION))

@@ -41,6 +41,15 @@ def test_a_method_put_on_the_class_later_counts_and_one_put_on_an_older_class_do
     assert "Head.forward" not in code_of("class Head: pass", "Head.forward = None", "class Head: pass")
 
 
+def test_what_a_statement_makes_of_a_name_comes_with_what_the_name_meant_before() -> None:
+    wrapped = code_of("class Head: pass", "Head.forward = None", "def wrap(x): return x", "Head = wrap(Head)")
+    assert all(part in wrapped for part in ("class Head: pass", "Head.forward = None", "def wrap", "Head = wrap(Head)"))
+    counted = code_of("HEADS = 1\nHEADS = 4", "HEADS *= 2", "class Head:\n    heads = HEADS")
+    assert counted == "HEADS = 4\nHEADS *= 2\nclass Head:\n    heads = HEADS"
+    recursive = "class Head:\n    def copy(self):\n        return Head()"
+    assert code_of("class Head: pass", recursive) == recursive
+
+
 def test_lines_stand_where_they_stand_in_their_cell() -> None:
     found = submission_from_cells(cells("print(1)\n\nclass Head:\n    a = 1"), "Head")
     assert found is not None
