@@ -9,7 +9,7 @@ from msgspec import Struct
 from grader.examiner import pictures
 from grader.examiner.outcome import Picture
 from grader.examiner.pictures import GRADIENTS, NEGLIGIBLE
-from grader.worker.text import cut
+from grader.worker.text import excerpt
 
 if TYPE_CHECKING:
     import torch
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
 """As many digits tell any two numbers of float64 apart."""
-
-MOST_OF_A_TEXT = 200
 
 NO_GRADIENT = "no-gradient"
 """The kind of failure in which a parameter gets none."""
@@ -53,16 +51,13 @@ def number(value: float) -> str:
 
 
 def numbers(expected: float, seen: float) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to tell them apart."""
+    """Two numbers with as many digits as it takes to tell them apart; whole ones with all of theirs."""
+    if expected.is_integer() and seen.is_integer() and max(abs(expected), abs(seen)) < 10**MOST_DIGITS:
+        return f"{expected:.0f}", f"{seen:.0f}"
     digits = FEWEST_DIGITS
     while digits < MOST_DIGITS and f"{expected:.{digits}g}" == f"{seen:.{digits}g}":
         digits += 1
     return f"{expected:.{digits}g}", f"{seen:.{digits}g}"
-
-
-def excerpt(text: str) -> str:
-    """What a finding shows of a text that a submission wrote: one line, cut where it is long."""
-    return cut(" ".join(text.split()), MOST_OF_A_TEXT)
 
 
 def place(position: "tuple[int, ...] | list[int]") -> str:
@@ -83,7 +78,9 @@ class Tolerance(Struct, frozen=True):
     """A share of the largest value of a tensor, beside the absolute one."""
 
     def for_values(self, expected: "torch.Tensor") -> "Tolerance":
-        """The same without a share of the largest value that is a number."""
+        """The same without a share of the largest value that is a number; whole numbers are compared as such."""
+        if not (expected.is_floating_point() or expected.is_complex()):
+            return WHOLE
         if not self.of_largest or not (finite := expected[expected.isfinite()]).numel():
             return self
         return Tolerance(self.relative, self.absolute + self.of_largest * float(finite.abs().max()))
@@ -95,6 +92,7 @@ FLOAT32 = Tolerance(1e-4, 1e-5)
 FLOAT32_GRADIENT = Tolerance(1e-3, 5e-5)
 FLOAT64 = Tolerance(1e-9, 1e-10)
 UNCHANGED = Tolerance(0.0, 1e-6)
+WHOLE = Tolerance(0.0, 0.5)  # of whole numbers, which are the same or are not
 
 
 def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32, parts: Sequence[str] = ()) -> None:
@@ -113,6 +111,9 @@ def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32,
         if bool(torch.isfinite(expected).all()):
             require_finite(seen, what, expected)
         require_close(seen, expected, what, tolerance)
+    elif isinstance(expected, float) and isinstance(seen, float | int):
+        ours, theirs = torch.tensor([seen, expected], dtype=torch.float64)
+        require_close(ours, theirs, what, tolerance)
     elif isinstance(seen, torch.Tensor) or seen != expected:  # tensors compare element by element
         raise Failure("values", f"{what}: expected {expected!r}, saw {describe(seen)}")
 
@@ -274,10 +275,8 @@ def describe(value: Any) -> str:
         return value.description
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | dict):  # not as it shows itself: that of a thousand tensors takes half a second
         return f"a {type(value).__name__} of {len(value)}"
-    if isinstance(value, dict):  # not as it shows itself: that of a thousand tensors takes half a second
-        return f"a dict of {len(value)}"
     return f"{value!r}"[:80]
 
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from grader.course.records import Limits
 from grader.errors import BrokenExerciseError, KitError, WorkerKilledError
-from grader.examiner.compare import FLOAT32, Failure, excerpt
+from grader.examiner.compare import FLOAT32, Failure
 from grader.examiner.outcome import Finding, Location, Outcome, Status, Tried
 from grader.examiner.proxies import MisfitError
 from grader.examiner.session import (
@@ -26,7 +26,7 @@ from grader.examiner.session import (
     SubjectTimedOutError,
 )
 from grader.worker.protocol import Raised
-from grader.worker.text import cut
+from grader.worker.text import cut, excerpt
 from grader.worker.values import flatten
 
 FILE_TOO_LARGE = "[Errno 27]"
@@ -95,7 +95,7 @@ def outcome_of_error(
 
 def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
     """What an exception of the submission's tells."""
-    text = f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type
+    text = str(SubjectRaisedError(raised))
     if raised.is_kits:
         return Finding("kit", f"{KITS_OWN} ({excerpt(raised.text)})", None, sizes)
     if raised.text.startswith(FILE_TOO_LARGE):

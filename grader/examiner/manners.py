@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from grader.examiner.compare import FLOAT32, Failure, Tolerance, compare, excerpt
+from grader.examiner.compare import FLOAT32, Failure, Tolerance, compare
 from grader.examiner.subjects import adapter_of
 
 if TYPE_CHECKING:
@@ -220,8 +220,7 @@ def compare_in_manner(
         asked = {"_manner": " ".join(manner.words), "_method": method, "_by_position": names, "_axes": axes}
         seen = ours.call(IN_MANNER, **asked, **inputs)
     except SubjectRaisedError as error:
-        said = f"{error.raised.type}: {excerpt(error.raised.text)}" if error.raised.text else error.raised.type
-        raise Failure("manner", f"{manner.described()}: expected an output, saw {said}") from None
+        raise Failure("manner", f"{manner.described()}: expected an output, saw {error}") from None
     what = f"{manner.described()}: {method or exercise.interface.called()}: output"
     if "double" in manner.words:
         expected = _double(expected)

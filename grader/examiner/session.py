@@ -16,6 +16,7 @@ from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedErro
 from grader.submission import Submission
 from grader.worker import protocol
 from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
+from grader.worker.text import excerpt
 
 
 class SubjectError(Exception):
@@ -26,7 +27,7 @@ class SubjectRaisedError(SubjectError):
     """The submission raised an exception."""
 
     def __init__(self, raised: Raised) -> None:
-        super().__init__(f"{raised.type}: {raised.text}" if raised.text else raised.type)
+        super().__init__(f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type)
         self.raised = raised
 
 

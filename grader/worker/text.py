@@ -1,10 +1,17 @@
 """Text on its way to readers: cut where it is long, and in characters that UTF-8 has bytes for."""
 
+MOST_OF_AN_EXCERPT = 200
+
 
 def cut(text: str, limit: int, unread: int = 0) -> str:
     """The beginning and how much follows, `unread` of it not at hand; all of it where that takes no more room."""
     notice = f" ... ({len(text) - limit + unread:,} more characters)"
     return text if len(text) + unread <= limit + len(notice) else text[:limit] + notice
+
+
+def excerpt(text: str) -> str:
+    """What a finding shows of a text that a submission wrote: one line, cut where it is long."""
+    return cut(" ".join(text.split()), MOST_OF_AN_EXCERPT)
 
 
 def sendable(text: str) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 from grader.course.checks import Check, Literal, Name, Text, unknown_sizes
 from grader.course.problem import Path, Problem, nearest, quoted
 from grader.examiner.case import make_case, size_of
-from grader.examiner.compare import Advice, Failure, describe, excerpt
+from grader.examiner.compare import Advice, Failure, describe
 from grader.examiner.context import require_inputs_kept
 from grader.examiner.properties import Property
+from grader.worker.text import excerpt
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -58,7 +59,7 @@ class Raises(Property, frozen=True, tag="raises"):
             if self.at == "call":
                 module.call(self.method, **case.inputs)
         except SubjectRaisedError as error:
-            raised = error.raised
+            refusal, raised = str(error), error.raised
         else:
             raise Failure("not-refused", f"with {sizes}: expected {' or '.join(self.errors)}, saw no exception")
         if self.at == "call" and not self.method:
@@ -67,8 +68,8 @@ class Raises(Property, frozen=True, tag="raises"):
                 told = f"under no_grad, with {sizes}: expected {' or '.join(self.errors)}"
                 raise Failure("not-refused", f"{told}, saw no exception")
         if not set(self.errors) & set(raised.bases):
-            saw = f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type
-            raise Failure(f"refused-by-{raised.type}", f"with {sizes}: expected {' or '.join(self.errors)}, saw {saw}")
+            told = f"with {sizes}: expected {' or '.join(self.errors)}, saw {refusal}"
+            raise Failure(f"refused-by-{raised.type}", told)
         missing = _not_mentioned([size_of(name, case.sizes) for name in self.mentions], raised.text)
         if missing:
             if self.must_mention:

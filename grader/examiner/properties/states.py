@@ -8,9 +8,10 @@ from msgspec import field, structs
 from grader.course.checks import Inputs, Name, Sizes, unknown_sizes
 from grader.course.problem import Path, Problem
 from grader.examiner.case import make_case
-from grader.examiner.compare import Failure, compare, describe, excerpt, require_tensor
+from grader.examiner.compare import Failure, compare, describe, require_tensor
 from grader.examiner.context import require_declared
 from grader.examiner.properties import Property
+from grader.worker.text import excerpt
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -73,8 +74,7 @@ class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
         try:
             after = ours.call("after_loading", **state)
         except SubjectRaisedError as error:
-            said = f"{error.raised.type}: {excerpt(error.raised.text)}"
-            raise Failure("state", f"loading an old checkpoint: expected it to fit, saw {said}") from None
+            raise Failure("state", f"loading an old checkpoint: expected it to fit, saw {error}") from None
         for name, value in loaded.items():
             if not (isinstance(after, dict) and name in after and torch.equal(after[name], value)):
                 raise Failure("state", f"after loading an old checkpoint, {name}: expected its values, saw others")

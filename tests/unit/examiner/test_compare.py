@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from grader.examiner.compare import FLOAT32, MOST_OF_A_TEXT, Failure, compare, excerpt, numbers, require_form
+from grader.examiner.compare import FLOAT32, Failure, compare, numbers, require_form
 from grader.examiner.manners import LOUD
 from grader.examiner.properties.side_effects import _not_mentioned, is_visible
+from grader.worker.text import MOST_OF_AN_EXCERPT, excerpt
 
 
 def test_numbers_show_digits_until_they_differ() -> None:
@@ -18,7 +19,7 @@ def test_numbers_show_digits_until_they_differ() -> None:
 
 def test_what_a_submission_wrote_is_cut() -> None:
     assert excerpt("a\n b") == "a b"
-    assert excerpt("x" * 1000) == "x" * MOST_OF_A_TEXT + " ... (800 more characters)"
+    assert excerpt("x" * 1000) == "x" * MOST_OF_AN_EXCERPT + " ... (800 more characters)"
 
 
 @pytest.mark.parametrize(
@@ -94,3 +95,18 @@ def test_the_number_that_is_most_off_is_found_again_in_what_was_returned() -> No
     assert wrong is not None
     assert (wrong.within((right, seen)), wrong.within(seen), wrong.expected) == ("[1][1, 2]", "[1, 2]", "1")
     assert wrong.within((right, seen.clone())) is None
+
+
+def test_whole_numbers_are_the_same_or_are_not() -> None:
+    compare(torch.tensor([12_345, 2**40]), torch.tensor([12_345, 2**40]), "output")
+    with pytest.raises(Failure, match="expected 12345, saw 12346; 1 of 2 elements are off"):
+        compare(torch.tensor([7, 12_346]), torch.tensor([7, 12_345]), "output")
+
+
+def test_plain_numbers_may_be_rounded_otherwise() -> None:
+    compare(1 / 7**0.5, 7**-0.5 * (1 + 1e-15), "the attribute scale")
+    compare(float("nan"), float("nan"), "output")
+    with pytest.raises(Failure, match=r"expected 0\.378, saw 0\.143"):
+        compare(1 / 7, 7**-0.5, "the attribute scale")
+    with pytest.raises(Failure, match=r"expected 0\.5, saw 'a half'"):
+        compare("a half", 0.5, "the attribute scale")
