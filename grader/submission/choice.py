@@ -101,9 +101,9 @@ def read_source(path: Path, name: str, inside: Path | None = None) -> SourceFile
 
 
 def _differs(read: Submission | Unreadable, pristine: Path) -> bool:
-    """Whether this is not what was handed out; what cannot be read is not."""
+    """Whether this is not what was handed out; what cannot be read is not, nor what there is no starter of any more."""
     starter = _starter(pristine)
-    return starter is not None and (isinstance(read, Unreadable) or _texts(read) != starter)
+    return starter is None or isinstance(read, Unreadable) or _texts(read) != starter
 
 
 def _starter(pristine: Path) -> tuple[str, ...] | None:

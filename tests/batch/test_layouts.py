@@ -228,6 +228,17 @@ def test_one_exercise_in_both_layouts_is_taken_from_its_folder_and_told(tmp_path
     )
 
 
+def test_of_several_files_of_one_kind_that_called_by_the_exercise_is_taken_and_the_others_told(tmp_path, course):
+    for name in ("exercise-03.py", "exercise_03.py", "exercise 3.py", "exercise_03.ipynb"):
+        put(tmp_path, f"ada/{name}")
+    entries, told = listed(tmp_path)
+    assert entries == [("ada", "exercise_03", "ada/exercise_03.py")]
+    left = ("exercise 3.py", "exercise-03.py")
+    assert told == [f"handed in twice: ada/{name}; ada/exercise_03.py is taken" for name in left]
+    ((record, _),) = taken(course, tmp_path)
+    assert "was handed in too" in record.remark
+
+
 def test_names_that_are_no_text_are_spelled_out_and_shown_so_that_they_do_no_harm(tmp_path):
     put(tmp_path, "=cmd|' C calc'!A0/exercise_03.py")
     put(tmp_path, "line\nbreak/exercise_03.py")

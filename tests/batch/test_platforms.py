@@ -145,6 +145,15 @@ def test_gradescopes_metadata_tells_whose_submissions_are_and_from_when(tmp_path
     ]
 
 
+def test_a_gradescope_submission_whose_submitters_are_not_told_is_its_folders(tmp_path):
+    put(tmp_path, *GRADESCOPE)
+    put(
+        tmp_path, "submission_metadata.yml", text=re.sub(r"(?s)  :submitters:.*?(?=\n\S|$)", "  :submitters:", METADATA)
+    )
+    _, found, _ = listed(tmp_path, exercise="exercise_03")
+    assert [each[0] for each in found] == [path.partition("/")[0] for path in GRADESCOPE[:2]]
+
+
 @pytest.mark.parametrize("text", ["- 1", "a: [", "!!python/object/apply:os.system ['touch /tmp/owned']", "\x00"])
 def test_metadata_that_is_none_is_refused(tmp_path, text):
     put(put(tmp_path, *GRADESCOPE), "submission_metadata.yml", text=text)
@@ -255,6 +264,24 @@ def test_links_encrypted_files_and_bombs_in_a_zip_cost_only_themselves(tmp_path,
         data[at + 8] |= 1
     path.write_bytes(data)
     assert any("(it is encrypted)" in line for line in listed(path)[2])
+
+
+@pytest.mark.parametrize("method", ["STORED", "DEFLATED", "BZIP2", "LZMA"])
+def test_damaged_bytes_in_a_zip_cost_that_file_alone_and_are_not_passed_over_in_silence(tmp_path, method):
+    path = tmp_path / "class.zip"
+    with zipfile.ZipFile(path, "w", getattr(zipfile, f"ZIP_{method}")) as file:
+        for student in ("ada", "bob"):
+            file.writestr(f"{student}/exercise_03.py", starter() * 9)
+        damaged = file.getinfo("bob/exercise_03.py")
+    data = bytearray(path.read_bytes())
+    start = damaged.header_offset + 60
+    data[start : start + 60] = bytes(each ^ 0xFF for each in data[start : start + 60])
+    path.write_bytes(data)
+    skipped = SkippedFiles()
+    with open_layout(path, EXERCISES, skipped, LayoutOptions()) as (layout, _):
+        assert [each.student for each in layout] == ["ada"]
+    assert any(line.startswith("cannot be opened: class.zip/bob/exercise_03.py (") for line in skipped.lines())
+    assert not skipped.is_all_read()
 
 
 def test_an_archive_believed_to_be_small_is_bounded_by_what_it_unpacks_to(tmp_path, monkeypatch):

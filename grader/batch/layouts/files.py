@@ -6,7 +6,6 @@ import stat
 import tempfile
 import time
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Protocol, Self
@@ -35,7 +34,9 @@ RENAMED = "called otherwise, taken all the same"
 NOTHING = "nothing to judge from"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 
-UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED)
+TOO_MUCH = "an archive that holds too much"
+
+UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH)
 """What may have held submissions and could not be read."""
 
 BY_THE_WAY = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
@@ -140,7 +141,6 @@ MOST_BYTES_OF_ONE = 64 << 20
 
 PIECE_BYTES = 1 << 20
 CLIMBS = "a path that leads out of its archive"
-TOO_MUCH = "an archive that holds too much"
 WANTED = {".py", ".ipynb", ".yml", ".txt", ".zip", ".jsonl"}
 """What a submission, or what tells of it, may end in; of anything else the name alone is unpacked."""
 
@@ -169,7 +169,7 @@ class Unpacker:
             with path.open("rb") as file, zipfile.ZipFile(file) as archive:
                 most = (MOST_MEMBERS_OF_ONE, MOST_BYTES_OF_ONE) if is_of_one else (MOST_MEMBERS, MOST_BYTES)
                 self._extract(archive, target, name, skipped, *most)
-        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        except Exception as error:  # noqa: BLE001 - as below
             skipped.add(CLOSED, f"{name} ({getattr(error, 'strerror', None) or error})")
             return None
         return target
@@ -224,7 +224,7 @@ def _write(
     except FileExistsError:
         skipped.add(TWICE, place)
         return 0
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except Exception as error:  # noqa: BLE001 - each way of compressing has errors of its own, and the bytes are a student's
         path.unlink(missing_ok=True)
         skipped.add(CLOSED, f"{place} ({getattr(error, 'strerror', None) or error})")
         return 0

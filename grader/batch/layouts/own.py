@@ -62,31 +62,36 @@ class Folder:
 
     def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
         found: dict[str, tuple[str, ...]] = {}
-        loose: dict[str, tuple[str, ...]] = {}
-        for item in listed:
+        loose: dict[str, dict[str, str]] = {}
+        for item in sorted(listed, key=self._is_called_otherwise):  # who has several means that one most
             path = f"{name}{os.sep}{item}"
             stem, suffix = os.path.splitext(item)  # noqa: PTH122 - a class may have a hundred thousand
             exercise = numbered(stem, self._exercises)
             if exercise in self._exercises and suffix in SUFFIXES:
-                loose[exercise] = (*loose.get(exercise, ()), path)
+                taken = loose.setdefault(exercise, {}).setdefault(suffix, path)
+                if taken != path:
+                    self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is taken")
             elif exercise in self._exercises and not suffix:
-                files = self._in_exercise(path)
-                if files and exercise in found:
-                    self._skipped.add(TWICE, f"{storable(files[0])}; {storable(found[exercise][0])} is taken")
-                elif files:
-                    found[exercise] = files
+                self._take(exercise, self._in_exercise(path), found)
             elif item in FILES:
                 self._skip(path, item, UNTOLD)
             else:
                 self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
-        for exercise, files in loose.items():
-            if exercise in found:
-                self._skipped.add(TWICE, f"{storable(files[0])}; {storable(found[exercise][0])} is taken")
-            else:
-                found[exercise] = files
+        for exercise, by_suffix in loose.items():
+            self._take(exercise, tuple(by_suffix.values()), found)
         for exercise in sorted(found):
             files = tuple(sorted(found[exercise], key=_is_notebook))
             yield SubmissionFiles(student, exercise, storable(files[0]), position, files, aliases=(student,))
+
+    def _take(self, exercise: str, files: tuple[str, ...], found: dict[str, tuple[str, ...]]) -> None:
+        """Take the files for the exercise, unless others were found for it before."""
+        taken = found.setdefault(exercise, files) if files else files
+        if taken != files:
+            self._skipped.add(TWICE, f"{storable(files[0])}; {storable(taken[0])} is taken")
+
+    def _is_called_otherwise(self, item: str) -> bool:
+        """Whether a file or folder is not called exactly by an exercise."""
+        return item.partition(".")[0] not in self._exercises
 
     def _in_exercise(self, folder: str) -> tuple[str, ...]:
         """The module and the notebook in an exercise's folder, as far as they are there."""

@@ -34,7 +34,7 @@ class Gradescope:
         for name in names:
             about = metadata.get(name)
             if isinstance(about, dict) and (root / name).is_dir() and not (root / name).is_symlink():
-                for person in _mappings(about.get("submitters")):
+                for person in _mappings(about.get("submitters")) or [{}]:
                     yield _of_person(name, about, person)
             elif name != GRADESCOPE_METADATA:
                 skipped.add(STRAY, f"{storable(name)}, of which {GRADESCOPE_METADATA} says nothing")
