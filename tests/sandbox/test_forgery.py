@@ -76,9 +76,8 @@ BABBLING = {
 """Patches after which the worker's answers are none; what is asked makes no difference, so one exercise will do."""
 
 GAINS = {
-    # where a module that behaves as the replies say would be right: a misfit that is swallowed, a crash that refuses
+    # where a module that behaves as the replies say would be right: a misfit that is swallowed
     ("exercise_05", "nothing ever raises"): {"mask-in-state-dict"},
-    ("exercise_07", "everything that raises refuses"): {"mask-layout-unchecked"},
 }
 """The defects that forged replies do make look fixed."""
 

@@ -133,6 +133,7 @@ def test_gradients_that_are_wrong_in_long_sequences_alone_are_seen(judge_text: J
 
 
 ZEROS = """
+import torch
 _init = {name}.__init__
 def _zeros(self, *arguments, **keywords):
     _init(self, *arguments, **keywords)
