@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from grader.course.problem import Path, Problem, listed, nearest, quoted
+from grader.course.problem import KeyPath, Problem, listed, nearest, quoted
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -147,7 +147,7 @@ def size_names(ladder: Ladder) -> set[str]:
     return {name for rung in ladder for name in rung}
 
 
-def ladder_problems(ladder: Ladder, path: Path) -> Iterator[Problem]:
+def ladder_problems(ladder: Ladder, path: KeyPath) -> Iterator[Problem]:
     """Rungs with other names than the first, and rungs in which two sizes are the same."""
     names = next(filter(None, ladder), {}).keys()
     for index, rung in enumerate(ladder):
@@ -163,7 +163,7 @@ def ladder_problems(ladder: Ladder, path: Path) -> Iterator[Problem]:
         yield from _equal_sizes(rung, (*path, index), ladder)
 
 
-def _equal_sizes(rung: dict[str, int], path: Path, ladder: list[dict[str, int]]) -> Iterator[Problem]:
+def _equal_sizes(rung: dict[str, int], path: KeyPath, ladder: list[dict[str, int]]) -> Iterator[Problem]:
     """Sizes that are the same and not one: a swapped axis would hide there.
 
     What is another size times a third on every rung, as a width is the size of a head times their number, may be the
@@ -195,7 +195,7 @@ def drawn_problems(exercise: "Exercise") -> Iterator[Problem]:
     """Drawn rungs with other sizes than the ladder's, ranges that end before they begin, multiples of no size."""
     names = size_names(exercise.ladder)
     for index, rung in enumerate(exercise.drawn):
-        path: Path = ("drawn", index)
+        path: KeyPath = ("drawn", index)
         if rung.keys() != names:
             wanted, found = f"the ladder's sizes, {listed(sorted(names))}", listed(sorted(rung))
             yield Problem(path, wanted, found, "give each of them a number or a range")
@@ -213,7 +213,7 @@ def drawn_problems(exercise: "Exercise") -> Iterator[Problem]:
                 )
 
 
-def unknown_sizes(names: Iterable[Any], sizes: set[str], path: Path, *, is_item: bool = True) -> Iterator[Problem]:
+def unknown_sizes(names: Iterable[Any], sizes: set[str], path: KeyPath, *, is_item: bool = True) -> Iterator[Problem]:
     """Names that no rung of the ladder gives; `is_item` where each lies in a list at the path."""
     for index, name in enumerate(names):
         if isinstance(name, str) and name not in sizes:
@@ -229,7 +229,7 @@ def names_in(spec: Any) -> set[str]:
     return {name for name in shape if isinstance(name, str)}
 
 
-def missing_on_ladder(exercise: "Exercise", check: "Property", path: Path) -> Iterator[Problem]:
+def missing_on_ladder(exercise: "Exercise", check: "Property", path: KeyPath) -> Iterator[Problem]:
     """Sizes that the interface needs and the check's own ladder does not give."""
     interface = exercise.interface
     specs: list[Any] = [value for name, value in interface.constructor.items() if name not in check.constructor]
@@ -249,7 +249,7 @@ def missing_on_ladder(exercise: "Exercise", check: "Property", path: Path) -> It
 AN_ARGUMENT = "an argument of the constructor"
 
 
-def argument_problems(exercise: "Exercise", check: "Property", sizes: set[str], path: Path) -> Iterator[Problem]:
+def argument_problems(exercise: "Exercise", check: "Property", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
     """Arguments of the check that name what is not there: those of its property, and those that all have."""
     yield from check.argument_problems(exercise, sizes, path)
     for index, name in enumerate(check.defaults):
@@ -259,7 +259,7 @@ def argument_problems(exercise: "Exercise", check: "Property", sizes: set[str], 
             yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))
 
 
-def unknown_name(what: str, name: str, known: Iterable[str], path: Path) -> Iterator[Problem]:
+def unknown_name(what: str, name: str, known: Iterable[str], path: KeyPath) -> Iterator[Problem]:
     """A name that is not among those declared."""
     names = list(known)
     if name not in names:
@@ -269,7 +269,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], path: Path) -> Iter
         yield Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy)
 
 
-def output_problems(exercise: "Exercise", check: Check, output: int, path: Path) -> Iterator[Problem]:
+def output_problems(exercise: "Exercise", check: Check, output: int, path: KeyPath) -> Iterator[Problem]:
     """An output that the interface does not declare."""
     outputs = exercise.interface.outputs
     if outputs and not check.method and output >= len(outputs):

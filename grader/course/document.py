@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from grader.course.problem import Path, Problem, explain_syntax_error, listed, nearest, quoted
+from grader.course.problem import KeyPath, Problem, explain_syntax_error, listed, nearest, quoted
 
 A_MAPPING = "a mapping of keys such as format_version and title"
 MAX_BYTES = 1_000_000
@@ -53,7 +53,7 @@ class Node(Struct):
     def is_bare_exponent(self) -> bool:
         return self.is_plain and isinstance(self.value, str) and BARE_EXPONENT.fullmatch(self.value) is not None
 
-    def place(self, path: Path, *, at_key: bool = False) -> tuple[int, int]:
+    def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int]:
         """Line and column of what lies at the path, or of the nearest thing around it."""
         node = self
         for part in path:
@@ -142,7 +142,7 @@ class _Builder:
             self._refuse(event, "one document", "a second one", "take the line --- out, or split the file")
         return root
 
-    def _node(self, event: Any, path: Path, depth: int) -> Node:
+    def _node(self, event: Any, path: KeyPath, depth: int) -> Node:
         self._values += 1
         if isinstance(event, yaml.AliasEvent):
             return self._aliased(event)
@@ -165,12 +165,12 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _fill_list(self, node: Node, path: Path, depth: int) -> None:
+    def _fill_list(self, node: Node, path: KeyPath, depth: int) -> None:
         node.value = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             node.value.append(self._child(node, event, (*path, len(node.value)), depth))
 
-    def _fill_mapping(self, node: Node, path: Path, depth: int) -> None:
+    def _fill_mapping(self, node: Node, path: KeyPath, depth: int) -> None:
         node.value, node.keys = {}, {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, path, depth)
@@ -184,7 +184,7 @@ class _Builder:
                 node.value[key] = child
                 node.keys[key] = (event.start_mark.line + 1, event.start_mark.column + 1)
 
-    def _key(self, event: Any, path: Path, depth: int) -> str | None:
+    def _key(self, event: Any, path: KeyPath, depth: int) -> str | None:
         """The key's own letters, whatever YAML makes of them elsewhere; None where it is no word."""
         if isinstance(event, yaml.ScalarEvent) and not (event.implicit[0] and event.value == "<<"):
             return str(self._node(event, path, depth).raw)
@@ -195,7 +195,7 @@ class _Builder:
         self._node(event, path, depth + 1)
         return None
 
-    def _child(self, parent: Node, event: Any, path: Path, depth: int) -> Node:
+    def _child(self, parent: Node, event: Any, path: KeyPath, depth: int) -> Node:
         child = self._node(event, path, depth + 1)
         parent.values += child.values
         parent.depth = max(parent.depth, child.depth + 1)
@@ -220,7 +220,7 @@ class _Builder:
     def _refuse_depth(self, event: Any) -> None:
         self._refuse(event, f"at most {MAX_DEPTH} levels", "one more", "no part of an exercise lies that deep")
 
-    def _note(self, event: Any, path: Path, expected: str, found: str, remedy: str) -> None:
+    def _note(self, event: Any, path: KeyPath, expected: str, found: str, remedy: str) -> None:
         mark = event.start_mark
         self.problems.append(Problem(path, expected, found, remedy, line=mark.line + 1, column=mark.column + 1))
 

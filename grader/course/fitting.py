@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import inspect as mi
 
 from grader.course.document import Node
-from grader.course.problem import MOST_PROBLEMS, Path, Problem, listed, nearest, path_text, quoted, still_blank
+from grader.course.problem import MOST_PROBLEMS, KeyPath, Problem, listed, nearest, path_text, quoted, still_blank
 from grader.course.records import EDITION_KEYS, Exercise
 from grader.course.wording import choices, example, expected_words, found_words, name_of_tag, remedy_words
 
@@ -19,7 +19,7 @@ BROKEN = object()
 SCALARS = ((mi.BoolType, bool), (mi.IntType, int), (mi.FloatType, int | float), (mi.StrType, str))
 
 
-def fit(root: Node) -> tuple[Any, list[Problem], set[Path]]:
+def fit(root: Node) -> tuple[Any, list[Problem], set[KeyPath]]:
     """Plain data that fits the records, what was wrong with what stood there, and the paths that hold placeholders."""
     fitter = Fitter()
     data = fitter.struct(_exercise_type(), root, (), given=("id",))
@@ -31,9 +31,9 @@ class Fitter:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self.misnamed: set[Path] = set()
+        self.misnamed: set[KeyPath] = set()
 
-    def fit(self, kind: mi.Type, node: Node, path: Path) -> Any:
+    def fit(self, kind: mi.Type, node: Node, path: KeyPath) -> Any:
         """The value where it fits; `BROKEN` where it does not, and a problem that says so."""
         kind = _given(kind)
         if isinstance(node.value, str):
@@ -52,7 +52,7 @@ class Fitter:
             fits = _is_scalar_of(kind, node.value) and _is_within(kind, node.value)
         return node.value if fits else self._misfit(kind, node, path)
 
-    def _collection(self, kind: mi.Type, node: Node, path: Path) -> Any:
+    def _collection(self, kind: mi.Type, node: Node, path: KeyPath) -> Any:
         most = getattr(kind, "max_length", None)
         if most is not None and len(node.value) > most:
             return self._broken(path, f"at most {most}", str(len(node.value)), "keep what tells most")
@@ -65,7 +65,7 @@ class Fitter:
                 return self._dict(kind, node, path)
         return self._misfit(kind, node, path)
 
-    def struct(self, kind: mi.StructType, node: Node, path: Path, given: tuple[str, ...] = ()) -> Any:
+    def struct(self, kind: mi.StructType, node: Node, path: KeyPath, given: tuple[str, ...] = ()) -> Any:
         """Keys and values of a record; those `given` come from elsewhere."""
         if not isinstance(node.value, dict):
             return self._misfit(kind, node, path)
@@ -89,7 +89,7 @@ class Fitter:
         }
         return fitted | neutral
 
-    def _unknown_key(self, kind: mi.StructType, key: str, known: list[str], missing: list[str], path: Path) -> None:
+    def _unknown_key(self, kind: mi.StructType, key: str, known: list[str], missing: list[str], path: KeyPath) -> None:
         is_told = len(self.problems) < MOST_PROBLEMS
         near = nearest(key, [*missing, *known]) if is_told else ""
         if near in missing:
@@ -107,7 +107,7 @@ class Fitter:
             expected, remedy = f"one of the keys{of}: {', '.join(names)}", "take it out"
         self._note((*path, key), expected, quoted(key), remedy, at_key=True)
 
-    def _union(self, kind: mi.UnionType, node: Node, path: Path) -> Any:
+    def _union(self, kind: mi.UnionType, node: Node, path: KeyPath) -> Any:
         structs = [member for member in kind.types if isinstance(member, mi.StructType)]
         if isinstance(node.value, dict) and structs:
             return self.struct(structs[0], node, path) if len(structs) == 1 else self._tagged(structs, node, path)
@@ -117,7 +117,7 @@ class Fitter:
             return self._misfit(kind, node, path)
         return self.fit(kinds[0], node, path)
 
-    def _tagged(self, structs: list[mi.StructType], node: Node, path: Path) -> Any:
+    def _tagged(self, structs: list[mi.StructType], node: Node, path: KeyPath) -> Any:
         by_name = {name_of_tag(each): each for each in structs}
         field = str(structs[0].tag_field)
         found = node.value.get(field)
@@ -128,7 +128,7 @@ class Fitter:
         seen = found_words(found) if found else "no such key"
         return self._broken((*path, field), expected_words(mi.AnyType(), field) or "a name", seen, remedy)
 
-    def _tuple(self, kind: mi.TupleType, node: Node, path: Path) -> Any:
+    def _tuple(self, kind: mi.TupleType, node: Node, path: KeyPath) -> Any:
         wanted, count = len(kind.item_types), len(node.value)
         if count != wanted:
             remedy = f"write {wanted - count} more" if count < wanted else f"keep {wanted}"
@@ -137,7 +137,7 @@ class Fitter:
         fitted = [self._whole(item, child, (*path, at)) for at, (item, child) in enumerate(pairs)]
         return fitted if count == wanted else BROKEN
 
-    def _dict(self, kind: mi.DictType, node: Node, path: Path) -> Any:
+    def _dict(self, kind: mi.DictType, node: Node, path: KeyPath) -> Any:
         for key in node.value:
             if not _is_within(kind.key_type, key):
                 self._note((*path, key), expected_words(kind.key_type), quoted(key), "write another name", at_key=True)
@@ -148,21 +148,21 @@ class Fitter:
             if _is_within(kind.key_type, key)
         }
 
-    def _whole(self, kind: mi.Type, node: Node, path: Path) -> Any:
+    def _whole(self, kind: mi.Type, node: Node, path: KeyPath) -> Any:
         value = self.fit(kind, node, path)
         return _neutral(kind, path) if value is BROKEN else value
 
-    def _misfit(self, kind: mi.Type, node: Node, path: Path) -> Any:
+    def _misfit(self, kind: mi.Type, node: Node, path: KeyPath) -> Any:
         name = next((part for part in path[-1:] if isinstance(part, str)), "")
         is_number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
         expected = expected_words(kind, name, with_bounds=is_number)
         return self._broken(path, expected, found_words(node), remedy_words(kind, node, path))
 
-    def _broken(self, path: Path, expected: str, found: str, remedy: str) -> Any:
+    def _broken(self, path: KeyPath, expected: str, found: str, remedy: str) -> Any:
         self._note(path, expected, found, remedy)
         return BROKEN
 
-    def _note(self, path: Path, expected: str, found: str, remedy: str, *, at_key: bool = False) -> None:
+    def _note(self, path: KeyPath, expected: str, found: str, remedy: str, *, at_key: bool = False) -> None:
         self.problems.append(Problem(path, expected, found, remedy, at_key=at_key))
 
 
@@ -222,7 +222,7 @@ def _takes(kind: mi.Type, value: Any) -> bool:
     return _is_scalar_of(kind, value)
 
 
-def _neutral(kind: mi.Type, path: Path) -> Any:
+def _neutral(kind: mi.Type, path: KeyPath) -> Any:
     """Something that fits and that no other part of the description can mean."""
     match kind:
         case mi.UnionType():

@@ -4,7 +4,7 @@ import ast
 import difflib
 from collections.abc import Iterable, Iterator
 
-from grader.course.problem import Path, Problem, listed, quoted
+from grader.course.problem import KeyPath, Problem, listed, quoted
 from grader.course.records import Defect, Exercise
 from grader.errors import SpecError
 
@@ -143,7 +143,7 @@ def _unparsable(exercise: Exercise, reference: str) -> Iterator[Problem]:
         yield from _syntax_problem(variant, ("defects", index, "was"), "once it stands in the reference")
 
 
-def _syntax_problem(text: str, path: Path, where: str) -> Iterator[Problem]:
+def _syntax_problem(text: str, path: KeyPath, where: str) -> Iterator[Problem]:
     try:
         ast.parse(text)
     except SyntaxError as error:
@@ -160,7 +160,7 @@ def _counts(defect: Defect) -> set[int]:
 
 
 def _lost_fragments(
-    defect: Defect, text: str, part: str, path: Path, where: str = "the reference"
+    defect: Defect, text: str, part: str, path: KeyPath, where: str = "the reference"
 ) -> Iterator[Problem]:
     value = getattr(defect, part)
     for index, fragment in enumerate([value] if isinstance(value, str) else value):

@@ -141,7 +141,7 @@ NAMES_OF = {"defaults": "constructor", "probability": "constructor", "mask": "in
 """Arguments of a check that name what stands under another key."""
 
 
-def _follows_from(path: problem.Path, against: list[Problem]) -> bool:
+def _follows_from(path: problem.KeyPath, against: list[Problem]) -> bool:
     """Whether a name that a check gives is only unknown because it was misspelt where it is declared."""
     if path[:1] != ("checks",) or path[2:3] == () or path[2] not in NAMES_OF:
         return False
@@ -149,7 +149,7 @@ def _follows_from(path: problem.Path, against: list[Problem]) -> bool:
     return any(each.path[:-1] in (("interface", declared), (*path[:2], declared)) for each in against)
 
 
-def _convert(root: "Node", exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.Path]]:
+def _convert(root: "Node", exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.KeyPath]]:
     """The exercise, or what can be made of it, why that is not all, and the paths that are not what they say."""
     data = root.data()
     complaint = ""
@@ -176,7 +176,7 @@ def _made(data: dict[str, object], exercise_id: str) -> Exercise:
     return msgspec.structs.replace(exercise, checks=checks)
 
 
-def _rests_on(path: problem.Path, broken: Iterable[problem.Path]) -> bool:
+def _rests_on(path: problem.KeyPath, broken: Iterable[problem.KeyPath]) -> bool:
     """Whether what was found at the path may come of something that was broken already."""
     for other in broken:
         shorter = min(len(path), len(other))

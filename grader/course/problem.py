@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Keys and indices from the top of the description down."""
 
 LONGEST_QUOTE = 72
@@ -25,7 +25,7 @@ LIKENESS = 0.7
 class Problem(Struct, frozen=True):
     """A problem at `path`; where `line` is 0, the path says where it is."""
 
-    path: Path
+    path: KeyPath
     expected: str
     found: str
     remedy: str
@@ -39,7 +39,7 @@ class Problem(Struct, frozen=True):
         return f"{place}: {at}expected {self.expected}, got {self.found}; {self.remedy}"
 
 
-def path_text(path: Path) -> str:
+def path_text(path: KeyPath) -> str:
     """A path as people write it: `defects[1].points`."""
     text = ""
     for part in path:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from grader.course.checks import Check, Kind
-from grader.course.problem import Path, Problem, listed, nearest, quoted
+from grader.course.problem import KeyPath, Problem, listed, nearest, quoted
 from grader.course.records import Exercise
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -96,7 +96,7 @@ def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Ite
         yield Problem(path, "every argument that has no default", f"no {listed(missing, 'or')}", remedy)
 
 
-def _misnamed_in_check(check: Check, methods: dict[str, Function], path: Path) -> Iterator[Problem]:
+def _misnamed_in_check(check: Check, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
     if check.method and check.method not in methods:
         yield _unknown("a method of the class", check.method, methods, (*path, "method"), is_key=False)
         return
@@ -112,13 +112,13 @@ def _misnamed_in_check(check: Check, methods: dict[str, Function], path: Path) -
         yield from _misnamed(_signature_of(called), check.inputs, what, (*path, "inputs"))
 
 
-def _misnamed(taken: Signature, given: dict[str, Any], what: str, path: Path) -> Iterator[Problem]:
+def _misnamed(taken: Signature, given: dict[str, Any], what: str, path: KeyPath) -> Iterator[Problem]:
     for name in given:
         if name not in taken.names and not taken.takes_any:
             yield _unknown(what, name, taken.names, (*path, name), is_key=True)
 
 
-def _unknown(what: str, name: str, known: Iterable[str], path: Path, *, is_key: bool) -> Problem:
+def _unknown(what: str, name: str, known: Iterable[str], path: KeyPath, *, is_key: bool) -> Problem:
     names = list(known)
     near = nearest(name, names) or (names[0] if len(names) == 1 else "")
     remedy = f"write {near}" if near else "write one of them" if names else "take it out"

@@ -16,7 +16,7 @@ from grader.course.checks import (
     size_names,
     unknown_sizes,
 )
-from grader.course.problem import Path, Problem, listed, nearest, quoted
+from grader.course.problem import KeyPath, Problem, listed, nearest, quoted
 from grader.course.records import Defect, Exercise, Interface
 from grader.examiner.properties import Property
 
@@ -49,7 +49,7 @@ MOST_NUMBERS = 1_000_000
 """In one input: what is larger takes seconds to draw and to send, and shows nothing that less does not."""
 
 
-def _sizes_beyond_reason(ladder: c.Ladder, inputs: c.Inputs, path: Path) -> Iterator[Problem]:
+def _sizes_beyond_reason(ladder: c.Ladder, inputs: c.Inputs, path: KeyPath) -> Iterator[Problem]:
     """Sizes that no machine grades in time."""
     for index, rung in enumerate(ladder):
         large = [name for name, size in rung.items() if size > LARGEST_SIZE]
@@ -94,7 +94,7 @@ def _repeated_ids(records: Sequence[Defect | c.Check], part: str) -> Iterator[Pr
         first.setdefault(record.id, index)
 
 
-def _defect_problems(defect: Defect, path: Path) -> Iterator[Problem]:
+def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
     was, fix = ([part] if isinstance(part, str) else part for part in (defect.was, defect.fix))
     if len(was) != len(fix):
         found = f"{len(fix)} for {len(was)} in was"
@@ -146,14 +146,14 @@ def _entry_problems(interface: Interface) -> Iterator[Problem]:
         yield Problem(("interface", "function"), "a class or a function", "both", "take one of them out", at_key=True)
 
 
-def _constructor_problems(constructor: dict[str, Any], sizes: set[str], path: Path) -> Iterator[Problem]:
+def _constructor_problems(constructor: dict[str, Any], sizes: set[str], path: KeyPath) -> Iterator[Problem]:
     """Texts that look like the name of a size and are none; other texts are passed on as they are."""
     for name, value in constructor.items():
         if isinstance(value, str) and value not in sizes and (value == name or nearest(value, sizes)):
             yield from unknown_sizes([value], sizes, (*path, name), is_item=False)
 
 
-def _input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]:
+def _input_problems(spec: Any, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
     """A shape of unknown sizes, a mask without the axes it names, whole numbers of which there are none."""
     if isinstance(spec, list):
         yield from unknown_sizes(spec, sizes, path)
@@ -164,7 +164,7 @@ def _input_problems(spec: Any, sizes: set[str], path: Path) -> Iterator[Problem]
         yield Problem(path, "a shape, a made tensor or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
 
 
-def _mask_problems(spec: c.MadeInput, path: Path) -> Iterator[Problem]:
+def _mask_problems(spec: c.MadeInput, path: KeyPath) -> Iterator[Problem]:
     rank = len(spec.shape)
     for name, default in (("start", 0), ("ignored", None), ("between", None)):
         if getattr(spec, name) != default:
@@ -182,7 +182,7 @@ def _mask_problems(spec: c.MadeInput, path: Path) -> Iterator[Problem]:
         yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
 
 
-def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: Path) -> Iterator[Problem]:
+def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
     """What is wrong with a tensor of whole numbers, or of numbers between bounds."""
     if spec.between is not None:
         if spec.integers is not False:
@@ -200,12 +200,12 @@ def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: Path) -> Iterato
         yield Problem((*path, "integers"), expected, str(spec.integers), f"write integers: {spec.start + 2}")
 
 
-def _axis_problem(axis: int, rank: int, path: Path) -> Problem:
+def _axis_problem(axis: int, rank: int, path: KeyPath) -> Problem:
     """An axis that a tensor does not have."""
     return Problem(path, f"an axis from {-rank} to {rank - 1}", str(axis), f"write {rank - 1} for the last one")
 
 
-def _check_problems(exercise: Exercise, check: Property, path: Path) -> Iterator[Problem]:
+def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Iterator[Problem]:
     ladder = check.ladder or exercise.ladder
     yield from ladder_problems(check.ladder, (*path, "ladder"))
     inputs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}

@@ -6,7 +6,7 @@ from msgspec import inspect as mi
 
 from grader.course.checks import PATTERNS
 from grader.course.document import Node
-from grader.course.problem import Path, listed, nearest, quoted
+from grader.course.problem import KeyPath, listed, nearest, quoted
 
 SPECIAL = {
     "hints": "three hints, from a nudge to nearly the answer",
@@ -146,7 +146,7 @@ def found_words(node: Node) -> str:
     return node.raw
 
 
-def remedy_words(kind: mi.Type, node: Node, path: Path) -> str:
+def remedy_words(kind: mi.Type, node: Node, path: KeyPath) -> str:
     """What to write in place of what stands there."""
     name = str(path[-1]) if path and isinstance(path[-1], str) else ""
     key = f"{name}: " if name else ""

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.checks import Check, Shape
-from grader.course.problem import Path, Problem
+from grader.course.problem import KeyPath, Problem
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -47,7 +47,7 @@ class Property(Check, frozen=True):
         """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
         raise NotImplementedError(type(self).__name__)
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         """What is wrong with its own arguments; `sizes` are the names that its ladder gives."""
         yield from ()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from grader.course.checks import AN_ARGUMENT, Name, Text, unknown_name
-from grader.course.problem import Path, Problem
+from grader.course.problem import KeyPath, Problem
 from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
 from grader.examiner.context import nth_output, require_declared
 from grader.examiner.properties import Property
@@ -128,7 +128,7 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -168,7 +168,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
     called: Text = "attention weight"
     """What findings call one of what is dropped."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -277,7 +277,7 @@ def _doubt(chance: float, count: int) -> float:
     return float(DEVIATIONS * (chance * (1 - chance) / max(1, count)) ** 0.5)
 
 
-def _probability_problems(check: Property, name: str, exercise: "Exercise", path: Path) -> Iterator[Problem]:
+def _probability_problems(check: Property, name: str, exercise: "Exercise", path: KeyPath) -> Iterator[Problem]:
     """A probability that no argument of the constructor is."""
     constructor = {**exercise.interface.constructor, **check.constructor}
     yield from unknown_name(AN_ARGUMENT, name, constructor, (*path, "probability"))

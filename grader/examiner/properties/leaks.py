@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.checks import Index, MadeInput, MaskKind, Name, output_problems, unknown_name
-from grader.course.problem import Path, Problem
+from grader.course.problem import KeyPath, Problem
 from grader.examiner.compare import UNCHANGED, Failure
 from grader.examiner.context import declared_output, nth_output, require_changed, require_unchanged, with_change
 from grader.examiner.outcome import Map, Picture, PictureKind
@@ -42,7 +42,7 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from output_problems(exercise, self, self.output, path)
 
@@ -81,7 +81,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
         yield from output_problems(exercise, self, self.output, path)
@@ -122,7 +122,7 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from output_problems(exercise, self, self.output, path)
 
@@ -221,7 +221,7 @@ def _require_unchanged_loudly(
         require_unchanged(before, after, check.axis, kept, f"with {what_is_loud} times as large, {what}", "leak")
 
 
-def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
+def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
     shapes = {each: spec.shape if isinstance(spec, MadeInput) else spec for each, spec in inputs.items()}
     tensors = {each: shape for each, shape in shapes.items() if isinstance(shape, list)}
     yield from unknown_name("an input", name, tensors, (*path, "input"))

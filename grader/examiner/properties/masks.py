@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.checks import MadeInput, MaskKind, Name, Shape, unknown_name, unknown_sizes
-from grader.course.problem import Path, Problem
+from grader.course.problem import KeyPath, Problem
 from grader.examiner.case import VISIBLE_SHARE, dead_row, size_of
 from grader.examiner.compare import UNCHANGED, Tolerance, compare, require_close, require_finite, require_form
 from grader.examiner.context import nth_output
@@ -46,7 +46,7 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
     dtypes: tuple[MaskDtype, ...] = DTYPES
     """The dtypes that a mask may have."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         for index, shape in enumerate(self.shapes):
             yield from unknown_sizes(shape, sizes, (*path, "shapes", index))
             if not -len(shape) <= self.keys < len(shape):
@@ -80,7 +80,7 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
     axis: int = 1
     """The axis of the tokens."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -124,7 +124,7 @@ class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_refer
     axes: tuple[int, ...] = (1,)
     """The axis of the queries in each output."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
         outputs = exercise.interface.outputs
         if len(self.axes) != len(outputs):
@@ -153,7 +153,7 @@ def _random_mask(shape: list[int], keys: int, visible: float = VISIBLE_SHARE) ->
     return mask.scatter(keys, torch.randint(shape[keys], one), value=True)
 
 
-def mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: Path) -> Iterator[Problem]:
+def mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
     masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MadeInput) and spec.is_mask()}
     if not masks:
         remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from grader.course.checks import Check, Literal, Name, Text, unknown_sizes
-from grader.course.problem import Path, Problem, nearest, quoted
+from grader.course.problem import KeyPath, Problem, nearest, quoted
 from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import Advice, Failure, describe
 from grader.examiner.context import require_inputs_kept
@@ -45,7 +45,7 @@ class Raises(Property, frozen=True, tag="raises"):
     must_mention: bool = False
     """Whether it has to say them, where a promise is that it does."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
         yield from _exception_problems(self.errors, path)
 
@@ -152,7 +152,7 @@ class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
     any_number: bool = False
     """Whether a number of another type will do, where its value is the same."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         value = self.equals
         parts = value.split(QUOTIENT) if isinstance(value, str) else []
         if len(parts) > 1 or (value not in sizes and (value == self.name or nearest(str(value), sizes))):
@@ -221,7 +221,7 @@ class HasLayer(Property, frozen=True, tag="has_layer"):
             raise Failure("layer", f"the attribute {self.name}: expected {wanted}, saw {describe(seen)}")
 
 
-def _exception_problems(errors: tuple[str, ...], path: Path) -> Iterator[Problem]:
+def _exception_problems(errors: tuple[str, ...], path: KeyPath) -> Iterator[Problem]:
     """Misspelt exceptions; a name unlike any of Python's may be one that the submission defines."""
     if not errors:
         yield Problem((*path, "errors"), "at least one exception", "none", "write errors: [ValueError]")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import field, structs
 
 from grader.course.checks import Inputs, Name, Sizes, unknown_sizes
-from grader.course.problem import Path, Problem
+from grader.course.problem import KeyPath, Problem
 from grader.examiner.case import make_case
 from grader.examiner.compare import Failure, compare, describe, require_tensor
 from grader.examiner.context import require_declared
@@ -92,7 +92,7 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
     evaluates_last: bool = False
     """Whether the last call is made in eval mode, to show what those before it left."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         for index, call in enumerate(self.calls):
             yield from unknown_sizes(call, sizes, (*path, "calls", index), is_item=False)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import structs
 
 from grader.course.checks import Index, Inputs, MadeInput, MaskKind, Name, output_problems, unknown_name
-from grader.course.problem import Path, Problem, quoted
+from grader.course.problem import KeyPath, Problem, quoted
 from grader.examiner.case import SAMPLES
 from grader.examiner.compare import FLOAT32, require_close, require_shape
 from grader.examiner.context import declared_output, nth_output
@@ -33,7 +33,7 @@ class SamplesInAnyOrder(Property, frozen=True, tag="samples_in_any_order"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(exercise, self, self.output, path)
         shapes = [*self.all_inputs(exercise).values(), *exercise.interface.outputs[self.output : self.output + 1]]
         if not all(any(SAMPLES in _shape(each) for each in some) for some in (shapes[:-1], shapes[-1:])):
@@ -79,7 +79,7 @@ class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(exercise, self, self.output, path)
         for name, value in self.instead.items():
             if isinstance(value, list | MadeInput):
@@ -113,7 +113,7 @@ class PaddingChangesNothing(Property, frozen=True, tag="padding_changes_nothing"
     output: Index = 0
     """Which output is looked at."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(exercise, self, self.output, path)
         yield from unknown_name("a size that the ladder gives", self.tokens, sizes, (*path, "tokens"))
         spec = self.all_inputs(exercise).get(self.mask)

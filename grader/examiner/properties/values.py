@@ -16,7 +16,7 @@ from grader.course.checks import (
     unknown_name,
     unknown_sizes,
 )
-from grader.course.problem import Path, Problem
+from grader.course.problem import KeyPath, Problem
 from grader.examiner import pictures
 from grader.examiner.case import make_case
 from grader.examiner.compare import (
@@ -159,7 +159,7 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
     axis: int = -1
     """The axis of the keys."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         outputs = exercise.interface.outputs
         if self.attribute:
             return
@@ -203,7 +203,7 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
     loudness: float = 1.0
     """How many times as large the inputs are as usual."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from unknown_name("a dtype", self.dtype, [*HALVES, "float64"], (*path, "dtype"))
 
     def try_case(self, context: "Context", case: "Case") -> None:
@@ -271,7 +271,7 @@ class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):
     to: Sizes
     """The sizes that are others in the module that receives the weights."""
 
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: Path) -> Iterator[Problem]:
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         for name in self.to:
             yield from unknown_sizes([name], sizes, (*path, "to", name), is_item=False)
 
