@@ -1,5 +1,5 @@
 """With the switch off the biases are zero, and there.
-expect: broken
+expect: fixed=scaled-twice,dropout-in-evaluation unfixed=bias-flag-ignored
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """The inner chance is used for both.
-expect: fixed=built-in-forward
+expect: unfixed=built-in-forward,dropped-for-good
 """
 
 import torch

@@ -1,5 +1,5 @@
 """The outer chance is put back to a tenth.
-expect: fixed=built-in-forward unfixed=dropped-for-good
+expect: unfixed=built-in-forward,dropped-for-good
 """
 
 import torch
