@@ -108,6 +108,7 @@ class Batch:
         self._gradebook = gradebook
         self._engine = engine
         self._seed = seed
+        self._key = gradebook.secret("seed_key")
         self._shares = shares
         self._show = show
         self._open_counts = not engine.place.is_strict
@@ -156,7 +157,7 @@ class Batch:
             self._queue_up(record, submission, opened)
 
     def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
-        seed = seed_of_attempt(self._seed, self._gradebook.attempt(record))
+        seed = seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
         verdict = refuse(opened.exercise, submission, record.file, seed)
         if verdict is not None:
             self._gradebook.record(self._id, record, opened.versions, verdict, opened.exercise.numbers())
@@ -184,7 +185,7 @@ class Batch:
     def _share_or_judge(self, task: Task) -> None:
         if self._shares:
             shared = self._deduplicator.shared(task)
-            if shared is not None and is_sampled(task):
+            if shared is not None and is_sampled(self._key, task):
                 self._samples[task] = shared
             elif shared is not None:
                 self._share(task, shared)

@@ -1,6 +1,7 @@
 """Tasks of a batch: submissions with their seeds, deduplicated, and the functions that an engine runs on them."""
 
 import hashlib
+import hmac
 import os
 import threading
 import time
@@ -100,17 +101,21 @@ SAMPLED = 100
 """Of so many shared verdicts one is judged again."""
 
 
-def seed_of_attempt(seed: int, attempt: int) -> int:
-    """The gradebook's seed for first submissions; another for each resubmission, the same for the whole class."""
-    if not attempt:
-        return seed
-    return int.from_bytes(hashlib.sha256(f"{seed}/{attempt}".encode()).digest()[:8]) % MAX_SEED
+def seed_of_attempt(key: str, seed: int, attempt: int) -> int:
+    """The seed itself for first submissions; another for each resubmission, the same for the whole class.
+
+    Nobody without the gradebook's key can derive those from it.
+    """
+    return _drawn(key, f"{seed}/{attempt}") % MAX_SEED if attempt else seed
 
 
-def is_sampled(task: Task) -> bool:
-    """Whether a shared verdict is judged by itself too: for one in a hundred, whom nobody without the seed knows."""
-    drawn = f"{task.seed}/{task.record.student}/{task.record.exercise}/{task.record.digest}"
-    return not int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8]) % SAMPLED
+def is_sampled(key: str, task: Task) -> bool:
+    """Whether a shared verdict is judged by itself too: for one in a hundred, whom nobody without the key knows."""
+    return not _drawn(key, f"{task.seed}/{task.record.student}/{task.record.exercise}/{task.record.digest}") % SAMPLED
+
+
+def _drawn(key: str, text: str) -> int:
+    return int.from_bytes(hmac.digest(key.encode(), text.encode("utf-8", "backslashreplace"), "sha256")[:8])
 
 
 Key = tuple[Likeness, str, Versions, int]

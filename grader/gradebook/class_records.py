@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 from msgspec import Struct
@@ -137,8 +137,7 @@ class ClassRecords(GradebookConnection):
 
     def pseudonym_key(self) -> str:
         """A secret of this gradebook, by which pseudonyms are made."""
-        row: tuple[Any, ...] = self.row("SELECT value FROM settings WHERE key = 'pseudonym_key'") or ("",)
-        return str(row[0])
+        return self.secret("pseudonym_key")
 
 
 STATEMENT = (

@@ -10,7 +10,15 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from grader.errors import KitError, UsageError
 from grader.gradebook.rows import seal
-from grader.gradebook.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables, migrate, missing_parts
+from grader.gradebook.schema import (
+    APPLICATION_ID,
+    FIRST_SEALED,
+    OLDEST_READ,
+    SCHEMA_VERSION,
+    create_tables,
+    migrate,
+    missing_parts,
+)
 
 HELD = "another program holds it; close that program"
 FAULTS = {
@@ -116,6 +124,13 @@ class GradebookConnection:
         with explain_sqlite(self.path):
             yield from self._connection.execute(statement, values)
 
+    def secret(self, name: str) -> str:
+        """A key that is in this file alone: `seed_key` or `pseudonym_key`."""
+        row = self.row("SELECT value FROM settings WHERE key = ?", name)
+        if row is None:
+            raise KitError(f"{self.path} has lost its {name}; put a copy back")
+        return str(row[0])
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing, whatever ends it."""
@@ -148,7 +163,7 @@ class GradebookConnection:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._bring_up_to_date(version, is_new=not tables)
-        elif version < SCHEMA_VERSION:
+        elif version < OLDEST_READ:
             told = f"{self.path} was written by an older version of the kit"
             raise UsageError(f"{told}; run batch into it once, which brings it to this one")
         missing = missing_parts(self._connection)
@@ -161,9 +176,10 @@ class GradebookConnection:
                 create_tables(connection)
         elif version < SCHEMA_VERSION:
             with self.transaction() as connection:
-                migrate(connection)
-                for (verdict,) in connection.execute("SELECT id FROM verdicts").fetchall():
-                    seal(connection, verdict)
+                migrate(connection, version)
+                if version < FIRST_SEALED:
+                    for (verdict,) in connection.execute("SELECT id FROM verdicts").fetchall():
+                        seal(connection, verdict)
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,14 +1,20 @@
 """The gradebook's tables, and how a file of an older version gets them."""
 
+import secrets
 import sqlite3
 
 APPLICATION_ID = 0x42554748
 """By which SQLite files of this kit are told from others."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+OLDEST_READ = 2
+"""The oldest version that can be read as it is; batches bring any to this one."""
+
+FIRST_SEALED = 2
+"""The first version whose verdicts have checksums."""
 
 TABLES = {
-    # pseudonym_key: what makes the pseudonyms of a class page.
+    # pseudonym_key: what makes the pseudonyms of a class page. seed_key: what makes resubmissions' seeds, and samples.
     "settings": "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "batches": """CREATE TABLE batches (
         id INTEGER PRIMARY KEY,
@@ -131,11 +137,20 @@ def create_tables(connection: sqlite3.Connection) -> None:
     """Fill a new file, in the caller's transaction."""
     for statement in (*TABLES.values(), *INDEXES, *VIEWS.values()):
         connection.execute(statement)
+    _add_key(connection, "pseudonym_key")
+    _add_key(connection, "seed_key")
     _mark(connection)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a file of version 1 to this one, in the caller's transaction; checksums are made by the caller."""
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring a file of an older version to this one, in the caller's transaction; checksums are made by the caller."""
+    if version < FIRST_SEALED:
+        _from_1_to_2(connection)
+    _add_key(connection, "seed_key")
+    _mark(connection)
+
+
+def _from_1_to_2(connection: sqlite3.Connection) -> None:
     for view in VIEWS:
         connection.execute(f"DROP VIEW {view}")
     for table in ("settings", "students", "regrades"):
@@ -153,7 +168,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE defects_1")
     for statement in VIEWS.values():
         connection.execute(statement)
-    _mark(connection)
+    _add_key(connection, "pseudonym_key")
 
 
 def missing_parts(connection: sqlite3.Connection) -> list[str]:
@@ -162,7 +177,10 @@ def missing_parts(connection: sqlite3.Connection) -> list[str]:
     return [name for name in (*TABLES, *VIEWS) if name not in found]
 
 
+def _add_key(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute("INSERT INTO settings VALUES (?, ?)", (name, secrets.token_hex(16)))
+
+
 def _mark(connection: sqlite3.Connection) -> None:
-    connection.execute("INSERT INTO settings VALUES ('pseudonym_key', lower(hex(randomblob(16))))")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -53,10 +53,18 @@ def render_section(verdict: Verdict, exercise: Exercise) -> str:
 
 
 def render_report(
-    verdict: Verdict, exercise: Exercise, looks_at: Mapping[str, str], attempts: Sequence[Attempt] = ()
+    verdict: Verdict,
+    exercise: Exercise,
+    looks_at: Mapping[str, str],
+    attempts: Sequence[Attempt] = (),
+    *,
+    has_seed: bool = True,
 ) -> str:
-    """A page of its own; `looks_at` says of each check, in one sentence, what it looks at."""
-    view = _view(verdict, exercise)
+    """A page of its own; `looks_at` says of each check, in one sentence, what it looks at.
+
+    `has_seed` is false where others will be judged by the same seed.
+    """
+    view = _view(verdict, exercise, has_seed=has_seed)
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
     told = {check: (number, cause) for number, cause in enumerate(told_causes(verdict), 1) for check in cause.checks}
@@ -69,7 +77,7 @@ def render_report(
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
 
 
-def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
+def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dict[str, Any]:
     """What the templates show, as plain texts."""
     shown = told_causes(verdict)
     crash = hiding_crash(shown)
@@ -86,8 +94,7 @@ def _view(verdict: Verdict, exercise: Exercise) -> dict[str, Any]:
         "title": exercise.title,
         "result": result,
         "score": score,
-        "seed": verdict.seed,
-        "seconds": f"{verdict.seconds:.2f}",
+        "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
         "is_part": verdict.outcome is not Result.NOT_GRADABLE,
         "reason": printable(reason, MOST_TEXT) if reason else "",

@@ -27,9 +27,9 @@ NOT_SHOWN = "nothing below shows it by itself"
 """Beside a defect that is known by all that fails together, or by the submission's text."""
 
 
-def foot_lines(verdict: Verdict, exercise: Exercise, width: int) -> list[Line]:
+def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bool = True) -> list[Line]:
     """Outcome, points, seed and time, and what to do now."""
-    seed = [f"seed {verdict.seed}"] if verdict.checks else []
+    seed = [f"seed {verdict.seed}"] if verdict.checks and has_seed else []
     run = " · ".join([*seed, f"{verdict.seconds:.2f} s"])
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
     word, style, score = result_and_points(verdict, exercise)

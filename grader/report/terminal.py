@@ -58,11 +58,12 @@ def render_terminal(
     known: Collection[str] = (),
     first_seen: Mapping[str, str] = {},
     has_head: bool = True,
+    has_seed: bool = True,
 ) -> str:
     """The verdict as lines of text, with colours where asked, and as many causes as `height` lines hold.
 
     `names` adds the defects' ids; `known` are the defects of which it was told before why they mattered, `first_seen`
-    tells with which sizes each of the others showed.
+    tells with which sizes each of the others showed. `has_seed` is false where others will be judged by the same seed.
     """
 
     def rendered(lines: list[Line]) -> str:
@@ -72,7 +73,7 @@ def render_terminal(
     top: list[Line] = [*_head(verdict, exercise, width), Text()] if has_head else []
     head = rendered([*top, *shown.table(verdict)])
     whys = rendered(shown.whys(verdict, known, first_seen))
-    bottom = foot_lines(verdict, exercise, width)[: SHORT_FOOT if height < SCREEN_LINES else None]
+    bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
     foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in shown.causes(verdict)]
     title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")]) if blocks else ""

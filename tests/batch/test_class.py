@@ -133,7 +133,7 @@ class Deceived(contextlib.AbstractContextManager):
 def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_shared_any_more(
     course, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(run, "is_sampled", lambda task: task.record.student in {"b", "d"})
+    monkeypatch.setattr(run, "is_sampled", lambda _key, task: task.record.student in {"b", "d"})
     monkeypatch.setattr(run, "IN_FLIGHT", 1)
     monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
     sources = {"a": "# even\n", "b": "# even too\n", "c": "# odd, unseen\n", "d": "# odd\n", "e": "# odd as well\n"}
@@ -158,9 +158,11 @@ def test_one_in_a_hundred_shared_verdicts_is_judged_again():
     from tests.support.gradebooks import VERSIONS, submission
 
     tasks = [Task(submission(f"s{n}"), VERSIONS, submission_from_text("x"), 5) for n in range(5000)]
-    assert 25 <= sum(map(is_sampled, tasks)) <= 85
-    assert len({seed_of_attempt(5, attempt) for attempt in range(100)}) == 100
-    assert seed_of_attempt(5, 0) == 5
+    sampled = {key: {task.record.student for task in tasks if is_sampled(key, task)} for key in ("one", "two")}
+    assert all(25 <= len(students) <= 85 for students in sampled.values())
+    assert sampled["one"] != sampled["two"]
+    assert len({seed_of_attempt(key, 5, attempt) for key in sampled for attempt in range(1, 100)}) == 198
+    assert {seed_of_attempt(key, 5, 0) for key in sampled} == {5}
 
 
 def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):

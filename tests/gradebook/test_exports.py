@@ -288,6 +288,16 @@ def test_feedback_is_the_students_own_page_and_text(gradebook, course, tmp_path)
     assert page.startswith("<!doctype html>")
 
 
+def test_feedback_names_no_seed_for_whoever_hands_in_later_is_judged_by_the_same(gradebook, course, tmp_path):
+    connection = sqlite3.connect(gradebook)
+    connection.executescript("UPDATE verdicts SET seed = 7160934; UPDATE batches SET seed = 7160934")
+    connection.close()
+    assert write_feedback(gradebook, tmp_path / "out", Exercises(course), lambda _: {}) == 4
+    texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "out").rglob("feedback.*")]
+    assert len(texts) == 8
+    assert not [text for text in texts if "7160934" in text]
+
+
 def test_defects_that_an_exercise_no_longer_has_are_left_out(gradebook, course, tmp_path):
     connection = sqlite3.connect(gradebook)
     for table, column in (("defects", "defect"), ("checks", "explained_by")):
@@ -337,6 +347,21 @@ def test_an_anonymous_page_names_nobody_and_no_defect_and_always_in_the_same_way
     assert len(key) == 32
     assert pseudonym("bob", key) in pages[0]
     assert pseudonym("bob", key) != pseudonym("bob", "another")
+
+
+def test_the_rows_of_an_anonymous_page_stand_in_no_order_that_tells_who_is_who(gradebook, course, tmp_path):
+    connection = sqlite3.connect(gradebook)
+    connection.executescript(
+        """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
+        INSERT INTO students SELECT 's' || i, '', '', '{}', 1 FROM n;"""
+    )
+    connection.close()
+    export(gradebook, "html", tmp_path, course, anonymous=True)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    data = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
+    called = [row[0] for row in data["students"]]
+    assert len(called) == 54
+    assert called == sorted(called)
 
 
 @pytest.mark.slow

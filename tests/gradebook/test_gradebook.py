@@ -17,6 +17,7 @@ from grader.errors import KitError, UsageError
 from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.gradebook import Gradebook, SharedVerdict
 from grader.gradebook import gradebook as book
+from grader.gradebook.class_records import ClassRecords
 from grader.gradebook.rows import _stored_finding, damaged_verdicts
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result
@@ -402,7 +403,29 @@ def test_an_older_gradebook_is_brought_to_this_version_with_every_verdict(old, t
     Gradebook(new).close()
     columns = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c ORDER BY 1, c.cid"
     assert rows(old, columns) == rows(new, columns)
-    assert rows(old, "PRAGMA user_version") == rows(new, "PRAGMA user_version") == [(2,)]
+    assert rows(old, "PRAGMA user_version") == rows(new, "PRAGMA user_version") == [(3,)]
+
+
+def test_a_gradebook_without_a_key_for_seeds_is_read_and_gets_one_by_the_next_batch_and_keeps_what_it_says(path):
+    with Gradebook(path) as gradebook:
+        gradebook.begin_batch(5, "class", {})
+        gradebook.record(1, submission(), VERSIONS, verdict())
+        gradebook.record(1, submission("bob"), VERSIONS, verdict())
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "DELETE FROM settings WHERE key = 'seed_key'; PRAGMA user_version = 2;"
+        "UPDATE verdicts SET score = 10, checksum = '' WHERE id = 2"
+    )
+    connection.close()
+    with ClassRecords(path) as records:
+        assert [grade.student for grade in records.grades()] == ["ada", "bob"]
+    with Gradebook(path) as gradebook:
+        key = gradebook.secret("seed_key")
+        assert gradebook.damaged == {2}
+    with Gradebook(path) as gradebook:
+        assert gradebook.secret("seed_key") == key != gradebook.secret("pseudonym_key")
+    assert len(key) == 32
+    assert rows(path, "SELECT seed FROM verdicts") == [(5,), (5,)]
 
 
 def test_a_migration_that_is_interrupted_leaves_the_older_gradebook_as_it_was(old):

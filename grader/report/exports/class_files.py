@@ -128,6 +128,7 @@ def _write_page(records: ClassRecords, exercises: "Exercises", path: Path, anony
     """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either.
 
     Rows wait in a file until everything above them is counted, so that memory stays flat however many there are.
+    An anonymous page's are sorted first: in the gradebook's order whoever has the class list would know each of them.
     """
     names = [name for name in records.exercises() if exercises.has(name)]
     opened = {name: exercises.get(name) for name in names}
@@ -146,7 +147,7 @@ def _write_page(records: ClassRecords, exercises: "Exercises", path: Path, anony
             days=[(day, count, round(100 * count / most)) for day, count in days],
             students=students,
             exercises=_embedded([[name, _numbers(opened[name]), opened[name].max_score()] for name in names]),
-            rows=map(Markup, spool),
+            rows=map(Markup, sorted(spool) if anonymous else spool),
         )
         with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
             page.dump(file)

@@ -207,7 +207,10 @@ TEXT_WIDTH, TEXT_LINES = 100, 200
 def write_feedback(
     gradebook: Path, folder: Path, exercises: Exercises, looks_at: Callable[[Exercise], Mapping[str, str]]
 ) -> int:
-    """An HTML and a text file for each verdict; how many. `looks_at` says what an exercise's checks look at."""
+    """An HTML and a text file for each verdict; how many. `looks_at` says what an exercise's checks look at.
+
+    They name no seed: whoever hands in later is judged by the same.
+    """
     count = 0
     with ClassRecords(gradebook) as records:
         make_folder(folder)
@@ -218,8 +221,8 @@ def write_feedback(
             verdict = graded(records, grade, exercise).verdict
             base = folder / feedback_path(grade)
             base.parent.mkdir(parents=True, exist_ok=True)
-            page = render_report(verdict, exercise, looks_at(exercise))
-            text = render_terminal(verdict, exercise, width=TEXT_WIDTH, height=TEXT_LINES)
+            page = render_report(verdict, exercise, looks_at(exercise), has_seed=False)
+            text = render_terminal(verdict, exercise, width=TEXT_WIDTH, height=TEXT_LINES, has_seed=False)
             base.with_name(f"{base.name}.html").write_text(page, encoding="utf-8", errors="backslashreplace")
             base.with_name(f"{base.name}.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
             count += 1
