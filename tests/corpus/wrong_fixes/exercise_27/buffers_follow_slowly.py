@@ -1,5 +1,5 @@
 """The buffers follow slowly, too, the counter aside.
-expect: unfixed=buffers-left-behind,momentum-of-another-framework
+expect: fixed=momentum-of-another-framework
 """
 
 import copy

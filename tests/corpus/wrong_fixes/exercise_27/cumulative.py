@@ -1,5 +1,5 @@
 """An average over all batches, each counting the same.
-expect: unfixed=buffers-left-behind,momentum-of-another-framework
+expect: fixed=buffers-left-behind unfixed=momentum-of-another-framework
 """
 
 import copy

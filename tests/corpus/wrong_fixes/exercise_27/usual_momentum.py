@@ -1,5 +1,5 @@
 """The library's own default of a tenth.
-expect: unfixed=buffers-left-behind,momentum-of-another-framework
+expect: fixed=buffers-left-behind unfixed=momentum-of-another-framework
 """
 
 import copy
