@@ -25,7 +25,7 @@ from grader.worker.values import DTYPE_NAMES, from_tensor
 
 MOST_SEEDS = 3
 MOST_BYTES = 1_000_000
-"""As many seeds are recorded as fit in so much."""
+"""As many seeds are recorded as fit in so much, and the first where it takes no more than twice that."""
 
 SAFETENSORS = {
     "float64": "F64",
@@ -63,7 +63,9 @@ def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Se
         if tape is not None:
             return Sealed(exercise, tape, _sealed_key(exercise, key), all(starters))
         if not exercise.drawn:
-            raise BrokenExerciseError(f"{exercise.id}: answers of over {most_bytes:,} bytes; make its sizes smaller")
+            raise BrokenExerciseError(
+                f"{exercise.id}: answers of over {2 * most_bytes:,} bytes; make its sizes smaller"
+            )
         largest = max(exercise.drawn, key=_numbers_in)
         fewer = [rung for rung in exercise.drawn if rung is not largest]
         examiner.exercise = structs.replace(exercise, drawn=fewer)
@@ -78,12 +80,13 @@ def _recorded(course: Course, examiner: Examiner, most_bytes: int) -> tuple[byte
     """The recording, or None where one seed takes more bytes; and for each seed whether a check fails the starter."""
     exercise, tape = examiner.exercise, Tape()
     examiner.reference = ReferenceCache(WatchedReference(course.reference(exercise.id), exercise.interface))
-    content, starters = None, []
+    content: bytes | None = None
+    starters: list[bool] = []
     with patience(examiner):
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
             fails_starter = _record(course, examiner, tape, seed)
             longer = tape.content()
-            if len(longer) > most_bytes:
+            if len(longer) > (most_bytes if starters else 2 * most_bytes):
                 break
             content = longer
             starters.append(fails_starter)

@@ -54,16 +54,16 @@ class PropertyItem(pytest.Item):
         super().__init__(**arguments)
         self.check = check
         self.exercise = exercise
-        self._rungs: tuple[int, Rungs] | None = None
+        self._rungs: tuple[int, Exercise, Rungs] | None = None
 
     def runtest(self) -> None:
         from grader.examiner.ladder import rungs_of, walk
 
         contexts = _contexts_of(self.config)
-        seed = contexts.seed_of(self.exercise.id)
-        if self._rungs is None or self._rungs[0] != seed:
-            self._rungs = seed, rungs_of(self.check, self.exercise, seed)
-        walk(self.check, contexts.context(self.exercise.id), self._rungs[1])
+        context, seed = contexts.context(self.exercise.id), contexts.seed_of(self.exercise.id)
+        if self._rungs is None or self._rungs[0] != seed or self._rungs[1] is not context.exercise:
+            self._rungs = seed, context.exercise, rungs_of(self.check, context.exercise, seed)
+        walk(self.check, context, self._rungs[2])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding; the property's own traceback helps nobody."""

@@ -18,6 +18,7 @@ import yaml
 
 from grader.author.edition import find_spoilers, public_checks
 from grader.author.release import release
+from grader.author.sealing import seal
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -29,6 +30,7 @@ from grader.examiner.ladder import rungs_of
 from grader.examiner.outcome import Status
 from grader.examiner.properties.leaks import FutureDoesNotLeak
 from grader.examiner.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
+from grader.examiner.pytest_session import with_examiner
 from grader.examiner.recording import Recording
 from grader.examiner.reference import AbsentReference
 from grader.examiner.reference_cache import ReferenceCache
@@ -45,7 +47,7 @@ QUICK = ("exercise_02", "exercise_03", "exercise_09")
 
 EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
 SHORTEST_TELLING_LINE = 16
-MOST_BYTES = 1_000_000
+MOST_BYTES = 2_000_000
 HINTS = {"sealed": True, "sealed without hints": False, "public": False}
 HANDED_OUT = {"sealed": QUICK, "sealed without hints": ("exercise_03",), "public": ("exercise_03",)}
 
@@ -193,6 +195,17 @@ def test_what_stands_in_for_a_reference_is_a_small_safetensors_file(released):
             width = {"F64": 8, "I64": 8, "F32": 4, "BOOL": 1}[array["dtype"]]
             assert array["shape"] == [(end - array["data_offsets"][0]) / width]
         assert start + end == len(content)
+
+
+def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_rungs(course, judge_text):
+    exercise = load_exercise(course.description("exercise_34"))
+    whole, small = (
+        with_examiner(course, exercise, judge_text.source, lambda examiner, most=most: seal(course, examiner, most))
+        for most in (1_000_000, 5_000)
+    )
+    assert whole.exercise.drawn == exercise.drawn
+    assert len(small.exercise.drawn) < len(exercise.drawn)
+    assert len(small.answers) <= 2 * 5_000
 
 
 def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, released):
