@@ -83,8 +83,7 @@ def grade_submissions(
         seeds = (options.seed, book.seed(), secrets.randbelow(MAX_SEED))
         seed = next(each for each in seeds if each is not None)
         batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
-        recorded: dict[str, Any] = {"shares": options.shares, "allows_open": options.allows_open, "jobs": running.width}
-        recorded |= {"layout": layout.name, "options": options.layout}
+        recorded = {"shares": options.shares, "layout": layout.name, "options": options.layout}
         number = book.begin_batch(seed, str(submissions.absolute()), recorded)
         batch.run(class_list.identify(layout), SubmissionLoader(course, root), number)
         _require_submissions(batch.progress, skipped, submissions)

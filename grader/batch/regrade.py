@@ -14,15 +14,18 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict, score_of
 
 
+class RecordedBatch(Struct, frozen=True):
+    """What a regrade takes from a batch: how submissions lie, and whether those that are alike share a verdict."""
+
+    options: LayoutOptions = LayoutOptions()
+    shares: bool = True
+
+
 class RegradeRequest(Struct, frozen=True):
     """How many submissions are to be judged again, and for each batch that they came with where they lie and how."""
 
     count: int
-    batches: list[tuple[Path, LayoutOptions]]
-
-
-class _Recorded(Struct):
-    options: LayoutOptions = LayoutOptions()
+    batches: list[tuple[Path, RecordedBatch]]
 
 
 def request_regrade(
@@ -42,9 +45,9 @@ def request_regrade(
             exercise,
             student,
         )
-        places = {Path(where): msgspec.json.decode(options, type=_Recorded).options for where, options in found}
+        places = {Path(where): msgspec.json.decode(options, type=RecordedBatch) for where, options in found}
         if submissions is not None:
-            places = {submissions: next(reversed(places.values()), LayoutOptions())}
+            places = {submissions: next(reversed(places.values()), RecordedBatch())}
         for path in places:
             if not path.exists():
                 raise UsageError(f"the submissions are not in {path} any more; name their place with --submissions")

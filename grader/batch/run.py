@@ -10,17 +10,7 @@ from msgspec import Struct, field, structs
 from grader.batch import tasks
 from grader.batch.layouts import SubmissionFiles
 from grader.batch.regrade import rescore, with_points
-from grader.batch.tasks import (
-    GONE,
-    Deduplicator,
-    Place,
-    SubmissionLoader,
-    Task,
-    TaskResult,
-    is_sampled,
-    seed_of_attempt,
-    versions,
-)
+from grader.batch.tasks import GONE, Deduplicator, Place, SubmissionLoader, Task, TaskResult, is_sampled
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
@@ -39,8 +29,7 @@ TICK_SECONDS = 1.0
 """How often progress is shown while nothing ends."""
 
 LOSSES_IN_A_ROW = 20
-"""After so many submissions that the kit could not judge it is not the submissions' doing, and a batch ends."""
-
+"""After so many different submissions that the kit could not judge it may not be their doing: the starter will tell."""
 
 CHANGED = "it was changed while the batch ran; run the same command again"
 
@@ -118,7 +107,7 @@ class Batch:
         self._running: dict[Future[TaskResult], Task] = {}
         self._samples: dict[Task, SharedVerdict] = {}
         self._is_tried = False
-        self._losses = 0
+        self._lost: set[str] = set()
         self._id = 0
 
     def run(self, submissions: Iterable[SubmissionFiles], loader: SubmissionLoader, batch: int) -> None:
@@ -157,7 +146,7 @@ class Batch:
             self._queue_up(record, submission, opened)
 
     def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
-        seed = seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
+        seed = tasks.seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
         verdict = refuse(opened.exercise, submission, record.file, seed)
         if verdict is not None:
             self._gradebook.record(self._id, record, opened.versions, verdict, opened.exercise.numbers())
@@ -219,31 +208,32 @@ class Batch:
         whose = f"{task.record.student}, {task.record.exercise}"
         self.progress.alarms.append(
             f"{whose} was to share the verdict of one that is alike and got another one when it was judged by itself;"
-            " look at both, and grade with --no-share"
+            f" look at both, and judge all anew: regrade --exercise {task.record.exercise} --no-share"
         )
         return False
 
     def _record(self, task: Task, result: TaskResult) -> None:
-        shared = self._samples.pop(task, None)
-        if shared is not None and self._record_sample(task, shared, result.verdict):
-            return
-        exercise_id = task.record.exercise
+        shared, exercise_id = self._samples.pop(task, None), task.record.exercise
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
             result = TaskResult(None, CHANGED, is_exercise_broken=True)
+        elif shared is not None and self._record_sample(task, shared, result.verdict):
+            return
         if result.verdict is not None:
             verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
             numbers = self._exercises[exercise_id].exercise.numbers()
             self._gradebook.record(self._id, task.record, task.versions, verdict, numbers)
             self.progress.judged += 1
-            self._losses = 0
+            self._lost.clear()
         elif result.is_exercise_broken:
             self.progress.broken.setdefault(exercise_id, result.error)
             self.progress.left += 1
         else:
             self._lose(task.record, task.versions, result.error)
-            self._losses += 1
-            if self._losses >= LOSSES_IN_A_ROW:
-                raise KitError(f"the last {LOSSES_IN_A_ROW} submissions could not be judged: {result.error}")
+            self._lost.add(task.record.digest)
+            if len(self._lost) >= LOSSES_IN_A_ROW:
+                if self._failed_trial(exercise_id, 1) is not None:
+                    raise KitError(f"the last {LOSSES_IN_A_ROW} submissions could not be judged: {result.error}")
+                self._lost.clear()
 
     def _lose(self, record: SubmissionRecord, version: Versions, reason: str) -> None:
         self._gradebook.record_not_judged(self._id, record, version, self._seed, reason)
@@ -260,7 +250,7 @@ class Batch:
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            opened = OpenExercise(exercise, versions(self._course, exercise_id), stamps)
+            opened = OpenExercise(exercise, tasks.versions(self._course, exercise_id), stamps)
             self.progress.rescored += rescore(self._gradebook, exercise, opened.versions.exercise)
             self._exercises[exercise_id] = opened
         return self._exercises[exercise_id]
@@ -272,17 +262,20 @@ class Batch:
         """
         if self._is_tried:
             return True
+        failed = self._failed_trial(exercise_id, self._engine.width)
+        if failed is None:
+            self._is_tried = True
+        elif failed.is_exercise_broken:
+            self.progress.broken[exercise_id] = failed.error
+        else:
+            raise KitError(failed.error + ("; --allow-open grades all the same" if failed.is_host_open else ""))
+        return self._is_tried
+
+    def _failed_trial(self, exercise_id: str, times: int) -> TaskResult | None:
+        """Judge the exercise's starter so many times at once; the first time that gave no verdict."""
         submit, place = self._engine.executor.submit, self._engine.place
-        trials = [submit(tasks.trial, place, exercise_id) for _ in range(self._engine.width)]
-        for result in map(_result, trials):
-            if result.verdict is not None:
-                continue
-            if not result.is_exercise_broken:
-                raise KitError(result.error + ("; --allow-open grades all the same" if result.is_host_open else ""))
-            self.progress.broken[exercise_id] = result.error
-            return False
-        self._is_tried = True
-        return True
+        trials = [submit(tasks.trial, place, exercise_id) for _ in range(times)]
+        return next((result for result in map(_result, trials) if result.verdict is None), None)
 
 
 def _fingerprint(future: Future[str]) -> str:

@@ -247,7 +247,7 @@ def trial(place: Place, exercise_id: str) -> TaskResult:
     """The verdict on a starter: whether submissions can be judged here at all."""
     course = Course(Path(place.root))
     path = course.pristine(course.editable_files(exercise_id)[0])
-    starter = read_submission(path, path.name)
+    starter = read_submission(path, course.shown(path))
     if isinstance(starter, Unreadable):
         return TaskResult(None, starter.reason, is_exercise_broken=True)
     record = SubmissionRecord("", exercise_id, path.name, "")

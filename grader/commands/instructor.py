@@ -112,6 +112,7 @@ def _batch_options(command: Command) -> Command:
         click.option("--engine", type=click.Choice(["local", "dask"]), default="local", help="Here or on a cluster."),
         click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler."),
         click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or network."),
+        click.option("--no-share", is_flag=True, help="Judge submissions that are like another one by themselves."),
     ):
         command = option(command)
     return command
@@ -163,7 +164,6 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
 @_layout_options
 @_batch_options
-@click.option("--no-share", is_flag=True, help="Judge submissions anew that are like one that was judged.")
 @click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context
 def batch(ctx: click.Context, /, submissions: Path, gradebook: Path, **told: Any) -> None:
@@ -196,10 +196,11 @@ def regrade(
 
     asked = request_regrade(gradebook, exercise, student, reason, told["submissions"])
     click.echo(f"{asked.count:,} of {exercise} to judge again: {printable(reason)}")
-    codes = [
-        _grade(path, gradebook, Options(allows_open=told["allow_open"], layout=layout), told)
-        for path, layout in asked.batches
-    ]
+    codes = []
+    for path, before in asked.batches:
+        shares = before.shares and not told["no_share"]
+        options = Options(shares=shares, allows_open=told["allow_open"], layout=before.options)
+        codes.append(_grade(path, gradebook, options, told))
     ctx.exit(max(codes))
 
 

@@ -39,7 +39,9 @@ Likeness = Literal["digest", "fingerprint"]
 
 ALIKE = (
     "SELECT id, is_bound FROM verdicts INDEXED BY same_{key} WHERE {key} = ? AND exercise_version = ? AND kit = ?"
-    " AND torch = ? AND seed = ? AND is_closed >= ? AND id > ? AND outcome <> ? AND shared_with IS NULL ORDER BY id"
+    " AND torch = ? AND seed = ? AND is_closed >= ? AND id > ? AND outcome <> ? AND shared_with IS NULL"
+    f" AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = verdicts.id AND status IN {tuple(map(str, UNDECIDED))})"
+    " AND coalesce(json_extract(seen, '$.kind'), '') <> 'load' ORDER BY id"
 )
 COPIED = "outcome, score, max_score, reason, seen, seed, isolation, is_closed, is_bound, fingerprint"
 """The columns that a shared verdict has from the one it shares."""
@@ -99,11 +101,11 @@ class Gradebook(GradebookConnection):
 
     def enrolled(self) -> list[Student]:
         """The students of the last roster."""
-        statement = "SELECT student, name, class_group, columns FROM students WHERE is_enrolled ORDER BY student"
-        found = list(self.rows(statement))
+        found = self.rows("SELECT student, name, class_group, columns FROM students WHERE is_enrolled ORDER BY student")
+        columns = msgspec.json.Decoder(dict[str, str])
         return [
-            Student(each[0], each[1], each[2], msgspec.json.decode(each[3], type=dict[str, str]), is_enrolled=True)
-            for each in found
+            Student(student, name, group, columns.decode(told), is_enrolled=True)
+            for student, name, group, told in found
         ]
 
     def name_student(self, student: Student) -> None:
@@ -149,7 +151,10 @@ class Gradebook(GradebookConnection):
     def judged_alike(
         self, key: Likeness, submission: SubmissionRecord, versions: Versions, seed: int, *, open_counts: bool
     ) -> SharedVerdict | None:
-        """The first verdict judged (not shared) whose digest or fingerprint is the submission's, all else equal."""
+        """The first verdict judged (not shared) whose digest or fingerprint is the submission's, all else equal.
+
+        None where something was not in time, or did not load to its end: that may be this machine's doing.
+        """
         value = submission.digest if key == "digest" else submission.fingerprint
         wanted = (value, versions.exercise, versions.kit, versions.torch, seed, not open_counts)
         found = self.rows(ALIKE.format(key=key), *wanted, self.regrade(submission)[0], NOT_JUDGED)
@@ -170,10 +175,8 @@ class Gradebook(GradebookConnection):
         where = "exercise = ? AND student = coalesce(?, student)"
         row = self.row(f"SELECT count(*) FROM submissions WHERE {where}", exercise, student)
         if row is None or not row[0]:
-            whose = "" if student is None else f" by {student}"
-            raise UsageError(
-                f"{self.path} holds no verdict on {exercise}{whose}; look for names with history or export"
-            )
+            told = exercise if student is None else f"{exercise} by {student}"
+            raise UsageError(f"{self.path} holds no verdict on {told}; look for names with history or export")
         last = self.row("SELECT coalesce(max(id), 0) FROM verdicts") or (0,)
         columns = {"requested_at": now(), "exercise": exercise, "student": student, "reason": reason}
         with self.transaction() as connection:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 
@@ -118,8 +119,6 @@ class Deceived(contextlib.AbstractContextManager):
     def __exit__(self, *_: object) -> None: ...
 
     def submit(self, function, _place, payload):
-        from concurrent.futures import Future
-
         future = Future()
         if function.__name__ == "judge":
             is_odd = "odd" in payload.submission.chunks[0].text
@@ -149,7 +148,61 @@ def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_
     ]
     (alarm,) = report.warnings
     assert alarm.startswith("d, exercise_03 was to share the verdict of one that is alike and got another one")
+    assert alarm.endswith("look at both, and judge all anew: regrade --exercise exercise_03 --no-share")
     assert report.exit_code() == 1
+
+
+def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before(run_cli, tmp_path):
+    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": starter() for name in ("a", "b")})
+    options = ("--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
+    assert "1 judged, 1 shared" in run_cli("batch", root, *options).stdout
+    again = ("regrade", *options, "--exercise", "3", "--reason", "an alarm")
+    assert "2 judged, 0 shared" in run_cli(*again, "--no-share").stdout
+    assert "2 judged, 0 shared" in run_cli(*again).stdout
+
+
+def test_an_exercise_that_is_edited_while_a_sample_is_judged_raises_no_alarm(own_course, tmp_path, monkeypatch):
+    class Edited(Deceived):
+        """An engine beside which somebody edits the exercise as soon as the first sample is judged."""
+
+        def submit(self, function, place, payload):
+            future = super().submit(function, place, payload)
+            if function.__name__ == "judge" and "odd" in payload.submission.chunks[0].text:
+                description = own_course.description(EXERCISE)
+                description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+            return future
+
+    monkeypatch.setattr(run, "is_sampled", lambda _key, task: task.record.student == "d")
+    monkeypatch.setattr(run, "IN_FLIGHT", 1)
+    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    sources = {f"{name}/{EXERCISE}.py": f"# {text}\nx = 1\n" for name, text in (("a", "even"), ("d", "odd"))}
+    root = hand_in(tmp_path / "class", sources)
+    path = tmp_path / "class.sqlite"
+    report = grade_submissions(own_course, root, path, Edited(own_course), Options(), lambda _: lambda _: None)
+    assert (report.warnings, report.progress.left) == ([], 1)
+    assert report.progress.broken == {EXERCISE: run.CHANGED}
+
+
+class Losing(Deceived):
+    """An engine that judges the starter, and no submission that is called lost."""
+
+    def submit(self, function, place, payload):
+        future = super().submit(function, place, payload)
+        if function.__name__ == "judge" and "lost" in payload.submission.chunks[0].text:
+            future = Future()
+            future.set_result(TaskResult(None, "its examiner died twice"))
+        return future
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_many_that_cannot_be_judged_are_no_wall_before_those_after_them(course, tmp_path, monkeypatch, is_copied):
+    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    texts = {f"a{number:02}": f"lost = {0 if is_copied else number}\n" for number in range(25)} | {"z": "x = 1\n"}
+    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
+    path = tmp_path / "class.sqlite"
+    options = Options(shares=is_copied)
+    report = grade_submissions(course, root, path, Losing(course), options, lambda _: lambda _: None)
+    assert (report.progress.not_judged, report.progress.judged) == (25, 1)
 
 
 def test_one_in_a_hundred_shared_verdicts_is_judged_again():

@@ -580,6 +580,18 @@ def test_attempts_count_the_other_sources_a_student_handed_in_before(gradebook):
     assert gradebook.attempt(submission("bob", "d9")) == 0
 
 
+@pytest.mark.parametrize("status", [Status.TIMED_OUT, Status.NOT_RUN])
+def test_a_verdict_of_a_busy_machine_is_shared_with_no_copy(gradebook, status):
+    late = Outcome("shape", status, Finding("timeout", "it was stopped"))
+    gradebook.record(1, submission(fingerprint="f"), VERSIONS, verdict(checks=[verdict().checks[0], late]))
+    unloaded = {"where": Finding("load", "it was stopped while it was loading"), "checks": []}
+    gradebook.record(1, submission("bob", "d2"), VERSIONS, verdict(outcome=Result.NOT_GRADABLE, **unloaded))
+    gradebook.record(1, submission("cleo", "d3"), VERSIONS, verdict(checks=[crash()]))
+    for key, value in (("digest", "d1"), ("fingerprint", "f"), ("digest", "d2")):
+        assert gradebook.judged_alike(key, submission(**{key: value}), VERSIONS, 5, open_counts=False) is None
+    assert gradebook.judged_alike("digest", submission(digest="d3"), VERSIONS, 5, open_counts=False) is not None
+
+
 def test_a_check_that_was_not_in_time_is_no_difference_between_two_verdicts(gradebook):
     gradebook.record(1, submission(), VERSIONS, verdict())
     shared = SharedVerdict(1, is_bound=False)
