@@ -23,7 +23,10 @@ def run() -> None:
 def _forget_current_folder() -> None:
     """Import nothing from the current folder, which may hold students' files, unless this package lies there itself."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib takes its time
-    here = os.getcwd()  # noqa: PTH109 - for the same reason
+    try:
+        here = os.getcwd()  # noqa: PTH109 - for the same reason
+    except OSError:  # the folder has gone
+        here = ""
     if here != home:
         sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]
 

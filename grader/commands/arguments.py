@@ -30,7 +30,10 @@ def current_course() -> Course:
     """The course named by `--course`, or the one around the current folder; another one is never used in silence."""
     context = click.get_current_context().find_root()
     if context.obj is None:
-        here = Path.cwd()
+        try:
+            here = Path.cwd()
+        except FileNotFoundError:
+            raise UsageError("the folder that you are in is gone; go to the course's, and run it there") from None
         context.obj = find_course(here)
         if not here.is_relative_to(context.obj.root):
             found = f"this is about the one in {context.obj.root} (--course DIR names another)"

@@ -269,12 +269,12 @@ def _require_closed(isolation: Isolation) -> None:
     """Raise `OpenHostError` where a submission could reach files or the network."""
     if not isolation.filesystem:
         raise OpenHostError(
-            "the file system is open to submissions here, and --strict refuses to grade; it takes Landlock "
+            "the file system is open to submissions here, and strict grading refuses that; to close it takes Landlock "
             "(Linux 5.13 or newer, switched on) and `pip install py-landlock`"
         )
     if not isolation.network:
         raise OpenHostError(
-            "the network is open to submissions here, and --strict refuses to grade; it takes seccomp "
+            "the network is open to submissions here, and strict grading refuses that; to close it takes seccomp "
             "(the system's libseccomp2 and `pip install pyseccomp`) or network namespaces"
         )
 

@@ -54,7 +54,10 @@ def examine_machine(course: Course) -> list[Examined]:
     try:
         isolation = _isolation(course)
     except KitError as error:
-        return [*found, Examined("worker", False, str(error), "look into .grader/error.log, or grade with --spawn")]
+        return [
+            *found,
+            Examined("worker", False, str(error), "grade with --spawn, which starts workers otherwise"),
+        ]
     found.append(Examined("worker", True, "starts, is confined and answers"))
     for name, holds in protections(isolation).items():
         closed = "a worker's own" if name == "process" else "closed, as an attempt shows"

@@ -73,10 +73,10 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
     """The file itself, or the graded cells of a notebook as a module beside what the kit remembers."""
-    if choice.path.suffix == ".py":
-        return choice.path
     if isinstance(choice.read, Unreadable):
         raise UsageError(f"there is nothing to run: {choice.read.reason}")
+    if choice.path.suffix == ".py":
+        return choice.path
     cells = [f"# {chunk.label}\n{chunk.text}" for chunk in choice.read.chunks]
     path = course.state_folder() / "try" / exercise.id / "attention.py"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """The nursery: a process forked before any secret is opened, which forks and reaps workers.
 
-The examiner sends one byte and three descriptors (the worker's end of its connection, its stdout, its stderr) and gets
-back the worker's process id with a descriptor for it. A second message reaps a dead worker and whatever it left.
+The examiner sends an order with the limits and three descriptors (the worker's end of its connection, its stdout, its
+stderr), and gets back the worker's process id with a descriptor for it. Another order reaps a dead worker and whatever
+it left.
 """
 
 import contextlib

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 
 import click
@@ -242,3 +244,13 @@ def test_an_exercise_may_stand_before_its_command(run_cli, own_course):
     turned = run_cli("3", "diff", cwd=own_course.root)
     assert "+MINE = 1" in turned.stdout
     assert (turned.returncode, turned.stdout, turned.stderr) == (usual.returncode, usual.stdout, usual.stderr)
+
+
+def test_a_folder_that_has_gone_is_a_sentence(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && {sys.executable} -m grader list"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("grader: the folder that you are in is gone")

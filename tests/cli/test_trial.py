@@ -157,6 +157,14 @@ def test_what_is_no_module_is_tried_as_the_checks_try_it(own_course, run_cli, ex
     assert "<tensor" in shown[0]
 
 
+def test_a_file_that_is_not_there_is_refused_without_a_traceback(own_course, run_cli):
+    for path in own_course.editable_files(EXERCISE):
+        path.unlink()
+    done = run_cli("try", EXERCISE, cwd=own_course.root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is nothing to run: there is no file attention.py" in " ".join(done.stderr.split())
+
+
 def test_a_notebook_that_cannot_be_read_is_refused_as_a_mistake_and_not_as_the_kits_fault(own_course, run_cli):
     _, notebook = own_course.editable_files(EXERCISE)
     notebook.write_text(notebook.read_text(encoding="utf-8")[:-30], encoding="utf-8")

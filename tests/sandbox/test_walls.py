@@ -146,7 +146,7 @@ def test_a_course_among_the_libraries_can_be_read_and_every_verdict_says_so(envi
     shutil.rmtree(course)
     refused = judged_in(environment, course, "--strict", *way)
     assert refused.returncode == 3
-    assert "--strict refuses" in refused.stderr
+    assert "strict grading refuses" in refused.stderr
 
 
 SPENT = """
