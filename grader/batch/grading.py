@@ -1,6 +1,7 @@
 """A batch from its command's options to its report, and its progress on the way, as text."""
 
 import contextlib
+import itertools
 import secrets
 import signal
 import threading
@@ -75,7 +76,14 @@ def grade_submissions(
         raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
     skipped = SkippedFiles()
     opening = open_layout(submissions, set(course.exercise_ids()), skipped, options.layout)
-    with _terminable(), Gradebook(gradebook) as book, opening as (layout, root), engine as running:
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(_terminable())
+        layout, root = opened.enter_context(opening)
+        found = iter(layout)
+        first = next(found, None)
+        if first is None:  # before there is a gradebook, which would keep to this batch's seed
+            raise _no_submissions(skipped, submissions)
+        book, running = opened.enter_context(Gradebook(gradebook)), opened.enter_context(engine)
         warnings = book.damage()
         for text in (*warnings, *_memory_warning(course, running)):
             warn(text)
@@ -85,8 +93,7 @@ def grade_submissions(
         batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
         recorded = {"shares": options.shares, "layout": layout.name, "options": options.layout}
         number = book.begin_batch(seed, str(submissions.absolute()), recorded)
-        batch.run(class_list.identify(layout), SubmissionLoader(course, root), number)
-        _require_submissions(batch.progress, skipped, submissions)
+        batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
         warnings += [*batch.progress.alarms, *class_list.warnings(), *_without_effect(options, batch.progress)]
         return Report(batch.progress, skipped, book.totals(), warnings, layout.name)
 
@@ -130,11 +137,10 @@ def _terminable() -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _require_submissions(progress: Progress, skipped: SkippedFiles, path: Path) -> None:
-    if not progress.done():
-        found = "".join(f"\n  {line}" for line in skipped.lines())
-        wanted = f"hand over {LAYOUTS}; --pattern spells out any other"
-        raise UsageError(f"there is no submission in {path}; {wanted}{found}")
+def _no_submissions(skipped: SkippedFiles, path: Path) -> UsageError:
+    found = "".join(f"\n  {line}" for line in skipped.lines())
+    wanted = f"hand over {LAYOUTS}; --pattern spells out any other"
+    return UsageError(f"there is no submission in {path}; {wanted}{found}")
 
 
 MINUTE, MINUTES_IN_HOUR = 60, 60

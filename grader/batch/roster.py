@@ -1,6 +1,7 @@
 """The class list: who is enrolled, and which of them a submission is from."""
 
 import csv
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,15 @@ EXCELS = re.compile("sep=(.)", re.IGNORECASE)
 """What Excel may write above the columns."""
 
 MOST_BYTES = 64_000_000
+
+WHO = re.compile(
+    r"\b(?:\w*(?:user|login|account|mail)\w*|(?:net|student|sis|canvas|moodle|github|uni|campus|person\w*)?id|sid|uid"
+    r"|handle|matri\w+|(?:student|id)[ _-]?(?:no|number))\b"
+)
+"""Columns by whose cells a platform may call a student: ids, logins, e-mail addresses and user names."""
+
+OF_SEVERAL = re.compile(r"\b(?:group|team|section|course|class|term|room|seat|grade|year)\w*\b")
+"""Whose ids and addresses name nobody: a submission called so is not the one student's who has that cell."""
 
 
 class Roster(Struct, frozen=True):
@@ -41,9 +51,9 @@ class ClassList:
     def __init__(self, gradebook: Gradebook, roster: Roster) -> None:
         self._gradebook = gradebook
         self._roster = roster if roster.students else make_roster(gradebook.enrolled())
-        self._strangers: list[str] = []
+        self._strangers: dict[str, None] = {}  # in order; a class may have a hundred thousand
         self._known_as: dict[str, str] = {}
-        self._namesakes: list[str] = []
+        self._namesakes: dict[str, None] = {}
         if roster.students:
             gradebook.enroll(list(roster.students.values()))
 
@@ -53,8 +63,8 @@ class ClassList:
             identified, is_known = self._roster.identify(files)
             if is_known and self._is_anothers(identified.student, files.student):
                 identified, is_known = files, False
-            elif self._roster.students and not is_known and files.student not in self._strangers:
-                self._strangers.append(files.student)
+            elif self._roster.students and not is_known:
+                self._strangers[files.student] = None
             if not is_known and files.name:
                 self._gradebook.name_student(Student(files.student, files.name))
             yield identified
@@ -62,9 +72,8 @@ class ClassList:
     def _is_anothers(self, enrolled: str, student: str) -> bool:
         """Whether a line of the roster was taken for another student of the platform: both keep a grade."""
         first = self._known_as.setdefault(enrolled, student)
-        told = f"{first} and {student} may both be {enrolled}; {student} keeps its own id"
-        if first != student and told not in self._namesakes:
-            self._namesakes.append(told)
+        if first != student:
+            self._namesakes[f"{first} and {student} may both be {enrolled}; {student} keeps its own id"] = None
         return first != student
 
     def warnings(self) -> list[str]:
@@ -74,10 +83,8 @@ class ClassList:
         if not count:
             return told
         more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
-        return [
-            *told,
-            f"not in the roster: {', '.join(map(printable, self._strangers[:SHOWN]))}{more}; graded all the same",
-        ]
+        named = ", ".join(map(printable, itertools.islice(self._strangers, SHOWN)))
+        return [*told, f"not in the roster: {named}{more}; graded all the same"]
 
 
 def read_roster(path: Path) -> Roster:
@@ -127,16 +134,22 @@ def make_roster(students: Iterable[Student]) -> Roster:
 
 
 def _ids(students: Iterable[Student]) -> dict[str, str]:
-    """Ids by themselves, and by whatever stands in no other student's line."""
+    """Ids by themselves, and by names, logins and addresses that stand in no other student's line."""
     found: dict[str, set[str]] = {}
     for student in students:
         words = re.findall(r"\w+", unicodedata.normalize("NFC", student.name))
         orders = (words, [*words[1:], *words[:1]], [*words[-1:], *words[:-1]])
         names = [space.join(order) for space in ("", " ") for order in orders]
-        for alias in (student.name, *names, *student.columns.values()):
+        for alias in (student.name, *names, *(cell for name, cell in student.columns.items() if _names_people(name))):
             found.setdefault(_key(alias), set()).add(student.id)
     unique = {alias: next(iter(ids)) for alias, ids in found.items() if alias and len(ids) == 1}
     return unique | {_key(student.id): student.id for student in students}
+
+
+def _names_people(column: str) -> bool:
+    """Whether a roster's column says by what a student may be called, and not which year or seat is theirs."""
+    plain = re.sub(r"[\W_]+", " ", column.lower())
+    return bool(WHO.search(plain)) and not OF_SEVERAL.search(plain)
 
 
 def _key(alias: str) -> str:

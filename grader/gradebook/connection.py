@@ -37,26 +37,28 @@ PRIMARY_CODE = 0xFF
 
 
 @contextlib.contextmanager
-def explain_sqlite(path: Path) -> Iterator[None]:
-    """Raise `KitError` in place of SQLite's own errors."""
+def explain_sqlite(path: Path, *, writes: bool) -> Iterator[None]:
+    """Raise `KitError` in place of SQLite's own errors; who writes is told how to go on."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _explained(path, error) from error
+        raise _explained(path, error, writes=writes) from error
 
 
-def _explained(path: Path, error: sqlite3.Error) -> KitError:
+def _explained(path: Path, error: sqlite3.Error, *, writes: bool) -> KitError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if code == sqlite3.SQLITE_NOTADB:
         return UsageError(f"{path} is no SQLite file, so no gradebook; name another file")
     meaning = FAULTS.get(code & PRIMARY_CODE, f"SQLite says: {error}; mend that")
-    return KitError(f"{path}: {meaning}, then run the same command again; what was judged so far is kept")
+    can_go_on = writes and code & PRIMARY_CODE != sqlite3.SQLITE_CORRUPT
+    end = ", then run the same command again; what was judged so far is kept" if can_go_on else ""
+    return KitError(f"{path}: {meaning}{end}")
 
 
 def acquire_lock(path: Path) -> BaseFileLock:
     """The lock of the gradebook at `path`, held; it falls with its process, however that ends.
 
-    `KitError` where another batch holds it, or no file can be made beside the gradebook.
+    `KitError` where another program writes to it, or no file can be made beside the gradebook.
     """
     beside = Path(f"{path}.lock")
     if beside.is_dir():
@@ -65,7 +67,7 @@ def acquire_lock(path: Path) -> BaseFileLock:
     try:
         lock.acquire()
     except Timeout:
-        text = f"{path}: another batch is running into it; wait for its end, then run this again"
+        text = f"{path}: another batch or regrade is writing to it; wait for its end, then run this again"
         raise KitError(text) from None
     except OSError as error:
         raise KitError(f"{path}: nothing can be written beside it ({error.strerror}); allow writing there") from None
@@ -96,10 +98,11 @@ class GradebookConnection:
     def __init__(self, path: Path, *, writes: bool) -> None:
         """Open the file; one that writes makes it or migrates it. `UsageError` where it cannot be a gradebook."""
         self.path = path
+        self._writes = writes
         _require_place(path, is_new=writes)
         self._lock = acquire_lock(path) if writes else None
         try:
-            with explain_sqlite(path):
+            with explain_sqlite(path, writes=writes):
                 self._connection = self._open(writes=writes)
                 self._prepare(writes=writes)
         except BaseException:
@@ -115,13 +118,13 @@ class GradebookConnection:
 
     def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         """The first row, if there is one."""
-        with explain_sqlite(self.path):
+        with explain_sqlite(self.path, writes=self._writes):
             row: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
             return row
 
     def rows(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """The rows, read while they are used."""
-        with explain_sqlite(self.path):
+        with explain_sqlite(self.path, writes=self._writes):
             yield from self._connection.execute(statement, values)
 
     def secret(self, name: str) -> str:
@@ -135,8 +138,8 @@ class GradebookConnection:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing, whatever ends it."""
         if inode(self.path) != self._inode:
-            raise KitError(f"{self.path} was moved or deleted while a batch was running into it; put it back")
-        with explain_sqlite(self.path):
+            raise KitError(f"{self.path} was moved or deleted while it was written to; put it back")
+        with explain_sqlite(self.path, writes=self._writes):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

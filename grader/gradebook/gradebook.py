@@ -10,7 +10,7 @@ import msgspec
 
 from grader.errors import UsageError
 from grader.examiner.outcome import Status
-from grader.gradebook.connection import GradebookConnection, explain_sqlite
+from grader.gradebook.connection import GradebookConnection
 from grader.gradebook.rows import (
     SharedVerdict,
     Student,
@@ -53,9 +53,11 @@ class Gradebook(GradebookConnection):
     def __init__(self, path: Path) -> None:
         """Open the file, or make it. `UsageError` where it cannot be a gradebook."""
         super().__init__(path, writes=True)
-        with explain_sqlite(path):
-            check_pages(self._connection)
-            self.damaged = damaged_verdicts(self._connection)
+
+    def _prepare(self, *, writes: bool) -> None:
+        super()._prepare(writes=writes)
+        check_pages(self._connection)
+        self.damaged = damaged_verdicts(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -102,11 +104,8 @@ class Gradebook(GradebookConnection):
     def enrolled(self) -> list[Student]:
         """The students of the last roster."""
         found = self.rows("SELECT student, name, class_group, columns FROM students WHERE is_enrolled ORDER BY student")
-        columns = msgspec.json.Decoder(dict[str, str])
-        return [
-            Student(student, name, group, columns.decode(told), is_enrolled=True)
-            for student, name, group, told in found
-        ]
+        decode = msgspec.json.Decoder(dict[str, str]).decode
+        return [Student(key, name, group, decode(told), is_enrolled=True) for key, name, group, told in found]
 
     def name_student(self, student: Student) -> None:
         """Remember what a layout calls a student whom no roster names."""

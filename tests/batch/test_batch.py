@@ -503,7 +503,7 @@ def test_a_second_batch_into_the_same_gradebook_is_told_to_wait(tmp_path, handed
     with Gradebook(path):
         done = run_program("batch", handed_in, "--gradebook", path)
     assert (done.returncode, done.stdout) == (3, "")
-    wait = "another batch is running into it; wait for its end, then run this again"
+    wait = "another batch or regrade is writing to it; wait for its end, then run this again"
     assert done.stderr == f"grader: {path}: {wait}\n"
 
 

@@ -235,3 +235,6 @@ def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     options = Options(layout=LayoutOptions("canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
+    with pytest.raises(UsageError, match="none is not there"):
+        grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
+    assert not (tmp_path / "c.sqlite").exists()  # which would keep to a seed for good

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -356,6 +357,50 @@ def test_a_roster_says_who_a_platforms_names_mean(tmp_path):
     two = SubmissionFiles("x", "exercise_03", "x", 1, aliases=("smithjane", "m2"))
     assert roster.identify(two) == (two, False)  # one name says m1 and one m2: nobody is given the other's grade
     assert make_roster(roster.students.values()) == roster
+
+
+def test_no_column_but_one_that_names_people_gives_anybody_a_grade(tmp_path):
+    """A folder called 2 or 7 is nobody's because a single student is in year 2 or sits in seat 7."""
+    columns = {
+        True: (
+            "email",
+            "E-Mail address",
+            "login",
+            "SIS Login ID",
+            "canvas_id",
+            "user name",
+            "Username",
+            "NetID",
+            "uid",
+        ),
+        False: ("year", "seat", "grade", "section", "Section ID", "team e-mail", "group_id", "paid", "grid", "notes"),
+    }
+    names = [*columns[True], *columns[False]]
+    path = tmp_path / "roster.csv"
+    cells = ",".join(f"cell{number}" for number in range(len(names)))
+    path.write_text(f"id,name,{','.join(names)}\nm1,Jane Smith,{cells}\n", encoding="utf-8")
+    roster = read_roster(path)
+    taken = {name: f"cell{number}" in roster.ids for number, name in enumerate(names)}
+    assert taken == {name: names_people for names_people, named in columns.items() for name in named}
+    assert len(roster.students["m1"].columns) == len(names)  # kept all the same
+
+
+def test_a_roster_of_another_term_costs_a_large_class_no_time(tmp_path):
+    files = [SubmissionFiles(f"s{number}", "exercise_03", "x", number) for number in range(20_000)]
+    roster = make_roster([Student("m1", "Jane Smith", "", {}, is_enrolled=True)])
+    with Gradebook(tmp_path / "class.sqlite") as book:
+        class_list = ClassList(book, roster)
+        few, many = (_seconds(lambda part=part: list(class_list.identify(part))) for part in (files[:2000], files))
+    assert many < 40 * few
+    assert class_list.warnings() == [
+        f"not in the roster: {', '.join(f's{number}' for number in range(10))} and 19,990 more; graded all the same"
+    ]
+
+
+def _seconds(act) -> float:
+    started = time.process_time()
+    act()
+    return time.process_time() - started
 
 
 def test_a_roster_is_taken_as_spreadsheets_write_it(tmp_path):
