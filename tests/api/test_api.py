@@ -239,7 +239,7 @@ if "loop" in sys.argv:
 
 
 @pytest.mark.parametrize(
-    "how", ["", "many", *(pytest.param(how, marks=pytest.mark.slow) for how in ("loop", "killed"))]
+    "how", ["many", *(pytest.param(how, marks=pytest.mark.slow) for how in ("", "loop", "killed"))]
 )
 def test_nothing_is_left_when_the_embedding_program_ends(tmp_path, how):
     course = small_course(tmp_path, "exercise_03")

@@ -165,7 +165,7 @@ def test_what_fails_for_want_of_processes_or_descriptors_counts_as_open() -> Non
     assert done.stdout.split() == ["False", "False", "True"], done.stderr
 
 
-@pytest.mark.parametrize("way", [(), ("--spawn",)], ids=["forked", "spawned"])
+@pytest.mark.parametrize("way", [(), pytest.param(("--spawn",), marks=pytest.mark.slow)], ids=["forked", "spawned"])
 def test_nothing_is_imported_from_the_current_folder(tmp_path, way) -> None:
     for name in ("msgspec", "yaml", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')", encoding="utf-8")
