@@ -8,7 +8,7 @@ from grader.author.interface import Interface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
 from grader.course.checks import Kind
-from grader.course.paths import EXERCISE_ID, Course
+from grader.course.paths import EXERCISE_ID, Course, write_product
 from grader.course.problem import BLANK
 from grader.errors import UsageError
 from grader.submission import Unreadable, read_submission
@@ -39,8 +39,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
         _description(course, exercise_id): description,
     }
     for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
+        write_product(path, text.encode())
     derive_schema(course)
     remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter, twin.name: notebook})
     return _next_steps(course, exercise_id, interface, proposal, description.count(BLANK))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.batch.layouts.files import SkippedFiles, SubmissionFiles, Unpacker
+from grader.batch.layouts.files import SkippedFiles, Unpacker
 from grader.batch.layouts.units import Unit, Units
 from grader.batch.tasks import SubmissionLoader
 from grader.course.loading import load_exercise
@@ -18,6 +18,7 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.examiner.outcome import Finding
 from grader.gradebook.gradebook import TIME
+from grader.report.console import printable
 from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
 from grader.report.html import render_report
 from grader.report.phrases import open_layers, points, result_words
@@ -39,13 +40,9 @@ class OneStudent:
     """The layout of a platform that hands over a single student's folder."""
 
     NAME = "one student"
-    LANDMARK = ""
 
     def __init__(self, exercise_id: str) -> None:
         self._exercise_id = exercise_id
-
-    def count(self, root: Path, names: list[str]) -> int:
-        return 1
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """The root, whole."""
@@ -60,18 +57,19 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
     """
     _clear(output)
     exercise = load_exercise(course.description(exercise_id))
-    verdict = _verdict(course, exercise, folder)
-    for name, text in RENDERERS[platform](verdict, exercise, looks_at).items():
+    verdict, remark = _verdict(course, exercise, folder)
+    for name, text in RENDERERS[platform](verdict, exercise, looks_at, remark).items():
         place = output.with_name(name) if name else output
         _clear(place)
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("x", encoding="utf-8") as file:
             file.write(text)
     told = f"{result_words(verdict)[0]} · {points(verdict.score)} of {points(verdict.max_score)} points"
-    return "\n".join(filter(None, (told, open_layers(verdict))))
+    return "\n".join(filter(None, (remark, told, open_layers(verdict))))
 
 
-def _verdict(course: Course, exercise: Exercise, folder: Path) -> Verdict:
+def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict, str]:
+    """What comes of the file that counts, and of two what is said of the other."""
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
         found = list(Units(OneStudent(exercise.id), folder, [exercise.id], skipped, unpacker))
@@ -79,14 +77,11 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> Verdict:
             there = "; ".join(skipped.lines())
             reason = "nothing to judge was handed in: hand in attention.py or attention.ipynb"
             why = Finding("missing", f"{reason} ({there})" if there else reason)
-            return not_gradable(exercise, "attention.py", secrets.randbelow(MAX_SEED), why)
-        choice = _choice(course, folder, found[0])
-    return grade(course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id)))
-
-
-def _choice(course: Course, folder: Path, files: SubmissionFiles) -> Choice:
-    record, read = SubmissionLoader(course, folder).load(files)
-    return Choice(Path(record.file), read, record.remark)
+            return not_gradable(exercise, "attention.py", secrets.randbelow(MAX_SEED), why), ""
+        record, read = SubmissionLoader(course, folder).load(found[0])
+    choice = Choice(Path(record.file), read)
+    remark = f"This is about {record.file}; {record.remark}." if record.remark else ""
+    return grade(course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id))), remark
 
 
 def _is_closed_by_owner(path: Path) -> bool:
@@ -117,20 +112,22 @@ def _clear(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _for_classroom50(verdict: Verdict, exercise: Exercise, looks_at: LooksAt) -> dict[str, str]:
+def _for_classroom50(verdict: Verdict, exercise: Exercise, looks_at: LooksAt, _remark: str) -> dict[str, str]:
+    """The report names the file, and what is said of the other is in the run's log."""
     handed_in = HandedIn.from_environment(os.environ, time.strftime(TIME, time.gmtime()))
     report = render_report(verdict, exercise, looks_at(exercise))
     return {"": render_classroom50(verdict, exercise, handed_in), REPORT: report}
 
 
-def _for_nbgrader(verdict: Verdict, exercise: Exercise, _looks_at: LooksAt) -> dict[str, str]:
+def _for_nbgrader(verdict: Verdict, exercise: Exercise, _looks_at: LooksAt, remark: str) -> dict[str, str]:
     page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
+    page = f"{printable(remark)}\n\n{page}" if remark else page
     return {"": msgspec.json.encode({"points": float(verdict.score), "page": page}).decode()}
 
 
-RENDERERS: Mapping[str, Callable[[Verdict, Exercise, LooksAt], dict[str, str]]] = {
-    "gradescope": lambda verdict, exercise, _: {"": render_gradescope(verdict, exercise)},
-    "prairielearn": lambda verdict, exercise, _: {"": render_prairielearn(verdict, exercise)},
+RENDERERS: Mapping[str, Callable[[Verdict, Exercise, LooksAt, str], dict[str, str]]] = {
+    "gradescope": lambda verdict, exercise, _, remark: {"": render_gradescope(verdict, exercise, remark)},
+    "prairielearn": lambda verdict, exercise, _, remark: {"": render_prairielearn(verdict, exercise, remark)},
     "classroom50": _for_classroom50,
     "nbgrader": _for_nbgrader,
 }

@@ -19,7 +19,7 @@ from grader.author.edition import (
 )
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
 from grader.examiner.key import KEY_SEED
@@ -72,8 +72,7 @@ def release(
     if spoilers:
         raise SpecError(spoilers)
     for path, content in _files(course, prepared, with_hints=with_hints, is_sealed=not public_only).items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
+        write_product(folder / path, content)
     return _summary(folder, prepared, with_hints=with_hints, is_sealed=not public_only)
 
 

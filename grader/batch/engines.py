@@ -211,7 +211,7 @@ def answer(message: bytes) -> bytes:
 
 def _why_refused(order: Order, course: Course) -> TaskResult | None:
     """On a worker: why its verdict would not be the batch's own."""
-    here, wanted = versions(course, order.exercise or course.exercise_ids()[0]), order.versions
+    here, wanted = versions(course, order.exercise or course.first_exercise()), order.versions
     where = f"the worker on {socket.gethostname()}"
     if (here.kit, here.torch) != (wanted.kit, wanted.torch):
         has = f"has kit {here.kit} with torch {here.torch}, the batch {wanted.kit} with {wanted.torch}"
@@ -253,7 +253,7 @@ class _ClusterExecutor(Executor):
 
     def _order(self, name: str, payload: Any, *, is_strict: bool) -> Order:
         exercise = payload.record.exercise if isinstance(payload, Task) else payload if isinstance(payload, str) else ""
-        known = exercise or self._course.exercise_ids()[0]
+        known = exercise or self._course.first_exercise()
         if known not in self._versions:
             self._versions[known] = versions(self._course, known)
         return Order(name, msgspec.msgpack.encode(payload), exercise, self._versions[known], is_strict)

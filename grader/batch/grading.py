@@ -24,6 +24,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import SpecError, UsageError
 from grader.gradebook import Gradebook
+from grader.gradebook.connection import require_place
 from grader.report.console import Line, printable, render_page
 from grader.verdict.judge import MAX_SEED
 
@@ -74,6 +75,7 @@ def grade_submissions(
     """
     if not (course.root / "solutions").is_dir():
         raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
+    require_place(gradebook, is_new=True)
     skipped = SkippedFiles()
     opening = open_layout(submissions, set(course.exercise_ids()), skipped, options.layout)
     with contextlib.ExitStack() as opened:
@@ -185,7 +187,7 @@ def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, c
     """What a batch came to: what was skipped, a row for each exercise, and what this run did."""
     lines: list[Line] = [Text(line, "yellow") for line in (*report.skipped.lines(), *map(printable, report.warnings))]
     for exercise, why in report.progress.broken.items():
-        lines.append(Text(f"{exercise} is left out, its description or reference is at fault: {printable(why)}", "red"))
+        lines.append(Text(f"{exercise} is left out: {printable(why)}", "red"))
     if report.layout:
         lines.append(Text(f"layout: {report.layout}", "dim"))
     lines.append(_table(report.totals))

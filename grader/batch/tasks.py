@@ -5,6 +5,7 @@ import hmac
 import os
 import threading
 import time
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -201,10 +202,17 @@ def _keys(task: Task) -> list[Key]:
 
 
 DIGEST_LENGTH = 12
+VERSIONS_REMEMBERED = 256
 
 
 def versions(course: Course, exercise_id: str) -> Versions:
     """The versions in force for an exercise."""
+    return _versions(course, exercise_id, course.stamps(exercise_id))
+
+
+@lru_cache(maxsize=VERSIONS_REMEMBERED)
+def _versions(course: Course, exercise_id: str, _stamps: tuple[tuple[str, int, int], ...]) -> Versions:
+    """Found out once for as long as the exercise's files are the same: a cluster's worker asks at every call."""
     return Versions(kit_version(), metadata.version("torch"), exercise_digest(course, exercise_id)[:DIGEST_LENGTH])
 
 
@@ -247,9 +255,10 @@ def trial(place: Place, exercise_id: str) -> TaskResult:
     """The verdict on a starter: whether submissions can be judged here at all."""
     course = Course(Path(place.root))
     path = course.pristine(course.editable_files(exercise_id)[0])
-    starter = read_submission(path, course.shown(path))
+    starter = read_submission(path, path.name)
     if isinstance(starter, Unreadable):
-        return TaskResult(None, starter.reason, is_exercise_broken=True)
+        told = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
+        return TaskResult(None, told, is_exercise_broken=True)
     record = SubmissionRecord("", exercise_id, path.name, "")
     return judge(place, Task(record, versions(course, exercise_id), starter, SEED_OF_TRIAL))
 

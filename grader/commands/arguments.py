@@ -116,7 +116,7 @@ def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> A
 def _named(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str:
     if value is None:
         raise UsageError(
-            f"name an exercise, as in python -m grader {ctx.info_name} {current_course().exercise_ids()[0]}"
+            f"name an exercise, as in python -m grader {ctx.info_name} {current_course().first_exercise()}"
         )
     return require_exercise(current_course(), value)
 
@@ -152,6 +152,19 @@ def exercise_argument(
         callback=_named_or_last if or_last else _named if required and not many else _exercise,
         shell_complete=complete_exercise,
     )
+
+
+def _require_seed(_ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int | None:
+    from grader.verdict.judge import MAX_SEED  # here, for other commands need none of it
+
+    if value is not None and value >= MAX_SEED:
+        raise click.BadParameter(f"{value} is too large; name one from 0 to {MAX_SEED - 1}")
+    return value
+
+
+def seed_option(told: str) -> Callable[[Command], Command]:
+    """Which inputs are drawn."""
+    return click.option("--seed", type=click.IntRange(0), callback=_require_seed, help=told)
 
 
 def require_file(path: Path) -> None:

@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from grader.commands.arguments import Command, course_option, current_course, exercise_argument, require_exercise
+from grader.commands.arguments import (
+    Command,
+    course_option,
+    current_course,
+    exercise_argument,
+    require_exercise,
+    seed_option,
+)
 from grader.errors import SpecError, UsageError
 from grader.report.console import has_color, print_report, printable, progress_bar, width
 
@@ -164,7 +171,7 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
 @_layout_options
 @_batch_options
-@click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed instead of the gradebook's own.")
+@seed_option("Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context
 def batch(ctx: click.Context, /, submissions: Path, gradebook: Path, **told: Any) -> None:
     """Grade a class: every submission in a folder, a zip or a .jsonl file that the gradebook holds no verdict on."""

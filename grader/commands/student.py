@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.commands.arguments import course_option, current_course, exercise_argument, require_file
-from grader.course.paths import Course
+from grader.commands.arguments import course_option, current_course, exercise_argument, require_file, seed_option
+from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
 from grader.errors import SpecError, UsageError
 from grader.report.console import (
@@ -51,7 +51,7 @@ def list_exercises() -> None:
 @click.option("--all", "every", is_flag=True, help="Grade every exercise, and show the list.")
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
-@click.option("--seed", type=click.IntRange(0), help="Draw the inputs from this seed, to repeat a verdict.")
+@seed_option("Draw the inputs from this seed, to repeat a verdict.")
 @click.option(
     "--names", is_flag=True, help="Show the defects' names, which tell what is wrong; a student edition has none."
 )
@@ -184,6 +184,8 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     course = current_course()
     exercise = load_exercise(course.description(exercise_id))
     choice = choose_file(course, exercise_id)
+    if choice.remark:
+        click.echo(choice.remark, err=True)
     with judging_note(choice.path.name):
         verdict = judge(course, exercise_id, choice)
     remember_verdict(course, verdict, is_attempt=False)
@@ -207,7 +209,8 @@ def try_(ctx: click.Context, exercise_id: str) -> None:
 @exercise_argument(or_last=True)
 @course_option
 @click.option("--yes", is_flag=True, help="Do not ask before telling the answer.")
-def solution(exercise_id: str, yes: bool) -> None:
+@click.pass_context
+def solution(ctx: click.Context, exercise_id: str, yes: bool) -> None:
     """Show your change beside the reference's."""
     from grader.student.changes import compare_with_reference
     from grader.student.progress import load_progress
@@ -216,8 +219,9 @@ def solution(exercise_id: str, yes: bool) -> None:
     course = current_course()
     found = compare_with_reference(course, exercise_id)
     is_fixed = load_progress(course, exercise_id).outcome is Result.FIXED
-    if not is_fixed and not yes:
-        click.confirm(f"{exercise_id} is not fixed yet, and this tells the answer. Show it?", abort=True)
+    told = f"{exercise_id} is not fixed yet, and this tells the answer. Show it?"
+    if not (is_fixed or yes or click.confirm(told)):
+        ctx.exit(1)
     click.echo(printable_lines(found.yours) or "You have changed nothing since the starter.\n", nl=False)
     click.echo()
     click.echo(printable_lines(found.reference), nl=False)
@@ -264,10 +268,14 @@ def report(exercise_id: str, output: Path | None) -> None:
     path = output or Path(f"report-{exercise_id}.html")
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
-    verdict = grade(course, exercise_id, choose_file(course, exercise_id))
+    choice = choose_file(course, exercise_id)
+    if choice.remark:
+        click.echo(choice.remark, err=True)
+    verdict = grade(course, exercise_id, choice)
     remember_verdict(course, verdict, is_attempt=False)
     attempts = load_progress(course, exercise_id).attempts
-    path.write_text(render_report(verdict, exercise, looks_at(exercise), attempts), encoding="utf-8")
+    page = render_report(verdict, exercise, looks_at(exercise), attempts)
+    write_product(path, page.encode("utf-8", "backslashreplace"))
     click.echo(f"{path} holds the report; open it in a browser. It is no part of what you hand in.")
 
 

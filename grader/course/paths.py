@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,13 @@ class Course:
         folders = (self.root / "exercises").iterdir()
         return sorted(folder.name for folder in folders if EXERCISE_ID.fullmatch(folder.name))
 
+    def first_exercise(self) -> str:
+        """The first id. `UsageError` in a course that has none."""
+        ids = self.exercise_ids()
+        if not ids:
+            raise UsageError(f"there is no exercise in {self.root / 'exercises'}; make one with python -m grader new")
+        return ids[0]
+
     def require(self, exercise_id: str) -> None:
         """Raise `UsageError` unless the exercise exists."""
         if exercise_id not in self.exercise_ids():
@@ -34,6 +42,8 @@ class Course:
     def listed(self) -> str:
         """The exercises in a sentence: by their names where there are few."""
         ids = self.exercise_ids()
+        if not ids:
+            return "there are no exercises yet"
         if len(ids) <= MOST_NAMED:
             return f"the exercises are {', '.join(ids)}"
         return f"the exercises are {ids[0]} to {ids[-1]}, and python -m grader lists them"
@@ -116,24 +126,36 @@ def find_course(start: Path) -> Course:
 
 def write_product(path: Path, content: bytes) -> None:
     """Write a file that was asked for: whole or not at all; `UsageError` where the disk does not take it."""
+    with product_draft(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextlib.contextmanager
+def product_draft(path: Path) -> Iterator[Path]:
+    """Where to write a file that was asked for: it is whole at its place afterwards, or not there at all.
+
+    `UsageError` where the disk does not take it.
+    """
     try:
-        _write_atomically(path, content)
+        with _draft(path) as draft:
+            yield draft
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}; make room or allow it") from None
 
 
 def write_cache(path: Path, content: bytes) -> None:
     """Write a file the kit can do without: whole or not at all, and not at all where the disk does not take it."""
-    with contextlib.suppress(OSError):
-        _write_atomically(path, content)
+    with contextlib.suppress(OSError), _draft(path) as draft:
+        draft.write_bytes(content)
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
+@contextlib.contextmanager
+def _draft(path: Path) -> Iterator[Path]:
     """Readers and other writers, of this process too, see the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
-        draft.write_bytes(content)
+        yield draft
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)  # it is gone where it has become the file

@@ -99,7 +99,7 @@ class GradebookConnection:
         """Open the file; one that writes makes it or migrates it. `UsageError` where it cannot be a gradebook."""
         self.path = path
         self._writes = writes
-        _require_place(path, is_new=writes)
+        require_place(path, is_new=writes)
         self._lock = acquire_lock(path) if writes else None
         try:
             with explain_sqlite(path, writes=writes):
@@ -196,7 +196,8 @@ def inode(path: Path) -> int:
         return NO_FILE
 
 
-def _require_place(path: Path, *, is_new: bool) -> None:
+def require_place(path: Path, *, is_new: bool) -> None:
+    """Raise `UsageError` where no gradebook can be at the path."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name the gradebook's file, say {path / 'class.sqlite'}")
     if path.suffix.lower() in OTHER_SUFFIXES:

@@ -37,6 +37,7 @@ class Why(StrEnum):
     NEITHER = "neither was edited"
     ONLY = "it is as it was handed out"
     NEWER = "both were edited, and the newer counts"
+    NO_STARTER = "there is no .starter to tell which was edited, and the newer counts"
     SAME_TIME = "both were edited at the same time, and the module counts"
     UNREADABLE = "it cannot be read"
 
@@ -57,7 +58,10 @@ def choose_file(course: Course, exercise_id: str) -> Choice:
     """What a student has of an exercise; a file that goes while it is looked at is unreadable."""
     module, notebook = (read_source(path, path.name) for path in course.editable_files(exercise_id))
     chosen, other, why = choose_between(course, exercise_id, module, notebook)
-    return Choice(chosen.path, chosen.read, _remark(chosen, other, why) or _newer_copy(chosen))
+    read = chosen.read
+    if isinstance(read, Unreadable) and read.is_nothing:
+        read = Unreadable(f"{read.reason}, or run `reset` to get the starter back")
+    return Choice(chosen.path, read, _remark(chosen, other, why) or _newer_copy(chosen))
 
 
 def choice_of(path: Path) -> Choice:
@@ -79,6 +83,8 @@ def choose_between(
         chosen, why = edited[0], Why.ONLY
     elif len(readable) == 1:
         chosen, why = readable[0], Why.UNREADABLE
+    elif None in [_starter(course.pristine(own)) for own in course.editable_files(exercise_id)]:
+        chosen, why = max(files, key=lambda file: file.modified), Why.NO_STARTER
     elif module.modified == notebook.modified:
         chosen, why = module, Why.SAME_TIME
     else:
@@ -143,6 +149,9 @@ def _remark(chosen: SourceFile, other: SourceFile, why: Why) -> str:
     match why:
         case Why.NEWER:
             return f"Both {module} and {notebook} were edited; {about}, the newer one."
+        case Why.NO_STARTER:
+            back = "unpack the course again for it"
+            return f"No .starter tells which of {module} and {notebook} was edited ({back}); {about}, the newer one."
         case Why.SAME_TIME:
             return f"Both {module} and {notebook} were edited at the same time; {about}."
         case Why.UNREADABLE if isinstance(other.read, Unreadable):

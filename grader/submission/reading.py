@@ -99,7 +99,7 @@ def _read(path: Path, name: str, inside: Path | None) -> bytes | Unreadable | No
         finally:
             os.close(descriptor)
     except FileNotFoundError:
-        return Unreadable(f"there is no file {name}; check the path, or run `reset` to get the starter back")
+        return Unreadable(f"there is no file {name}; check the path", is_nothing=True)
     except _LinkError:
         return Unreadable(f"{name} is a link, or lies behind one; hand in the file itself")
     except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
@@ -120,7 +120,7 @@ def _content(descriptor: int, name: str) -> bytes | Unreadable | None:
     if _has_changed(before, os.fstat(descriptor), len(content)):
         return None
     if not content.strip(b" \t\r\n\f\xef\xbb\xbf"):
-        return Unreadable(f"{name} is empty; run `reset` to get the starter back")
+        return Unreadable(f"{name} is empty; save it again", is_nothing=True)
     return content
 
 

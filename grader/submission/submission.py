@@ -41,9 +41,10 @@ class Submission(Struct, frozen=True):
 
 
 class Unreadable(Struct, frozen=True):
-    """Why a file cannot be judged: one sentence, and the next step."""
+    """Why a file cannot be judged: one sentence, and the next step; `is_nothing` where it is gone or empty."""
 
     reason: str
+    is_nothing: bool = False
 
 
 def exceeds(submission: Submission, max_bytes: int) -> Unreadable | None:

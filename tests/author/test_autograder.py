@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.author.autograder import PLATFORMS, write_autograder
+from grader.author.platform_grading import judge_folder
 from grader.course.loading import load_exercise
 from grader.errors import UsageError
 from tests.support.attack_makers import MAKERS
@@ -145,6 +146,21 @@ def told(attack: Attack, course: str) -> bytes:
     for word, value in words.items():
         text = text.replace(word.encode(), value.encode())
     return text
+
+
+@pytest.mark.parametrize("platform", ["gradescope", "prairielearn", "nbgrader"])
+def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path, platform):
+    folder = tmp_path / "handed in"
+    folder.mkdir()
+    for twin in course.editable_files("exercise_03"):
+        (folder / twin.name).write_bytes(course.pristine(twin).read_bytes() + b"\n")
+    (folder / "attention.py").write_bytes(course.reference("exercise_03").read_bytes())
+    told = judge_folder(course, "exercise_03", platform, folder, tmp_path / "results.json", lambda _: {})
+    remark = "This is about attention.py; attention.ipynb was handed in too: it is as it was handed out."
+    assert told.splitlines()[0] == remark
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    page = results[{"gradescope": "output", "prairielearn": "message", "nbgrader": "page"}[platform]]
+    assert page.startswith(f"{remark}\n")
 
 
 def own(folder: Path, user: int) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from grader.batch import run
+from grader.batch import run, tasks
 from grader.batch.engines import local_engine, machine_memory
 from grader.batch.grading import Options, grade_submissions
 from grader.batch.layouts import LayoutOptions
@@ -210,12 +210,30 @@ def test_one_in_a_hundred_shared_verdicts_is_judged_again():
     from grader.submission import submission_from_text
     from tests.support.gradebooks import VERSIONS, submission
 
-    tasks = [Task(submission(f"s{n}"), VERSIONS, submission_from_text("x"), 5) for n in range(5000)]
-    sampled = {key: {task.record.student for task in tasks if is_sampled(key, task)} for key in ("one", "two")}
+    drawn = [Task(submission(f"s{n}"), VERSIONS, submission_from_text("x"), 5) for n in range(5000)]
+    sampled = {key: {task.record.student for task in drawn if is_sampled(key, task)} for key in ("one", "two")}
     assert all(25 <= len(students) <= 85 for students in sampled.values())
     assert sampled["one"] != sampled["two"]
     assert len({seed_of_attempt(key, 5, attempt) for key in sampled for attempt in range(1, 100)}) == 198
     assert {seed_of_attempt(key, 5, 0) for key in sampled} == {5}
+
+
+def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_course, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tasks, "exercise_digest", lambda course, name: asked.append(name) or f"{len(asked)}" * 12)
+    first = [tasks.versions(own_course, EXERCISE) for _ in range(3)]
+    description = own_course.description(EXERCISE)
+    description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+    assert [each.exercise[0] for each in (*first, tasks.versions(own_course, EXERCISE))] == ["1", "1", "1", "2"]
+
+
+def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
+    own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
+    told = tasks.trial(Place(str(own_course.root), is_strict=True), EXERCISE)
+    assert told.error == (
+        "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
+        " there is no file attention.py; check the path"
+    )
 
 
 def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):

@@ -84,6 +84,7 @@ def test_everything_that_is_no_submission_is_told(tmp_path):
     entries, told = listed(tmp_path)
     assert entries == [("ada", "exercise_03", "ada/exercise_03/attention.py")]
     assert sorted(told) == [
+        "file name does not tell the exercise; name it with --exercise: ada/attention.py",
         "no submission: ada/exercise_03/notes.txt",
         "no submission: ada/plan.md",
         "no submission: bob/exercise_01 holds neither attention.py nor attention.ipynb",
@@ -91,7 +92,6 @@ def test_everything_that_is_no_submission_is_told(tmp_path):
         "no submission: grades.csv",
         "no such exercise: ada/exercise_99",
         "no such exercise: ada/exercise_99.py",
-        "of no exercise that its names tell; name it with --exercise: ada/attention.py",
     ]
 
 

@@ -101,8 +101,8 @@ def test_an_exercise_that_no_name_tells_is_asked_for(tmp_path):
     _, found, told = listed(put(tmp_path, *CANVAS))
     assert [each[1] for each in found] == ["exercise_01"]
     assert told == [
-        "of no exercise that its names tell; name it with --exercise: bo_124_9002_attention-1.py",
-        "of no exercise that its names tell; name it with --exercise: smithjane_LATE_123_9001_attention.py",
+        "file name does not tell the exercise; name it with --exercise: bo_124_9002_attention-1.py",
+        "file name does not tell the exercise; name it with --exercise: smithjane_LATE_123_9001_attention.py",
     ]
 
 
@@ -510,7 +510,7 @@ def test_a_students_folder_is_enough_where_the_exercise_is_told(tmp_path):
     )
     assert "no submission: notes.md" in told
     assert "a link, not followed: eve" in told
-    assert "of no exercise that its names tell; name it with --exercise: jane/attention.py" in listed(root)[2]
+    assert "file name does not tell the exercise; name it with --exercise: jane/attention.py" in listed(root)[2]
     other = put(tmp_path / "other", "exercise_03/jane/attention.py", "exercise_03/bo/attention.py")
     assert listed(other, exercise="exercise_03") == ("folders", [], ["no submission: exercise_03"])
     assert len(listed(other, pattern="{exercise}/{student}/attention.py")[1]) == 2
@@ -534,11 +534,11 @@ def test_whoever_handed_in_something_is_taken_or_named(tmp_path, course):
     _, found, told = listed(root, exercise="exercise_03")
     assert [each[0] for each in found] == ["1", "2", "5", "7"]
     assert sorted(line for line in told if not line.startswith("left")) == [
-        "called otherwise, taken all the same: bo_2_2_my_solution.py",
+        "no attention.py or attention.ipynb in it: cy_3_3_attention.txt",
+        "no attention.py or attention.ipynb in it: fi_6_7_work.zip",
         "no submission: di_4_4_a.py",
         "no submission: di_4_5_b.py",
-        "nothing to judge from: cy_3_3_attention.txt",
-        "nothing to judge from: fi_6_7_work.zip",
+        "unusual file name, graded all the same: bo_2_2_my_solution.py, as exercise_03",
     ]
     (root / "el_5_6_attention.IPYNB").write_text(notebook(code(starter())), encoding="utf-8")
     with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, folder):
@@ -577,8 +577,8 @@ def test_whoever_handed_in_something_else_is_named_from_a_zip_as_from_a_folder(t
     names = ("ann_1_1_attention.py", "bo_2_2_report.pdf", "cy_3_3_work.docx")
     told = listed(zipped(tmp_path / "class.zip", names), exercise="exercise_03")[2]
     assert [line for line in told if not line.startswith("left")] == [
-        "nothing to judge from: bo_2_2_report.pdf",
-        "nothing to judge from: cy_3_3_work.docx",
+        "no attention.py or attention.ipynb in it: bo_2_2_report.pdf",
+        "no attention.py or attention.ipynb in it: cy_3_3_work.docx",
     ]
 
 

@@ -68,6 +68,25 @@ def test_the_reference_passes_with_full_score_from_the_command_line(run_cli, num
     assert {defect["status"] for defect in verdict["defects"]} == {"fixed"}
 
 
+def test_seeds_that_no_verdict_can_have_are_refused_before_anything_is_judged(run_cli, tmp_path):
+    for seed in (2**31, 99999999999999999999, -1):
+        for command in (("exercise_03",), ("batch", tmp_path, "--gradebook", tmp_path / "class.sqlite")):
+            done = run_cli(*command, "--seed", seed)
+            assert (done.returncode, "Invalid value for '--seed'" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_course_without_exercises_is_no_crash(run_cli, tmp_path):
+    (tmp_path / "exercises").mkdir()
+    for command in ("hint", "autograder"):
+        done = run_cli(command, cwd=tmp_path)
+        assert (done.returncode, "there is no exercise in" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_report_that_the_disk_does_not_take_is_no_crash(run_cli):
+    done = run_cli("report", "exercise_03", "-o", "/proc/self/report.html")
+    assert (done.returncode, "/proc/self/report.html: cannot be written" in done.stderr) == (2, True), done.stderr
+
+
 def test_the_showcase_speaks_of_a_future_token_that_changes_the_past(run_cli):
     done = run_cli("exercise_03", "--file", "exercises/exercise_03/.starter/attention.py", "--json", "--seed", "3")
     verdict = json.loads(done.stdout)

@@ -1,6 +1,8 @@
 """A student's own run of their file, and what they see of a failing check's prints."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +11,7 @@ from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
 from grader.student.trial import is_as_told
 from tests.support.commands import run_program
+from tests.support.paths import ROOT
 
 EXERCISE = "exercise_03"
 PLACE = "        # (B, T, I)\n"
@@ -125,6 +128,9 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
     asked = run_cli("solution", EXERCISE, cwd=own_course.root)
     assert asked.returncode == 130
     assert "masked_fill" not in asked.stdout
+    command = [sys.executable, "-m", "grader", "solution", EXERCISE, "--course", str(own_course.root)]
+    declined = subprocess.run(command, cwd=ROOT, input="n\n", capture_output=True, text=True, check=False, timeout=60)
+    assert (declined.returncode, "masked_fill" in declined.stdout) == (1, False)
     shown = run_cli("solution", EXERCISE, "--yes", cwd=own_course.root).stdout
     assert "+        attn_scores = attn_scores.masked_fill" in shown
     module, _ = own_course.editable_files(EXERCISE)

@@ -8,11 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
 
+from grader.errors import UsageError
 from grader.gradebook import Gradebook, Student
 from grader.gradebook.class_records import ClassRecords
 from grader.report.exports import Exercises, cell, export, export_names, folder_name, student_tests
@@ -78,6 +80,18 @@ def test_every_format_is_as_it_was_reviewed(gradebook, course, tmp_path, to, req
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("to", EXPORTED | {"html": ["index.html"], "feedback": "feedback.txt"})
+def test_an_export_that_cannot_be_written_is_said_and_leaves_no_draft(gradebook, course, tmp_path, to):
+    names = (EXPORTED | {"html": ["index.html"], "feedback": "feedback.txt"})[to]
+    taken = tmp_path / "out" / (f"ada/exercise_03/{names}" if isinstance(names, str) else names[0])
+    taken.mkdir(parents=True)
+    about = (gradebook, tmp_path / "out", Exercises(course), lambda _: {})
+    write = partial(write_feedback, *about) if to == "feedback" else partial(export, gradebook, to, about[1], course)
+    with pytest.raises(UsageError, match=rf"{re.escape(str(taken))}: cannot be written: Is a directory"):
+        write()
+    assert not [path for path in (tmp_path / "out").rglob(f"{taken.name}.*") if path.is_file()]
 
 
 def test_there_is_a_test_for_every_format():

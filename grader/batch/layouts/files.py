@@ -29,9 +29,9 @@ LEFT_BEHIND = "left by systems, or handed out beside an exercise"
 
 UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
 TWICE, CLOSED = "handed in twice", "cannot be opened"
-UNTOLD = "of no exercise that its names tell; name it with --exercise"
-RENAMED = "called otherwise, taken all the same"
-NOTHING = "nothing to judge from"
+UNTOLD = "file name does not tell the exercise; name it with --exercise"
+RENAMED = "unusual file name, graded all the same"
+NOTHING = "no attention.py or attention.ipynb in it"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 
 TOO_MUCH = "an archive that holds too much"

@@ -134,11 +134,6 @@ class StudentFolders:
     """DIR/<student>/attention.(py|ipynb), for an exercise that is told: each folder is a student's."""
 
     NAME = Folder.name
-    LANDMARK = ""
-
-    def count(self, root: Path, names: list[str]) -> int:
-        """None: nothing in the names tells it from the other layout of folders."""
-        return 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         for name in names:
@@ -241,7 +236,6 @@ class Pattern:
     """Matches paths below the root; `*` is anything within one name, `**` across folders, `?` one character."""
 
     NAME = "pattern"
-    LANDMARK = ""
 
     def __init__(self, text: str) -> None:
         """`UsageError` where the pattern does not say whose a file is."""
@@ -253,9 +247,6 @@ class Pattern:
             )
             raise UsageError(f"--pattern {text}: {what}; write for example '{{student}}_*_{{exercise}}.py'")
         self._regex = re.compile("".join(map(_part, PART.finditer(text))))
-
-    def count(self, root: Path, names: list[str]) -> int:
-        return sum(bool(self._regex.fullmatch(path)) for path in walk(root, "", SkippedFiles())) if names else 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each student and exercise."""

@@ -54,16 +54,21 @@ class Unit(Struct, frozen=True):
 
 
 class Family(Protocol):
-    """Knows one platform's names; `LANDMARK` tells its layout whatever else lies there, empty where nothing does."""
+    """Knows how one kind of layout names what students handed in."""
 
     NAME: str
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        """The students' files, in order."""
+
+
+class FoundByName(Family, Protocol):
+    """One whose names tell it; `LANDMARK` does whatever else lies there, empty where nothing does."""
+
     LANDMARK: str
 
     def count(self, root: Path, names: list[str]) -> int:
         """How many of the names in the root are of this layout."""
-
-    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """The students' files, in order."""
 
 
 class Units:
@@ -165,7 +170,7 @@ class Units:
         for path, called, named, kind in meant:
             exercise, why = (usual, RENAMED) if is_taken and kind == STRAY else (named, kind)
             if why:
-                self._skipped.add(why, storable(path))
+                self._skipped.add(why, f"{storable(path)}, as {exercise}" if why == RENAMED else storable(path))
             if not exercise:
                 continue
             suffix = Path(called).suffix.lower()

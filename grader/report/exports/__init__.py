@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.course.paths import Course, product_draft, write_product
 from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
@@ -146,7 +146,8 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
     with ClassRecords(gradebook) as records:
         make_folder(folder)
         if isinstance(chosen, ClassExport):
-            chosen.write(records, Exercises(course), folder / chosen.file, anonymous)
+            with product_draft(folder / chosen.file) as draft:
+                chosen.write(records, Exercises(course), draft, anonymous)
             return Exported(1)
         return Exported(_write_verdicts(records, Exercises(course), folder, chosen))
 
@@ -193,8 +194,8 @@ def _write_verdicts(records: ClassRecords, exercises: Exercises, folder: Path, c
         if not has_file(grade, exercises):
             continue
         target = folder / folder_name(grade.student) / grade.exercise / chosen.file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(chosen.render(graded(records, grade, exercises.get(grade.exercise))), encoding="utf-8")
+        text = chosen.render(graded(records, grade, exercises.get(grade.exercise)))
+        write_product(target, text.encode("utf-8", "backslashreplace"))
         count += 1
     return count
 

@@ -9,6 +9,7 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
+from grader.course.paths import write_product
 from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook.class_records import ClassRecords, GradeRow
@@ -29,15 +30,15 @@ from grader.verdict.verdict import Result, Verdict
 
 
 def _gradescope_file(graded: Graded) -> str:
-    return render_gradescope(graded.verdict, graded.exercise)
+    return render_gradescope(graded.verdict, graded.exercise, graded.grade.remark)
 
 
-def render_gradescope(verdict: Verdict, exercise: Exercise) -> str:
-    """The top-level score is the verdict's, which leaves extras out."""
+def render_gradescope(verdict: Verdict, exercise: Exercise, remark: str = "") -> str:
+    """The top-level score is the verdict's, which leaves extras out; of two files, `remark` says which counted."""
     data = {
         "score": verdict.score,
         "execution_time": round(verdict.seconds, 3),
-        "output": f"{exercise.title}: {verdict.outcome.replace('_', ' ')}",
+        "output": "\n".join(filter(None, (remark, f"{exercise.title}: {verdict.outcome.replace('_', ' ')}"))),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -69,24 +70,27 @@ MOST_OUTPUT = 20_000
 
 
 def _prairielearn_file(graded: Graded) -> str:
-    return render_prairielearn(graded.verdict, graded.exercise)
+    return render_prairielearn(graded.verdict, graded.exercise, graded.grade.remark)
 
 
-def render_prairielearn(verdict: Verdict, exercise: Exercise) -> str:
-    """Every test has points, for one without turns the display of points off for all; extras are out of 0."""
+def render_prairielearn(verdict: Verdict, exercise: Exercise, remark: str = "") -> str:
+    """Every test has points, for one without turns the display of points off for all; extras are out of 0.
+
+    Of two files, `remark` says which counted.
+    """
     if verdict.outcome is Result.NOT_GRADABLE:
         data: dict[str, object] = {
             "gradable": False,
             "score": 0.0,
             "format_errors": [(verdict.reason or "")[:MOST_OUTPUT]],
-            "message": "It cannot be graded, and that costs no attempt.",
+            "message": "\n".join(filter(None, (remark, "It cannot be graded, and that costs no attempt."))),
             "tests": [],
         }
     else:
         data = {
             "gradable": True,
             "score": round(verdict.score / verdict.max_score, 6) if verdict.max_score else 0.0,
-            "message": verdict.outcome.replace("_", " "),
+            "message": "\n".join(filter(None, (remark, verdict.outcome.replace("_", " ")))),
             "output": "",
             "tests": [_prairielearn_test(test) for test in student_tests(verdict, exercise)],
         }
@@ -220,11 +224,10 @@ def write_feedback(
             exercise = exercises.get(grade.exercise)
             verdict = graded(records, grade, exercise).verdict
             base = folder / feedback_path(grade)
-            base.parent.mkdir(parents=True, exist_ok=True)
             page = render_report(verdict, exercise, looks_at(exercise), has_seed=False)
             text = render_terminal(verdict, exercise, width=TEXT_WIDTH, height=TEXT_LINES, has_seed=False)
-            base.with_name(f"{base.name}.html").write_text(page, encoding="utf-8", errors="backslashreplace")
-            base.with_name(f"{base.name}.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
+            for suffix, content in (("html", page), ("txt", text)):
+                write_product(base.with_name(f"{base.name}.{suffix}"), content.encode("utf-8", "backslashreplace"))
             count += 1
     return count
 

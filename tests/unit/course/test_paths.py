@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.paths import write_cache, write_product
+from grader.course.paths import product_draft, write_cache, write_product
 from grader.errors import UsageError
 
 SIZE = 1 << 20
@@ -28,6 +28,16 @@ def test_threads_that_write_one_file_never_leave_half_of_it(
         assert path.read_bytes() in contents
     assert path.read_bytes() in contents
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_product_that_is_written_piece_by_piece_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "page.html"
+    with pytest.raises(ZeroDivisionError), product_draft(path) as draft:
+        draft.write_bytes(b"half" * (1 // (draft.write_bytes(b"half") - 4)))
+    assert list(path.parent.iterdir()) == []
+    with product_draft(path) as draft:
+        draft.write_bytes(b"whole")
+    assert [each.read_bytes() for each in path.parent.iterdir()] == [b"whole"]
 
 
 def test_a_product_that_cannot_be_written_is_an_error_and_a_cache_is_done_without(tmp_path: Path) -> None:

@@ -213,8 +213,8 @@ def test_a_demonstration_is_not_run_and_another_cell_may_fail(grade, starter):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("missing.py", None, "there is no file missing.py; check the path, or run `reset` to get the starter back"),
-        ("empty.py", b"", "is empty; run `reset` to get the starter back"),
+        ("missing.py", None, "there is no file missing.py; check the path"),
+        ("empty.py", b"", "is empty; save it again"),
         ("text.py", b"\n\n\n# caf\xe9\n", "is not UTF-8 text (line 4); save it as UTF-8"),
         ("plain.ipynb", b"class", "is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
         ("prose.ipynb", notebook(markdown("# hi")).encode(), "has no code cell to grade; put your class into one"),

@@ -71,7 +71,7 @@ def test_below_the_folder_too_what_is_no_file_is_refused_with_the_next_step(inbo
     (folder / "folder.py").mkdir()
     (folder / "file").write_text("")
     expected = {
-        "missing.py": "there is no file missing.py; check the path, or run `reset` to get the starter back",
+        "missing.py": "there is no file missing.py; check the path",
         "gone/attention.py": "there is no file gone/attention.py; check the path, or run `reset` to get the starter "
         "back",
         "file/attention.py": "file/attention.py cannot be opened: Not a directory; check its permissions",
@@ -97,7 +97,7 @@ def test_paths_that_the_system_refuses_are_refused_with_its_words(tmp_path):
             "process.py": "changes while it is being read; wait until it is saved, and grade it again",
         }
         for name, sentence in expected.items():
-            assert read_submission(tmp_path / name, "it") == Unreadable(f"it {sentence}")
+            assert read_submission(tmp_path / name, "it").reason == f"it {sentence}"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may read everything")

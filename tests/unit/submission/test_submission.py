@@ -70,8 +70,8 @@ def test_a_module_is_decoded_as_python_would(read, content, text):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is empty; run `reset` to get the starter back"),
-        (b"\xef\xbb\xbf \n\t\r\n", "is empty; run `reset` to get the starter back"),
+        (b"", "is empty; save it again"),
+        (b"\xef\xbb\xbf \n\t\r\n", "is empty; save it again"),
         (b"x = 1\n\ny = '\xe9'\n", "is not UTF-8 text (line 3); save it as UTF-8"),
         (b"y = '\xe9'\n", "is not UTF-8 text; save it as UTF-8"),
         (b"x = 1\0\n", "holds a NUL byte, so it is not Python source; save it again as UTF-8 text"),
@@ -94,7 +94,7 @@ def test_a_module_is_decoded_as_python_would(read, content, text):
     ],
 )
 def test_a_module_that_is_no_text_is_refused_with_the_next_step(read, content, sentence):
-    assert read(content) == Unreadable(f"attention.py {sentence}")
+    assert read(content).reason == f"attention.py {sentence}"
 
 
 def test_paths_that_lead_to_no_file_are_refused_with_the_next_step(tmp_path):
@@ -104,7 +104,7 @@ def test_paths_that_lead_to_no_file_are_refused_with_the_next_step(tmp_path):
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "loop.py").symlink_to("loop.py")
     expected = {
-        "missing.py": "there is no file missing.py; check the path, or run `reset` to get the starter back",
+        "missing.py": "there is no file missing.py; check the path",
         "folder.py": "folder.py is a directory; name the file in it",
         "folder": "folder is a directory; name the file in it",
         "notes.txt": "notes.txt is neither a .py nor a .ipynb file; hand in one of these",

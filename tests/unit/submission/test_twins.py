@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import nbformat
 import pytest
@@ -51,6 +52,27 @@ def test_of_two_edited_twins_the_newer_is_graded_and_the_choice_says_so(own_cour
     assert choose_file(own_course, EXERCISE) == choice(module, BOTH.format("attention.py"))
     make_newer(notebook, module)
     assert choose_file(own_course, EXERCISE) == choice(notebook, BOTH.format("attention.ipynb"))
+
+
+def test_where_no_starter_tells_what_was_edited_the_newer_is_graded_and_that_is_said(own_course, editable_files):
+    module, notebook = editable_files
+    mend_notebook(notebook)
+    make_newer(notebook, module)
+    shutil.rmtree(own_course.pristine(module).parent)
+    told = "No .starter tells which of attention.py and attention.ipynb was edited (unpack the course again for it)"
+    assert choose_file(own_course, EXERCISE) == choice(
+        notebook, f"{told}; this is about attention.ipynb, the newer one."
+    )
+    notebook.unlink()
+    assert choose_file(own_course, EXERCISE) == choice(module)
+
+
+def test_only_a_student_whose_file_is_gone_or_empty_is_told_of_the_starter(own_course, editable_files):
+    module, _ = editable_files
+    module.write_text("\n", encoding="utf-8")
+    read = choose_file(own_course, EXERCISE).read
+    assert read.reason == "attention.py is empty; save it again, or run `reset` to get the starter back"
+    assert read_submission(module, module.name).reason == "attention.py is empty; save it again"
 
 
 def test_a_notebook_that_was_only_run_is_not_edited(own_course, editable_files):
