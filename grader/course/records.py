@@ -103,13 +103,16 @@ class Defect(Record, frozen=True):
     stretch: bool = False
     """Whether its points are extra."""
     missed_by: list[UsualTest] = []
-    """Usual tests that pass on the starter all the same; the report page tells of them once it is fixed."""
+    """Usual tests that pass on the starter all the same; told with `why`, once it is fixed."""
 
     def story(self) -> str:
         """Why it mattered, and which of the usual tests passed all the same."""
-        told = " ".join(self.why.split())
-        passed = ", ".join(" ".join(each.says.split()) for each in self.missed_by)
+        told, passed = " ".join(self.why.split()), self.missed()
         return f"{told} The usual tests passed: {passed}." if passed else told
+
+    def missed(self) -> str:
+        """What the usual tests look at that passed all the same."""
+        return "; ".join(" ".join(each.says.split()) for each in self.missed_by)
 
     def edits(self) -> list[tuple[str, str]]:
         """Pairs of (was, fix)."""

@@ -28,6 +28,8 @@ from grader.report.phrases import (
     result_and_points,
     sealed_note,
     sizes,
+    what_it_does,
+    whys,
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
@@ -82,9 +84,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
     shown = told_causes(verdict)
     crash = hiding_crash(shown)
     printing = next((cause for cause in shown if cause.finding.printed), None)
-    numbers = exercise.numbers()
-    ordered = sorted(exercise.defects, key=lambda each: numbers[each.id])
-    statuses = {each.id: each.status for each in verdict.defects}
+    fixed = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED}
     result, _, score = result_and_points(verdict, exercise)
     is_sealed = exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE
     reason = sealed_note(verdict, exercise).rstrip(".") if is_sealed else verdict.reason
@@ -101,13 +101,8 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
         "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise) if has_rows else [],
         "has_defects": bool(exercise.defects),
-        "whys": [
-            f"{called(each, exercise)}: {each.story()}"
-            for each in ordered
-            if statuses.get(each.id) is DefectStatus.FIXED and each.why
-        ]
-        + ([" ".join(exercise.decoy.split())] if exercise.decoy and verdict.outcome is Result.FIXED else []),
-        "passing": f"{sum(each.status is Status.PASSED for each in verdict.checks)} of {len(verdict.checks)} pass",
+        "whys": whys(verdict, exercise, fixed),
+        "what_it_does": what_it_does(verdict, exercise),
         "causes": [
             _cause(cause, exercise, has_picture=number < MOST_PICTURES, has_printed=cause is printing)
             for number, cause in enumerate(shown)

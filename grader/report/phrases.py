@@ -1,9 +1,11 @@
 """What all pages say in the same words: what a verdict comes to, what a defect is called, what to do next."""
 
+from collections.abc import Collection, Mapping
+
 from rich.text import Text
 
 from grader.course.records import Defect, Exercise
-from grader.examiner.outcome import Finding
+from grader.examiner.outcome import Finding, Status
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
@@ -34,7 +36,9 @@ def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bo
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
     word, style, score = result_and_points(verdict, exercise)
     has_room = len(f"{word} · {score} · {run}") <= width
-    result = Text.assemble((word, style), f" · {score}", " · " if has_room else "\n", run)
+    is_said = verdict.outcome is Result.NOT_GRADABLE  # by the page's first words
+    first = Text(score) if is_said else Text.assemble((word, style), f" · {score}")
+    result = Text.assemble(first, " · " if has_room else "\n", run)
     if is_public_alone(verdict, exercise):
         return [result, hint] if exercise.hints else [result]
     return [result, *_next(verdict, exercise, hint)]
@@ -99,6 +103,37 @@ def result_words(verdict: Verdict) -> tuple[str, str]:
 def points(value: float) -> str:
     """Points without a needless dot."""
     return f"{value:g}"
+
+
+def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen: Mapping[str, str] = {}) -> list[str]:
+    """Why each of the fixed defects that are told of mattered, and which usual tests passed all the same.
+
+    The tests are told once where several defects have the same ones. `first_seen` tells with which sizes a defect
+    showed. Of a hunt without defects, what it was about, once it is over.
+    """
+    numbers = exercise.numbers()
+    defects = [defect for defect in exercise.defects if defect.id in told and defect.why]
+    defects.sort(key=lambda defect: numbers[defect.id])
+    tests = {defect.missed() for defect in defects}
+    is_shared = len(defects) > 1 and len(tests) == 1
+    lines = []
+    for defect in defects:
+        parts = [" ".join(defect.why.split())]
+        parts += [f"It showed {first_seen[defect.id]}."] if defect.id in first_seen else []
+        parts += [f"The usual tests passed: {defect.missed()}."] if defect.missed() and not is_shared else []
+        lines.append(f"{called(defect, exercise)}: {' '.join(parts)}")
+    if is_shared and all(tests):
+        lines.append(f"With each of them the usual tests passed: {tests.pop()}.")
+    if verdict.outcome is Result.FIXED and exercise.decoy:
+        lines.append(" ".join(exercise.decoy.split()))
+    return lines
+
+
+def what_it_does(verdict: Verdict, exercise: Exercise) -> str:
+    """The title above what the checks saw."""
+    passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
+    kind = exercise.interface.kind.replace("_", " ")
+    return f"What your {kind} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
 def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
@@ -194,10 +229,11 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"
         return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
-    source = " ".join(filter(None, (exercise.source.title, exercise.source.url)))
-    beside_reference = f"python -m grader solution {verdict.exercise} shows your change beside the reference's"
+    source = exercise.source
+    found_at = f": {source.url}" if source.url else "."  # no dot that a terminal would take for a part of the address
     if exercise.recorded:
         handing = Text("Next: hand it in as your course asks; python -m grader names the next hunt.", "dim")
         return [*_extras(left, verdict.exercise), handing]
-    follows = Text(f"Next: {beside_reference}; python -m grader names the next hunt.", "dim")
-    return [*_extras(left, verdict.exercise), follows, Text(f"It comes from {source}.", "dim")]
+    compared = f"python -m grader solution {verdict.exercise} shows your change beside the reference's; "
+    follows = Text(f"Next: {compared if exercise.defects else ''}python -m grader names the next hunt.", "dim")
+    return [*_extras(left, verdict.exercise), follows, Text(f"It comes from {source.title}{found_at}", "dim")]

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from grader.course.records import Exercise
@@ -20,6 +21,8 @@ from grader.report.phrases import (
     rest,
     sealed_note,
     sizes,
+    what_it_does,
+    whys,
 )
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
@@ -44,6 +47,7 @@ STATE_WIDTH = 28
 ROW_WIDTH = 46
 LEAST_NOTE = 26
 """In fewer columns a note would be a ribbon of single words."""
+NOTE_INDENT = 2
 MOST_PLACE = 80
 
 
@@ -76,7 +80,7 @@ def render_terminal(
     bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
     foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in shown.causes(verdict)]
-    title = rendered([Text(), Text(f"What your module does ({_passing(verdict)})", "bold")]) if blocks else ""
+    title = rendered([Text(), Text(what_it_does(verdict, exercise), "bold")]) if blocks else ""
     if whys and _lines(head, whys, title, *blocks[:1], foot) + (len(blocks) > 1) > height < SCREEN_LINES:
         whys = rendered([Text("Why it mattered does not fit here: press r, or make the window higher.", "dim")])
     printed = rendered(_printed(group_causes(verdict)))
@@ -106,11 +110,6 @@ def _fitting(blocks: list[str], room: int) -> list[str]:
             break
         chosen.append(block)
     return chosen
-
-
-def _passing(verdict: Verdict) -> str:
-    passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
-    return f"{passed} of {len(verdict.checks)} checks pass"
 
 
 def _head(verdict: Verdict, exercise: Exercise, width: int) -> list[Line]:
@@ -151,15 +150,9 @@ class _Shown:
 
     def whys(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
         """Why each fixed defect mattered: of those not known before, and of all once all that count are fixed."""
-        lines: list[Line] = []
         fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
         told = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
-        for defect in sorted(self._exercise.defects, key=lambda each: self._numbers[each.id]):
-            if defect.id in told and defect.why:
-                seen = f" It showed {first_seen[defect.id]}." if defect.id in first_seen else ""
-                lines.append(Text(f"{called(defect, self._exercise)}: {' '.join(defect.why.split())}{seen}"))
-        if verdict.outcome is Result.FIXED and self._exercise.decoy:
-            lines.append(Text(" ".join(self._exercise.decoy.split())))
+        lines = [Text(line) for line in whys(verdict, self._exercise, told, first_seen)]
         return [Text(), *lines] if lines else []
 
     def causes(self, verdict: Verdict) -> list[list[Line]]:
@@ -187,7 +180,10 @@ class _Shown:
         sign, style = mark
         left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
         if len(note) > self._width - ROW_WIDTH < LEAST_NOTE and not self._is_low:
-            return Text.assemble(left, "\n  ", (note, "dim"))
+            table = Table.grid()
+            table.add_row(left)
+            table.add_row(Padding(Text(note, "dim"), (0, 0, 0, NOTE_INDENT)))
+            return table
         return beside(left, Text(note, "dim", no_wrap=self._is_low, overflow="ellipsis"), ROW_WIDTH)
 
     def _cause(self, cause: Cause) -> list[Line]:

@@ -199,11 +199,19 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def describe(value: Any) -> str:
-    """What came back: the shapes of tensors and how much of them is no number, anything else as it shows itself."""
-    if isinstance(value, tuple | list):
-        return f"{type(value).__name__} of {len(value)}: {'; '.join(map(describe, value))}"
-    return _briefly(value)
+def describe(value: Any, width: int) -> str:
+    """What came back: the shapes of tensors and how much of them is no number, anything else as it shows itself.
+
+    Of what has several parts, each has a line of its own where one line of `width` columns does not hold all.
+    """
+    if not isinstance(value, tuple | list):
+        return _briefly(value)
+    parts = [describe(each, width) for each in value]
+    line = f"{type(value).__name__} of {len(value)}: {'; '.join(parts)}"
+    if len(line) <= width and "\n" not in line:
+        return line
+    numbered = (f"[{number}] {part}".replace("\n", "\n  ") for number, part in enumerate(parts))
+    return "\n  ".join([f"{type(value).__name__} of {len(value)}:", *numbered])
 
 
 def _briefly(value: Any) -> str:

@@ -403,7 +403,7 @@ def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_name
     assert step.figures == "2"
     assert {each.partition(": ")[0] for each in step.problems} == {defect.id}
     assert all("missed_by[1]" in each and "does not miss it" in each for each in step.problems)
-    assert defect.story().endswith(" The usual tests passed: the right shapes, everything.")
+    assert defect.story().endswith(" The usual tests passed: the right shapes; everything.")
 
 
 FOCAL = """\

@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
-from grader.student.trial import is_as_told
+from grader.student.trial import describe, is_as_told
 from tests.support.commands import run_program
 from tests.support.paths import ROOT
 
@@ -36,6 +37,24 @@ def test_a_file_is_run_once_at_the_smallest_sizes_that_fail(own_course, run_cli)
         "mine (1, 3, 4)",
         "<tensor (1, 3, 6) of float32>",
     ]
+
+
+def test_no_line_about_a_trial_is_wider_than_the_terminal(own_course, terminal):
+    shown = terminal(own_course, ["try", "exercise_33"], "").rpartition("\x1b[K")[2]  # what follows "Judging ..."
+    lines = shown.splitlines()
+    why = lines[: next(number for number, line in enumerate(lines) if line.startswith(">>> "))]
+    assert len(why) > 1
+    assert all(line.startswith("# ") and len(line) <= 100 for line in why)
+    parts = lines[lines.index("tuple of 12:") + 1 :]
+    assert [line.split()[0] for line in parts[:12]] == [f"[{number}]" for number in range(12)]
+
+
+def test_what_fits_a_line_stands_in_one():
+    value = torch.ones(2), (None, None)
+    line = "tuple of 2: <tensor (2,) of float32>; tuple of 2: None; None"
+    parts = ["tuple of 2:", "  [0] <tensor (2,) of float32>", "  [1] tuple of 2: None; None"]
+    assert describe(value, len(line)).splitlines() == [line]
+    assert describe(value, len(line) - 1).splitlines() == parts
 
 
 def test_calls_in_turn_are_made_in_turn_and_the_place_of_the_finding_is_looked_at(own_course, run_cli):

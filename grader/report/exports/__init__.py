@@ -97,7 +97,7 @@ def _of_defect(defect: DefectVerdict, exercise: Exercise, number: int, findings:
     described = next(each for each in exercise.defects if each.id == defect.id)
     is_fixed = defect.status is DefectStatus.FIXED
     if is_fixed:
-        output = f"Fixed: {described.title.strip().rstrip('.')}. {described.why.strip()}"
+        output = f"Fixed: {described.title.strip().rstrip('.')}. {described.story()}"
     elif defect.status is DefectStatus.UNKNOWN:
         output = f"Not known: {defect.reason.partition(': ')[0]}"
     else:

@@ -11,6 +11,7 @@ from grader.course.records import Limits, Seconds
 from grader.examiner.key import find_key
 from grader.examiner.outcome import Status
 from grader.examiner.pytest_session import with_examiner
+from grader.report.html import NotebookVerdict, render_section
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.submission import submission_from_text
@@ -164,6 +165,34 @@ def test_json_is_one_object_of_the_promised_keys(verdict_of, name):
     assert all({"id", "status", "points", "max_points", "stretch"} <= set(defect) for defect in data["defects"])
     assert all(list(check) == ["id", "status", "finding", "seconds"] for check in data["checks"])
     assert (data["reason"] is None) == (data["outcome"] != "not_gradable")
+
+
+@pytest.mark.parametrize(("name", "times"), [("starter", 0), ("stretch_left", 1), ("fixed", 1)])
+def test_which_usual_tests_missed_a_defect_is_told_after_its_fix_and_once(verdict_of, screen, course, name, times):
+    exercise = load_exercise(course.description(verdict_of(name).exercise))
+    html, output = (render(verdict_of(name), exercise) for render in (render_section, NotebookVerdict))
+    for page in (screen(name), html, repr(output)):
+        assert page.count("usual tests passed") == times
+
+
+def test_a_page_says_once_that_nothing_could_be_graded(screen):
+    assert screen("syntax_error").count("Not gradable") == 1
+
+
+@pytest.mark.parametrize(("exercise_id", "called"), [("exercise_32", "optimizer"), ("exercise_33", "training step")])
+def test_what_is_judged_is_called_what_it_is(verdict_of, screen, course, exercise_id, called):
+    html = render_section(verdict_of(exercise_id), load_exercise(course.description(exercise_id)))
+    assert f"What your {called} does (" in screen(exercise_id)
+    assert f"What your {called} does (" in html
+
+
+def test_what_a_defect_was_is_set_in_below_it_where_there_is_little_room(judge_text):
+    exercise = load_exercise(judge_text.course.description("exercise_32"))
+    verdict = judge_text(exercise.id, judge_text.variant(exercise.id, frozenset()))
+    lines = render_terminal(verdict, exercise, width=60).splitlines()
+    marks = [number for number, line in enumerate(lines) if line.startswith("✓")]
+    assert marks[1] - marks[0] > 2
+    assert all(line.startswith("  ") for line in lines[marks[0] + 1 : marks[1]])
 
 
 def test_one_cause_is_told_once(screen):
