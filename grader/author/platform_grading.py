@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.examiner.outcome import Finding
-from grader.gradebook.gradebook import TIME
+from grader.gradebook.rows import time_text
 from grader.report.console import printable
 from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
 from grader.report.html import render_report
@@ -114,7 +113,7 @@ def _clear(path: Path) -> None:
 
 def _for_classroom50(verdict: Verdict, exercise: Exercise, looks_at: LooksAt, _remark: str) -> dict[str, str]:
     """The report names the file, and what is said of the other is in the run's log."""
-    handed_in = HandedIn.from_environment(os.environ, time.strftime(TIME, time.gmtime()))
+    handed_in = HandedIn.from_environment(os.environ, time_text())
     report = render_report(verdict, exercise, looks_at(exercise))
     return {"": render_classroom50(verdict, exercise, handed_in), REPORT: report}
 

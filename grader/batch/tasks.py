@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import os
 import threading
-import time
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,8 @@ from grader.course.paths import Course
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
 from grader.examiner.key import exercise_digest, kit_version
 from grader.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
-from grader.gradebook.gradebook import TIME, Likeness
+from grader.gradebook.gradebook import Likeness
+from grader.gradebook.rows import time_text
 from grader.service.pool import ExaminerPool, PoolClient
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
@@ -71,7 +71,7 @@ class SubmissionLoader:
             remark = f"{storable(other.path.name)} was handed in too: {why}"
         submission = GONE if chosen.is_gone() else chosen.read
         place = files.prefix + storable(os.fspath(chosen.path.relative_to(root)))
-        written = time.strftime(TIME, time.gmtime(chosen.modified / 1e9)) if chosen.modified else ""
+        written = time_text(chosen.modified / 1e9) if chosen.modified else ""
         return _record(files, place, submission, files.submitted_at or written, remark), submission
 
 

@@ -1,7 +1,6 @@
 """The gradebook: a SQLite file that holds every verdict of a class, each recorded in a transaction of its own."""
 
 import sqlite3
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,6 +21,7 @@ from grader.gradebook.rows import (
     damaged_verdicts,
     defect_rows,
     seal,
+    time_text,
     verdict_columns,
 )
 from grader.verdict.verdict import Result, Verdict
@@ -31,9 +31,6 @@ NOT_JUDGED = "not_judged"
 
 UNDECIDED = (Status.TIMED_OUT, Status.NOT_RUN)
 """How a check ends that says nothing of what is computed."""
-
-TIME = "%Y-%m-%dT%H:%M:%SZ"
-"""How times are written, in UTC."""
 
 Likeness = Literal["digest", "fingerprint"]
 
@@ -73,13 +70,13 @@ class Gradebook(GradebookConnection):
     def begin_batch(self, seed: int, submissions: str, options: dict[str, Any]) -> int:
         """Record that a batch starts; its id."""
         with self.transaction() as connection:
-            started = {"seed": seed, "submissions": submissions, "options": as_json(options), "started_at": now()}
+            started = {"seed": seed, "submissions": submissions, "options": as_json(options), "started_at": time_text()}
             return _insert(connection, "batches", started)
 
     def end_batch(self, batch: int) -> None:
         """Record that it has gone through all submissions."""
         with self.transaction() as connection:
-            connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (now(), batch))
+            connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (time_text(), batch))
 
     def damage(self) -> list[str]:
         """What was lost or changed since it was recorded; it is judged again where it can be."""
@@ -177,7 +174,7 @@ class Gradebook(GradebookConnection):
             told = exercise if student is None else f"{exercise} by {student}"
             raise UsageError(f"{self.path} holds no verdict on {told}; look for names with history or export")
         last = self.row("SELECT coalesce(max(id), 0) FROM verdicts") or (0,)
-        columns = {"requested_at": now(), "exercise": exercise, "student": student, "reason": reason}
+        columns = {"requested_at": time_text(), "exercise": exercise, "student": student, "reason": reason}
         with self.transaction() as connection:
             _insert(connection, "regrades", {**columns, "after_verdict": last[0]})
         return int(row[0])
@@ -259,7 +256,7 @@ class Gradebook(GradebookConnection):
             "exercise_version": versions.exercise,
             "kit": versions.kit,
             "torch": versions.torch,
-            "judged_at": now(),
+            "judged_at": time_text(),
             "regrade": self.regrade(submission)[1],
         }
 
@@ -296,7 +293,3 @@ def _insert_all(connection: sqlite3.Connection, table: str, verdict: int, rows: 
     if rows:
         places = ", ".join("?" * (1 + len(rows[0])))
         connection.executemany(f"INSERT INTO {table} VALUES ({places})", [(verdict, *row) for row in rows])
-
-
-def now() -> str:
-    return time.strftime(TIME, time.gmtime())

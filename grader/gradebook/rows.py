@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 from grader.worker.text import cut
+
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""How times are written, in UTC."""
 
 
 class Versions(Struct, frozen=True):
@@ -216,3 +220,8 @@ def _stored_finding(kind: str | None, text: str, sizes: str, location: str | Non
         return None
     place = None if location in (None, "null") else msgspec.json.decode(location or "", type=Location)
     return Finding(kind.removeprefix(UNLIKE), text, place, sizes)
+
+
+def time_text(seconds: float | None = None) -> str:
+    """A time in seconds since the epoch, or else now, as it is written."""
+    return time.strftime(TIME, time.gmtime(seconds))

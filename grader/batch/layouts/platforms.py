@@ -13,7 +13,7 @@ import yaml
 from grader.batch.layouts.files import STRAY, SkippedFiles, handed_in_or_none, storable
 from grader.batch.layouts.units import NUMBERED, FoundByName, Unit
 from grader.errors import UsageError
-from grader.gradebook.gradebook import TIME
+from grader.gradebook.rows import TIME
 
 GRADESCOPE_METADATA = "submission_metadata.yml"
 MOST_METADATA = 64_000_000

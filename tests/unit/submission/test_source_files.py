@@ -72,8 +72,7 @@ def test_below_the_folder_too_what_is_no_file_is_refused_with_the_next_step(inbo
     (folder / "file").write_text("")
     expected = {
         "missing.py": "there is no file missing.py; check the path",
-        "gone/attention.py": "there is no file gone/attention.py; check the path, or run `reset` to get the starter "
-        "back",
+        "gone/attention.py": "there is no file gone/attention.py; check the path",
         "file/attention.py": "file/attention.py cannot be opened: Not a directory; check its permissions",
         "folder.py": "folder.py is a directory; name the file in it",
         "pipe.py": "pipe.py is not an ordinary file; hand in a .py or .ipynb file",
