@@ -71,7 +71,7 @@ class Watch:
 
     def verdict(self, seconds: float = PATIENCE) -> str:
         """What is new, once it holds a whole verdict."""
-        return self.wait_for(VERDICT.pattern + r".*(Not yet|Fixed|Not gradable|Public checks only) · .*h hint", seconds)
+        return self.wait_for(VERDICT.pattern + r".*(points|Public checks only)\b.* · .*h hint", seconds)
 
     def verdicts(self) -> int:
         return len(VERDICT.findall(self.new))
