@@ -10,8 +10,9 @@ from grader.submission import exceeds, submission_from_text
 from grader.verdict.verdict import Result
 from grader.worker.protocol import Raised
 from tests.support.hostile import at_import, in_forward, reference
+from tests.support.judging import AMPLE
 
-SMALL = Limits(memory_mb=512)
+SMALL = Limits(seconds=AMPLE.seconds, memory_mb=512)
 TIGHT = Limits(seconds=Seconds(load=1.5, check=0.5, total=2.0))
 LOOP = "while True: pass"
 
