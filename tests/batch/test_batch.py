@@ -25,7 +25,7 @@ from grader.batch.grading import Clock, Options, Report, grade_submissions, rend
 from grader.batch.layouts import SkippedFiles
 from grader.batch.layouts.own import Folder
 from grader.batch.run import CHANGED, Engine, Progress
-from grader.batch.tasks import GONE, Place
+from grader.batch.tasks import GONE, CourseLocation
 from grader.course.paths import Course
 from grader.errors import KitError
 from grader.gradebook import Gradebook
@@ -542,7 +542,7 @@ def test_work_takes_and_gives_records_that_may_travel(course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": reference(), "bob": like(1, reference()), "cleo": "def (:"})
     path = tmp_path / "class.sqlite"
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        engine = contextlib.nullcontext(Engine(pool, 1, Place(str(course.root), is_strict=True)))
+        engine = contextlib.nullcontext(Engine(pool, 1, CourseLocation(str(course.root), is_strict=True)))
         report = grade_submissions(course, root, path, engine, Options(), lambda _: lambda _: None)
     assert (report.progress.judged, report.progress.shared) == (2, 1)
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "fixed"), ("cleo", "not_gradable")]
