@@ -287,6 +287,7 @@ def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_
     assert rows(path, "SELECT count(DISTINCT kit), count(*) FROM verdicts") == [(2, 2)]
 
 
+@pytest.mark.slow
 def test_alike_submissions_are_judged_once_even_while_the_first_is_being_judged(grade, tmp_path):
     slow = at_import("time.sleep(0.5)", reference())
     root = hand_in(tmp_path / "class", {f"s{number}": like(number, slow) for number in range(12)})
@@ -389,6 +390,7 @@ def killing(course: Course, path: Path, *, verdicts: int, times: int):
             killer.join()
 
 
+@pytest.mark.slow
 def test_a_submission_that_ends_its_examiner_twice_is_not_judged_and_the_batch_goes_on(grade, course, tmp_path):
     hanging = at_import("time.sleep(1000)")
     root = hand_in(tmp_path / "class", {"a": unique(1), "m": hanging, "z": unique(2)})

@@ -152,6 +152,7 @@ def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_
     assert report.exit_code() == 1
 
 
+@pytest.mark.slow
 def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before(run_cli, tmp_path):
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": starter() for name in ("a", "b")})
     options = ("--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
@@ -236,6 +237,7 @@ def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
     )
 
 
+@pytest.mark.slow
 def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):
     with local_engine(course, 1, is_strict=True) as running:
         assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

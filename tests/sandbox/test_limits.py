@@ -33,7 +33,11 @@ def seen(verdict, status):
             "it asked for 8.00 GiB at once, and 512.0 MB are allowed in all",
         ),
         ("bytearray(2**32)", "512.0 MB are allowed in all"),
-        ("hoard = [bytearray(10_000_000) for _ in range(1000)]", "512.0 MB are allowed in all"),
+        pytest.param(
+            "hoard = [bytearray(10_000_000) for _ in range(1000)]",
+            "512.0 MB are allowed in all",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_out_of_memory_says_how_much_was_asked_for_how_much_there_is_and_in_which_line(judge_text, line, text):

@@ -300,6 +300,7 @@ def test_without_a_name_the_easiest_exercise_not_fixed_is_followed_and_then_the_
     assert "2 of 2 fixed" in listed.stdout
 
 
+@pytest.mark.slow
 def test_without_a_name_an_exercise_that_cannot_be_read_is_passed_over(tmp_path):
     course = small_course(tmp_path, "exercise_03", "exercise_06")
     (course / "solutions/exercise_06/exercise.yaml").write_text("title: nothing else\n", encoding="utf-8")
