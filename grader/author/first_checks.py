@@ -1,22 +1,21 @@
 """The checks that a new description begins with."""
 
-import re
 from collections.abc import Collection, Iterator
 from itertools import takewhile
-from typing import Any
 
-from grader.author.interface import SCALARS, Constant, Interface, Parameter
-from grader.author.proposal import Proposal, Shape, mask_shape
+from grader.author.calls import REFUSALS, CheckFields, checks_of_calls, parameter_of
+from grader.author.interface import Interface
+from grader.author.other_values import NO_OTHER, SOME_SHARE, other_values
+from grader.author.parameters import Constant, Parameter
+from grader.author.proposal import CLIP, TIGHT, Proposal, Shape, mask_shape
 from grader.course.checks import Kind
 from grader.examiner.subjects import KINDS
-
-CheckFields = dict[str, Any]
 
 
 def first_checks(interface: Interface, proposal: Proposal) -> list[CheckFields]:
     """The checks that fit nearly everything of this kind, and those that reach what the signature leaves open."""
     is_module = interface.kind is Kind.MODULE
-    checks = _checks_of_module(proposal) if is_module else _checks_of_kind(interface.kind)
+    checks = _checks_of_module(interface, proposal) if is_module else _checks_of_kind(interface.kind)
     return [*checks, *_checks_of_arguments(interface, proposal)]
 
 
@@ -30,7 +29,7 @@ def _checks_of_kind(kind: Kind) -> list[CheckFields]:
     return [*checks, {"property": "leaves_inputs_alone", "public": True}]
 
 
-def _checks_of_module(proposal: Proposal) -> list[CheckFields]:
+def _checks_of_module(interface: Interface, proposal: Proposal) -> list[CheckFields]:
     """The checks that fit nearly every module."""
     shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
     batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
@@ -50,12 +49,11 @@ def _checks_of_module(proposal: Proposal) -> list[CheckFields]:
         checks[-1]["ladder"] = proposal.ladder[-1:]
     if proposal.refused:
         refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
-        checks.append(
-            {**refuses, "errors": ["AssertionError", "ValueError"], "ladder": proposal.refused, "public": True}
-        )
+        checks.append({**refuses, "errors": REFUSALS, "ladder": proposal.refused, "public": True})
     return [
         *checks,
         {"property": "keeps_dtype"},
+        {"property": "keeps_state_dict", **({} if interface.has_buffers else {"free_buffers": True})},
         {"property": "moves_between_devices"},
         {"property": "leaves_inputs_alone", "public": True},
     ]
@@ -65,18 +63,32 @@ def _checks_of_arguments(interface: Interface, proposal: Proposal) -> Iterator[C
     """What the constructor's arguments may be besides: other values, their defaults, what is refused."""
     yield from checks_of_kits_own(interface)
     yield from _checks_without_labels(interface, proposal)
-    yield from (
-        _with_mask(name, shape) for name, shape in _masks(interface, proposal).items() if name in interface.axes
-    )
+    for name, shape in _masks(interface, proposal).items():
+        if name in interface.axes:
+            yield from _with_mask(name, shape, proposal)
+    yield from checks_of_calls(interface, proposal)
     for each in interface.constructor:
         if each.name not in proposal.constructor:
             yield from checks_of_other_values(interface, each, proposal.constructor)
-    given = {name for name in proposal.constructor if not _parameter(interface, name).is_required}
+    if interface.kind is Kind.MODULE:
+        yield from _checks_of_form(interface, proposal)
+    given = {name for name in proposal.constructor if not parameter_of(interface, name).is_required}
     if given:
         yield _check_of_defaults(interface, proposal, given)
     for each in interface.constructor:
         if each.refused:
             yield check_of_refusal(interface.kind, each)
+
+
+def _checks_of_form(interface: Interface, proposal: Proposal) -> Iterator[CheckFields]:
+    """Training mode, where nothing is drawn, and the parameters under a flag: a key's bias changes no value."""
+    dropped = proposal.constructor.get(proposal.dropout, parameter_of(interface, proposal.dropout).default)
+    if not proposal.dropout or dropped == 0:
+        yield {"property": "matches_reference", "id": "values_in_training", "training": True}
+    for each in interface.constructor:
+        if isinstance(each.default, bool) and "bias" in each.name:
+            [(suffix, value)] = other_values(each)
+            yield {"property": "keeps_parameters", "id": f"parameters_with_{suffix}", "constructor": {each.name: value}}
 
 
 def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
@@ -96,6 +108,9 @@ def checks_of_kits_own(interface: Interface) -> Iterator[CheckFields]:
         yield compared("values_with_a_closure", {"closure": True})
     if interface.kind is Kind.TRAINING_STEP and interface.skips_missing:
         yield compared("values_with_an_unused_parameter", {"unused": True})
+    for each in interface.constructor if interface.kind is Kind.TRAINING_STEP else ():
+        if not each.is_required and CLIP.search(each.name):
+            yield compared(f"values_with_tight_{each.name}", {each.name: TIGHT})
 
 
 def checks_of_other_values(interface: Interface, parameter: Parameter, given: Collection[str]) -> Iterator[CheckFields]:
@@ -115,12 +130,15 @@ def checks_of_other_values(interface: Interface, parameter: Parameter, given: Co
 
 
 def _checks_without_labels(interface: Interface, proposal: Proposal) -> Iterator[CheckFields]:
-    """`matches_reference` where all labels are those that do not count, if the file looks out for that."""
+    """`matches_reference` where nothing counts, in the labels or by the mask, if the file looks out for that."""
     for name, spec in proposal.inputs.items() if interface.guards_nothing else ():
         ignored = spec.get("ignored") if isinstance(spec, dict) else None
         if isinstance(spec, dict) and ignored is not None:
             none = {"integers": ignored, "start": ignored, "inclusive": True, "shape": spec["shape"]}
             yield {"property": "matches_reference", "id": f"values_without_{name}", "inputs": {name: none}}
+        if isinstance(spec, dict) and "mask" in spec and interface.kind is Kind.FUNCTION:
+            blind = {**spec, "mask": "dead_row"}
+            yield {"property": "matches_reference", "id": f"values_with_a_blind_row_of_{name}", "inputs": {name: blind}}
 
 
 def compared(check_id: str, constructor: dict[str, Constant]) -> CheckFields:
@@ -146,48 +164,7 @@ def _check_of_defaults(interface: Interface, proposal: Proposal, given: set[str]
         while rung[name] in [rung[other] for other in rung if other != name]:
             rung[name] += 1
     check: CheckFields = {"property": "matches_reference", "id": "values_by_default", "defaults": left_out}
-    return check if rung == proposal.ladder[-1] else {**check, "ladder": [rung]}
-
-
-def _parameter(interface: Interface, name: str) -> Parameter:
-    """The constructor's parameter of this name; what is the kit's own is none that has a default."""
-    return next((each for each in interface.constructor if each.name == name), Parameter(name, is_required=True))
-
-
-NO_OTHER = re.compile(
-    r"dropout|drop_?p|^ignore_index$|verbose|debug|print|device|dtype|vocab|(^|_)(generator|rng|dim|axis|classes)$"
-)
-"""Names of what is tried otherwise, would show in nothing that is compared, or has to fit the inputs."""
-TINY = re.compile(r"(^|_)eps")
-NUMBER = re.compile(r"clip|scale|limit|bound|cap$|ratio")
-SOME_SHARE, SMALLER, SOME_EPS, SMALL = 0.25, 0.6, 0.01, 3
-
-
-def other_values(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
-    """Values that a parameter with a default may be given besides, each with how a check with it may be called."""
-    name, default = parameter.name, parameter.default
-    if parameter.is_required or parameter.is_unread or NO_OTHER.search(name.lower()):
-        return
-    if isinstance(default, bool):
-        yield f"{name}_{'off' if default else 'on'}", not default
-    elif isinstance(default, str):
-        for word in parameter.words:
-            if word != default:
-                yield f"{name}_{re.sub(r'[^A-Za-z0-9_-]+', '_', word)}", word
-    elif isinstance(default, float):
-        yield f"other_{name}", _other_float(name, default)
-    elif isinstance(default, int) and default >= 0:
-        yield f"other_{name}", default // 2 | 1 if default > SMALL else default + 1
-    elif default is None and re.search(r"float|int", parameter.annotation):
-        yield f"{name}_given", 2 if "int" in parameter.annotation else SOME_SHARE
-    elif default is None and not parameter.annotation and (SCALARS.search(name) or NUMBER.search(name)):
-        yield f"{name}_given", 2 if re.search(r"^(k|num_.*|n_.*|.*(size|len|length|steps))$", name) else SOME_SHARE
-
-
-def _other_float(name: str, default: float) -> float:
-    if TINY.search(name):
-        return SOME_EPS
-    return float(f"{default * SMALLER:.2g}") if default else SOME_SHARE
+    return {**check, "ladder": [rung]} if rung.keys() & left_out or rung != proposal.ladder[-1] else check
 
 
 def _masks(interface: Interface, proposal: Proposal) -> dict[str, Shape]:
@@ -198,16 +175,35 @@ def _masks(interface: Interface, proposal: Proposal) -> dict[str, Shape]:
     return {name: shape for name, shape in shapes.items() if len(shape) > 1}
 
 
-def _with_mask(name: str, shape: Shape) -> CheckFields:
-    """`matches_reference` with a mask that may be left out."""
+def _with_mask(name: str, shape: Shape, proposal: Proposal) -> Iterator[CheckFields]:
+    """`matches_reference` with a mask that may be left out.
+
+    A mask of keys alone, drawn for a single sample, may hide nothing: at all sizes it hides half of the keys, and
+    others from each of many samples.
+    """
     check = {"property": "matches_reference", "id": f"matches_reference_with_{name}"}
-    return {**check, "inputs": {name: {"mask": "random", "shape": shape}}}
+    random = {"inputs": {name: {"mask": "random", "shape": shape}}}
+    if len(shape) == len(("batch", "keys")) and shape[0] == "batch":
+        yield {**check, "inputs": {name: {"mask": "padding", "shape": shape}}}
+        rung = {**proposal.ladder[-1], "batch": MANY_SAMPLES}
+        yield {**check, "id": f"values_with_many_of_{name}", **random, "ladder": [rung]}
+    else:
+        yield {**check, **random}
+
+
+MANY_SAMPLES = 9
+"""No other size of a ladder's last rung is as large."""
 
 
 def doubtful_checks(interface: Interface, proposal: Proposal) -> list[CheckFields]:
     """Checks of what may be given besides, of which the names alone do not say what it is."""
     masks = _masks(interface, proposal)
-    checks = [_with_mask(name, shape) for name, shape in masks.items() if name not in interface.axes]
+    checks = [
+        check
+        for name, shape in masks.items()
+        if name not in interface.axes
+        for check in _with_mask(name, shape, proposal)
+    ]
     open_ones = [
         each.name
         for each in interface.constructor

@@ -276,7 +276,8 @@ def _counts(node: cst.CSTNode, parsed: ParsedSource) -> bool:
 MODULE_OPERATORS: dict[str, Operator] = {
     "dropout always on or gone": Operator(dropout_always_on, "dropout_only_in_training"),
     "bias flag ignored": Operator(
-        bias_flag_ignored, "matches_reference with the flag set in `constructor`, once each way"
+        bias_flag_ignored,
+        "keeps_parameters with the flag set in `constructor`, once each way: a key's bias changes no value",
     ),
     "buffer not registered": Operator(
         buffer_not_registered, "moves_between_devices, or weights_transfer for what is in the state dict"

@@ -11,8 +11,9 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from grader.author.first_checks import CheckFields, check_of_refusal, checks_of_kits_own, checks_of_other_values
-from grader.author.interface import find_interface
+from grader.author.calls import CheckFields, checks_of_forward
+from grader.author.first_checks import check_of_refusal, checks_of_kits_own, checks_of_other_values
+from grader.author.interface import Interface, find_interface
 from grader.author.mutants import Mutant
 from grader.course.problem import blank
 from grader.course.records import Exercise
@@ -132,17 +133,21 @@ def constant_sizes(exercise: Exercise) -> list[str]:
     return warnings
 
 
-def missing_checks(source: str, exercise: Exercise, line: int) -> list[CheckFields]:
-    """Checks that would reach a line of the reference, where it hangs on an argument that none gives another value."""
+def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
+    """Checks that would reach a line of the reference, where it hangs on an argument that none gives another value.
+
+    Of a signature in which a mutant changed a default, it is that argument alone.
+    """
     interface = find_interface(source, "attention.py")
     tried = [*exercise.interface.constructor.items()]
     tried += [pair for check in exercise.checks for pair in check.constructor.items()]
     checks: list[CheckFields] = []
-    words = _words_about(source, line)
+    words = _changed_defaults(interface, mutant) or _words_about(source, line)
     for each in interface.constructor:
         if each.name not in words:
             continue
-        others = checks_of_other_values(interface, each, exercise.interface.constructor)
+        is_size = isinstance(exercise.interface.constructor.get(each.name), str)  # the rungs have others
+        others = () if is_size else checks_of_other_values(interface, each, exercise.interface.constructor)
         checks += [check for check in others if (each.name, check["constructor"][each.name]) not in tried]
         is_given = each.name in exercise.interface.constructor and not each.is_required
         if is_given and not any(each.name in check.defaults for check in exercise.checks):
@@ -151,6 +156,14 @@ def missing_checks(source: str, exercise: Exercise, line: int) -> list[CheckFiel
             isinstance(check, Raises) and each.name in check.constructor for check in exercise.checks
         ):
             checks.append(check_of_refusal(interface.kind, each))
+    given = [pair for check in exercise.checks for pair in check.inputs.items()]
+    for check in checks_of_forward(interface):
+        if (
+            not interface.remembers
+            and words & check["inputs"].keys()
+            and not any(pair in given for pair in check["inputs"].items())
+        ):
+            checks.append(check)
     own = {name for check in exercise.checks for name in check.constructor}
     about = {"closure": "closure", "unused": "grad"}
     for check in checks_of_kits_own(interface):
@@ -158,6 +171,17 @@ def missing_checks(source: str, exercise: Exercise, line: int) -> list[CheckFiel
         if name not in own and about.get(name) in words:
             checks.append(check)
     return checks
+
+
+def _changed_defaults(interface: Interface, mutant: str) -> set[str]:
+    """The arguments whose defaults are others in a mutant."""
+    theirs = find_interface(mutant, "attention.py") if mutant else interface
+    ours = {each.name: each.default for each in [*interface.constructor, *interface.forward]}
+    return {
+        each.name
+        for each in [*theirs.constructor, *theirs.forward]
+        if ours.get(each.name, each.default) != each.default
+    }
 
 
 def _words_about(source: str, line: int) -> set[str]:
@@ -248,7 +272,8 @@ def _problems(proof: Proof) -> Iterator[Line]:
 def _declarations(survivors: list[Survivor]) -> str:
     """Lines of YAML that declare survivors equivalent."""
     changes = [survivor.mutant.change() for survivor in survivors if not survivor.checks]
-    entries = [{"was": before, "becomes": after, "reason": blank("why no input can tell")} for before, after in changes]
+    reason = blank("why no input can tell")
+    entries = [{"was": was, "becomes": becomes, "reason": reason} for was, becomes in dict.fromkeys(changes)]
     text: str = yaml.safe_dump(entries, sort_keys=False, width=PASTED_WIDTH, default_style=None) if entries else ""
     return "".join(f"  {line}\n" for line in text.splitlines())
 

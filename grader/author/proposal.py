@@ -4,11 +4,13 @@ import re
 
 from msgspec import Struct
 
-from grader.author.interface import Constant, Interface, Parameter
+from grader.author.interface import Interface
+from grader.author.parameters import Constant, Parameter
 from grader.author.sizes import VOCABULARY, Ladder, Role, heads_of, ladder_of, other_ladder, refused_sizes
 from grader.course.checks import Kind
 
 Shape = list[str | int]
+InputFields = Shape | dict[str, object] | int | float
 
 
 SOME_VOCABULARY = 50
@@ -27,7 +29,7 @@ class Proposal(Struct, frozen=True):
 
     constructor: dict[str, Constant]
     blanks: list[str]
-    inputs: dict[str, Shape | dict[str, object]]
+    inputs: dict[str, InputFields]
     left_out: list[str]
     mask: Shape
     outputs: list[Shape]
@@ -41,9 +43,12 @@ def propose(interface: Interface) -> Proposal:
     if interface.kind is not Kind.MODULE:
         return _propose_other(interface)
     roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
+    roles |= {name: Role.SIZE for key, name in interface.widths.items() if key != "return" and name in roles}
     constructor, blanks = _constructor(interface.constructor, roles)
     sizes = {name: roles[name] for name, value in constructor.items() if value == name}
-    tensors = [parameter.name for parameter in interface.forward if parameter.is_required]
+    numbers = {each.name: value for each in interface.forward if (value := _plain_value(each)) is not None}
+    required = [parameter.name for parameter in interface.forward if parameter.is_required]
+    tensors = [name for name in required if name not in numbers]
     vocabulary = next((name for name in sizes if VOCABULARY.search(name.lower())), SOME_VOCABULARY)
     widths = {name: role for name, role in sizes.items() if name != vocabulary}
     gaussian = [name for name in tensors if "mask" not in name.lower() and not _whole_numbers(name, [], 0)]
@@ -54,13 +59,15 @@ def propose(interface: Interface) -> Proposal:
     given = next(iter(inputs.values()), [*places, _width(widths)])
     ladder = ladder_of(sizes, is_cross="keys" in weights)
     mask: Shape = [1 if size in sizes else size for size in weights]
-    outputs = [_output(given, widths), *([weights] * (interface.outputs - 1))]
+    outputs = [_output(given, widths, interface.widths.get("return", "")), *([weights] * (interface.outputs - 1))]
     return Proposal(
         constructor,
         blanks,
         {
             name: made.get(name) or inputs.get(name) or {"mask": "random", "shape": mask_shape(name, interface, mask)}
-            for name in tensors
+            if name not in numbers
+            else numbers[name]
+            for name in required
         },
         [parameter.name for parameter in interface.forward if not parameter.is_required],
         mask,
@@ -69,6 +76,22 @@ def propose(interface: Interface) -> Proposal:
         refused_sizes(ladder[0], sizes) if interface.refuses_remainders else [],
         next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
     )
+
+
+PLACE = re.compile(r"offset|^start|^(use|is|return|need|with)_|(^|_)(pos|step|index|causal)$")
+SOME_PLACE, SOME_SHARE = 3, 0.5
+"""What numbers of forward are."""
+
+
+def _plain_value(parameter: Parameter) -> int | bool | float | None:
+    """What a required argument of forward gets that is no tensor; None where it is one."""
+    if not parameter.is_required or parameter.annotation not in ("", "int", "bool", "float"):
+        return None
+    if parameter.annotation == "float":
+        return SOME_SHARE
+    if parameter.annotation == "bool" or re.search(r"^(use|is|return|need|with)_|causal", parameter.name):
+        return True
+    return SOME_PLACE if parameter.annotation == "int" or PLACE.search(parameter.name) else None
 
 
 def _role(parameter: Parameter) -> Role:
@@ -107,7 +130,12 @@ def mask_shape(name: str, interface: Interface, weights: Shape) -> Shape:
 def _inputs(names: list[str], interface: Interface, sizes: dict[str, Role]) -> dict[str, Shape]:
     like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
     return {
-        name: _shape(interface.axes.get(name, like_others), _length(name, names), _width(sizes, name), heads_of(sizes))
+        name: _shape(
+            interface.axes.get(name, like_others),
+            _length(name, names),
+            interface.widths.get(name) or _width(sizes, name),
+            heads_of(sizes),
+        )
         for name in names
     }
 
@@ -148,8 +176,10 @@ def _axis(name: str, length: str, heads: str) -> str:
     return heads if heads and re.search(Role.HEADS.value, lower) else length
 
 
-def _output(shape: Shape, sizes: dict[str, Role]) -> Shape:
-    """The first input's shape, with the output's width where there is one."""
+def _output(shape: Shape, sizes: dict[str, Role], width: str) -> Shape:
+    """The first input's shape, with the width of the layer that makes the output, or that which is called so."""
+    if width in sizes:
+        return [*shape[:-1], width]
     widths = (name for name, role in sizes.items() if role is Role.SIZE and "out" in name)
     return [*shape[:-1], next(widths, shape[-1])]
 
@@ -167,6 +197,8 @@ FURTHEST = 200
 LENGTH_OF_FUNCTION = re.compile(r"(^|_)(len|length|tokens)$")
 LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
 
+LENGTH_OF_PIECE = re.compile(r"(^|_)(size|len|length|window|context|steps|stride)$")
+
 STEPS_SEEN = 5
 """An optimizer's parameters are seen before its four steps and after each."""
 
@@ -175,18 +207,18 @@ def _propose_other(interface: Interface) -> Proposal:
     """Shapes, sizes and a ladder for what is no module."""
     names = [each.name for each in interface.forward]
     if interface.kind is Kind.OPTIMIZER:
-        inputs: dict[str, Shape | dict[str, object]] = {"weights": ["rows", "columns"], "bias": ["columns"]}
+        inputs: dict[str, InputFields] = {"weights": ["rows", "columns"], "bias": ["columns"]}
         shapes: list[Shape] = [[STEPS_SEEN, "rows", "columns"], [STEPS_SEEN, "columns"], [STEPS_SEEN, 2]]
         return _other_proposal(interface, inputs, shapes * 2)
     if interface.kind is Kind.DATASET:
         return _other_proposal(interface, {name: {"integers": 50, "shape": ["items"]} for name in names}, [[1]])
     front: Shape = ["steps"] if interface.kind is Kind.TRAINING_STEP else []
     places: Shape = ["batch"] if front else ["batch", "tokens"]
-    inputs = {name: _other_input(name, front, places, interface) for name in names}
-    first: Shape = next((shape for shape in inputs.values() if isinstance(shape, list)), [*front, *places])
+    given: dict[str, InputFields] = {name: _other_input(name, front, places, interface) for name in names}
+    first: Shape = next((shape for shape in given.values() if isinstance(shape, list)), [*front, *places])
     known: dict[Kind, list[Shape]] = {Kind.LOSS: [[]], Kind.TRAINING_STEP: [["steps", 8, "width"]]}
     outputs = known.get(interface.kind, [first] * interface.outputs)
-    return _other_proposal(interface, inputs, outputs)
+    return _other_proposal(interface, given, outputs)
 
 
 def _other_input(name: str, front: Shape, places: Shape, interface: Interface) -> Shape | dict[str, object]:
@@ -204,6 +236,11 @@ def _other_input(name: str, front: Shape, places: Shape, interface: Interface) -
         return {**made, **({"ignored": ignored[0]} if ignored and made["integers"] == vocabulary else {})}
     if axes is None:
         return [*front, *places, "width"]
+    counted = {each.name: each.name if each.is_required else each.default for each in interface.constructor}
+    if not front and len(axes) > 1 and any(isinstance(counted.get(axis), str | int) for axis in axes):
+        sizes = [counted[axis] if isinstance(counted.get(axis), str | int) else "" for axis in axes]
+        free = iter([*places[: sizes.count("") - 1], "width"])
+        return [size if isinstance(size, int) and size else str(size or next(free)) for size in sizes]
     return [*front, *places[: len(axes) - 1], "width"] if len(axes) > 1 else [*front, *places[:1]]
 
 
@@ -218,26 +255,31 @@ def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str,
     return {"integers": vocabulary, "shape": places} if IDS.search(name.lower()) else {}
 
 
+CLIP = re.compile(r"max_norm|clip|max_grad")
+LOOSE, TIGHT = 1000.0, 0.001
+"""A norm that no gradient reaches, and one that all do: in between, what is wrong shows in some draws alone."""
+
 RATE = re.compile(r"^(lr|learning_rate)$")
 SOME_RATE = 0.05
 """A step as large as what is compared: a default's may be lost in rounding."""
 
 
-def _other_proposal(
-    interface: Interface, inputs: dict[str, Shape | dict[str, object]], outputs: list[Shape]
-) -> Proposal:
+def _other_proposal(interface: Interface, inputs: dict[str, InputFields], outputs: list[Shape]) -> Proposal:
     required = [each.name for each in interface.constructor if each.is_required]
     optional = [each.name for each in interface.constructor if not each.is_required]
     constructor: dict[str, bool | int | float | str | None] = dict.fromkeys(required)
     lengths = [name for name in required if interface.kind is Kind.FUNCTION and LENGTH_OF_FUNCTION.search(name)]
     constructor |= {name: name for name in lengths}
+    if interface.kind is Kind.DATASET:
+        constructor |= {name: SOME_PLACE for name in required if LENGTH_OF_PIECE.search(name)}
     if interface.kind is Kind.TRAINING_STEP:
         constructor |= {"width": "width", "outputs": "classes" if "'classes'" in str(inputs) else "width"}
+        constructor |= {name: LOOSE for name in optional if CLIP.search(name)}
     if interface.kind is Kind.OPTIMIZER:
         constructor |= {name: SOME_RATE for name in optional if RATE.search(name)}
     return Proposal(
         constructor,
-        [name for name in required if name not in lengths],
+        [name for name in required if constructor[name] is None],
         inputs,
         optional,
         [],

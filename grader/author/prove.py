@@ -179,7 +179,7 @@ class _UnfinishedProof:
         return Proof(self._exercise.id, [*always_done, *steps], statuses, survivors, recorded)
 
     def _survivor(self, mutant: Mutant) -> Survivor:
-        checks = missing_checks(self._reference, self._exercise, mutant.line)
+        checks = missing_checks(self._reference, self._exercise, mutant.line, mutant.text)
         lines = "\n".join(map(render_check, checks))
         return Survivor(mutant, OPERATORS[mutant.operator].advice, lines)
 

@@ -181,6 +181,9 @@ def describe(interface: Interface, proposal: Proposal, name: str) -> str:
         constructor[keyword] = blank(f"a number, a truth value, a word or null for {keyword}")
     names = [name for name in proposal.left_out if name not in constructor]
     left_out = f"; left out: {', '.join(names)}" if names else ""
+    drawn = draw_sizes_above(
+        interface.kind, list(proposal.ladder[0]), in_pairs=interface.halves_features, widths=interface.widths.values()
+    )
     return TEMPLATE.format(
         name=name,
         entry=_entry(interface),
@@ -190,7 +193,7 @@ def describe(interface: Interface, proposal: Proposal, name: str) -> str:
         outputs=_items(proposal.outputs, 4),
         ladder=_items(proposal.ladder, 2),
         called=CALLED[interface.kind],
-        drawn=_items(draw_sizes_above(interface.kind, list(proposal.ladder[0]), in_pairs=interface.halves_features), 2),
+        drawn=_items(drawn, 2),
         checks=_checks(interface, proposal),
         **{field: blank(what) for field, what in BLANKS.items()},
     )

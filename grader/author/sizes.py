@@ -1,7 +1,7 @@
 """Sizes of a new description: what a keyword stands for by its name, the ladder, and the rungs drawn above it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 from itertools import permutations
 from operator import add
@@ -85,8 +85,8 @@ SIZES = {
 }
 """What sizes are called, and how large they are on the first, second and last rung."""
 
-SIZES_OF_TRAINING = {**SIZES, "batch": (5, 6, 9)}
-"""Batch norm takes no batch of one, nor half of a batch that is one."""
+SIZES_OF_TRAINING = {**SIZES, "batch": (6, 8, 9)}
+"""Batch norm takes no batch of one, nor half or a third of a batch that is one."""
 
 
 LENGTHS_OF_FUNCTION = ((1, 4, 8), (1, 9, 7), (2, 8, 9))
@@ -137,9 +137,15 @@ def other_ladder(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bo
     return [{**rung, "width": rung["width"] // 2 * 2} for rung in rungs] if in_pairs and "width" in used else rungs
 
 
-def draw_sizes_above(kind: Kind, names: list[str], *, in_pairs: bool = False) -> list[dict[str, Range]]:
-    """The rungs of `drawn`, for the sizes of a ladder; features that are taken in pairs are even."""
-    ranges = {name: _ranges(name, names, kind, in_pairs=in_pairs) for name in names}
+def draw_sizes_above(
+    kind: Kind, names: list[str], *, in_pairs: bool = False, widths: Collection[str] = ()
+) -> list[dict[str, Range]]:
+    """The rungs of `drawn`, for the sizes of a ladder; features that are taken in pairs are even.
+
+    `widths` are sizes that heads share, whatever they are called.
+    """
+    roles = {name: Role.SIZE if name in widths else size_role(name) for name in names}
+    ranges = {name: _ranges(name, roles, kind, in_pairs=in_pairs) for name in names}
     rungs: list[dict[str, Range]] = []
     for number in (ANY, LONG, MANY, EQUAL):
         rung = {name: _plain(ranges[name][number]) for name in names}
@@ -152,22 +158,24 @@ def _plain(given: Range) -> Range:
     return given if isinstance(given, int) else [*given]
 
 
-def _ranges(name: str, names: list[str], kind: Kind, *, in_pairs: bool) -> tuple[Range, ...]:
+def _ranges(name: str, roles: dict[str, Role], kind: Kind, *, in_pairs: bool) -> tuple[Range, ...]:
     if name == "batch" and kind is Kind.TRAINING_STEP:
         return BATCHES_OF_TRAINING
     if name == "width" and in_pairs:
         return PAIRED_WIDTHS
-    if name == "width" and not {"tokens", "steps"} & {*names}:
+    if name == "width" and Role.LENGTH not in roles.values():
         return RANGES[name][ANY], LONG_WIDTH, *RANGES[name][MANY:]
     if name in RANGES:
         return RANGES[name]
-    role = _role(name)
-    length = next((each for each in ("tokens", "keys") if each in names), "")
+    role = roles[name]
+    length = next((each for each in ("tokens", "keys") if each in roles), "")
     if VOCABULARY.search(name.lower()):
         return RANGES_OF_ROLE[Role.SIZE]
     if role is Role.LENGTH and length:
         return tuple((length, *factors) for factors in TIMES_LENGTH)
-    heads = next((each for each in names if _role(each) is Role.HEADS), "")
+    if role is Role.LENGTH and not {"queries", "items"} & {*roles}:
+        return RANGES["queries"]
+    heads = next((each for each in roles if roles[each] is Role.HEADS), "")
     if role is Role.SIZE and heads:
         return tuple(
             (heads, *factors)
@@ -178,7 +186,8 @@ def _ranges(name: str, names: list[str], kind: Kind, *, in_pairs: bool) -> tuple
     return RANGES_OF_ROLE.get(role, RANGES_OF_ROLE[Role.SIZE])
 
 
-def _role(name: str) -> Role:
+def size_role(name: str) -> Role:
+    """What a size stands for, by its name."""
     return next(role for role in Role if re.search(role.value, name.lower()))
 
 

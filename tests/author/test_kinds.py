@@ -407,7 +407,11 @@ def test_a_step_that_needs_every_gradient_is_seen_where_a_parameter_is_unused(tm
 FOUND = {
     "loss": ("smoothed_cross_entropy", {"logits": ["batch", "tokens", "width"], "labels": "integers"}, {}),
     "optimizer": ("AdamW", {"weights": ["rows", "columns"], "bias": ["columns"]}, {"lr"}),
-    "training_step": ("training_step", {"x": ["steps", "batch", "width"], "y": "integers"}, {"width", "outputs"}),
+    "training_step": (
+        "training_step",
+        {"x": ["steps", "batch", "width"], "y": "integers"},
+        {"width", "outputs", "max_norm"},
+    ),
     "dataset": ("Chunks", {"tokens": "integers"}, {"length"}),
     "function": ("top_p", {"logits": ["batch", "tokens", "width"]}, {"p"}),
 }

@@ -291,7 +291,8 @@ def test_how_a_dataset_cuts_is_handed_over_as_it_stands():
     )
     proposal = propose(find_interface(source, "windows.py"))
     assert proposal.inputs == {"token_ids": {"integers": 50, "shape": ["items"]}}
-    assert proposal.blanks == ["max_length", "stride"]
+    assert proposal.constructor == {"max_length": 3, "stride": 3}
+    assert proposal.blanks == []
 
 
 def test_axes_that_a_docstring_names_are_taken_over():
@@ -394,7 +395,7 @@ def first(source: str, name: str = "mine.py") -> dict[str, dict]:
 def test_other_values_than_the_defaults_are_tried_in_the_signatures_order():
     """By position, what stands before an argument is handed over too; what no text tells is left to its author."""
     checks = first(POOLING)
-    given = {name: each.get("constructor") for name, each in checks.items() if name.startswith("values_")}
+    given = {name: each["constructor"] for name, each in checks.items() if name.startswith("values_with_")}
     assert given == {
         "values_with_bias_off": {"bias": False},
         "values_with_mode_plain": {"bias": True, "mode": "plain"},
@@ -427,6 +428,139 @@ def test_sizes_with_defaults_are_tried_at_them():
     assert len({*rung.values()}) == len(rung)
 
 
+def test_an_input_is_as_wide_as_the_layer_that_it_goes_into():
+    """`query_dim` is no head's size where x goes into a layer of that width."""
+    source = """
+from torch import nn
+
+
+class Cross(nn.Module):
+    def __init__(self, query_dim, context_dim, num_heads):
+        super().__init__()
+        self.to_q = nn.Linear(query_dim, query_dim)
+        self.to_k = nn.Linear(context_dim, query_dim)
+        self.to_out = nn.Linear(query_dim, query_dim)
+
+    def forward(self, x, context):
+        q, k = self.split(self.to_q(x)), self.split(self.to_k(context))
+        return self.to_out(q @ k), q
+"""
+    proposal = propose(find_interface(source, "cross.py"))
+    assert proposal.inputs == {"x": ["batch", "queries", "query_dim"], "context": ["batch", "keys", "context_dim"]}
+    assert proposal.outputs == [["batch", "queries", "query_dim"], ["batch", "num_heads", "queries", "keys"]]
+    assert all(rung["query_dim"] % rung["num_heads"] == 0 for rung in proposal.ladder)
+
+
+def test_what_forward_may_be_told_besides_is_tried():
+    checks = first(module("dim, heads", "x, start_pos: int, offset=0, is_causal=False, context=None"))
+    assert checks["values_with_other_offset"]["inputs"] == {"offset": 1}
+    assert checks["values_with_is_causal_on"]["inputs"] == {"is_causal": True}
+    assert checks["values_with_another_source"]["inputs"] == {"context": ["batch", 7, "dim"]}
+    assert proposed("dim, heads", "x, start_pos: int, use_cache: bool").inputs == {
+        "x": ["batch", "tokens", "dim"],
+        "start_pos": 3,
+        "use_cache": True,
+    }
+
+
+REMEMBERING = """
+from torch import nn
+
+
+class Cached(nn.Module):
+    def __init__(self, dim, heads, max_len):
+        super().__init__()
+        self.max_len = max_len
+        self.cache = None
+
+    def reset(self):
+        self.cache = None
+
+    def forward(self, x, use_cache=False):
+        if use_cache and x.size(1) > self.max_len:
+            raise ValueError("too long")
+        self.cache = x
+        return x
+"""
+
+
+def test_a_module_that_keeps_something_is_called_in_turn():
+    checks = first(REMEMBERING)
+    assert "values_with_use_cache_on" not in checks, "calls that only their sum is bounded for"
+    calls = [{"tokens": 4}, {"tokens": 1}, {"tokens": 3}]
+    given = {"property": "calls_in_turn", "inputs": {"use_cache": True}, "calls": calls}
+    assert checks["calls_in_turn"] == given
+    assert checks["calls_with_reset"] == {**given, "id": "calls_with_reset", "after_each": "reset"}
+    too_long = checks["too_long_is_refused"]
+    assert too_long["inputs"] == {"use_cache": True}
+    assert [rung["tokens"] - rung["max_len"] for rung in too_long["ladder"]] == [1]
+    assert "calls_in_turn" not in first(module("dim, heads", "x"))
+
+
+def test_values_at_which_a_file_does_something_else_are_tried():
+    source = """
+def top_k_filter(logits, top_k=3, filter_value=float("-inf")):
+    if top_k <= 0:
+        return logits
+    top_k = min(top_k, logits.size(-1))
+    return logits
+"""
+    checks = first(source)
+    tried = [check["constructor"] for check in checks.values() if "top_k" in check.get("constructor", {})]
+    assert tried == [
+        {"top_k": 0},
+        {"top_k": 1},
+        {"top_k": 1000},
+        {"top_k": 4},
+        {"top_k": 3, "filter_value": -9.0},
+    ]
+
+
+def test_an_axis_that_is_called_like_a_number_is_as_long_as_it():
+    source = """
+def bias(table, query_len, key_len, num_buckets=16):
+    '''Looked up in a table of (num_buckets, heads).'''
+    return table
+"""
+    interface = find_interface(source, "bias.py")
+    assert propose(interface).inputs == {"table": [16, "width"]}
+    rungs = draw_sizes_above(Kind.FUNCTION, ["width", "query_len", "key_len"])
+    assert {name: rungs[1][name] for name in ("query_len", "key_len")} == {
+        "query_len": [130, 160],
+        "key_len": [130, 160],
+    }
+
+
+def test_a_mask_that_leaves_nothing_is_tried_where_the_file_guards_against_that():
+    guarded = "def pool(hidden, mask, eps=1e-9):\n    return hidden / mask.sum(1).clamp(min=eps)\n"
+    assert first(guarded)["values_with_a_blind_row_of_mask"]["inputs"]["mask"]["mask"] == "dead_row"
+    assert "values_with_a_blind_row_of_mask" not in first(guarded.replace(".clamp(min=eps)", ""))
+
+
+def test_a_mask_of_keys_alone_hides_some_at_all_sizes_and_others_of_many_samples():
+    masking = "return x.masked_fill(~key_mask[:, None, None, :], 0.0)"
+    checks = first(module("dim, heads", "x, key_mask=None", masking))
+    always, many = checks["matches_reference_with_key_mask"], checks["values_with_many_of_key_mask"]
+    assert always["inputs"] == {"key_mask": {"mask": "padding", "shape": ["batch", "tokens"]}}
+    assert many["inputs"] == {"key_mask": {"mask": "random", "shape": ["batch", "tokens"]}}
+    assert [rung["batch"] for rung in many["ladder"]] == [9]
+
+
+def test_a_flag_of_biases_and_training_without_dropout_are_tried_by_what_they_show():
+    checks = first(module("dim, heads, dropout=0.0, qkv_bias=True", "x"))
+    assert checks["parameters_with_qkv_bias_off"]["property"] == "keeps_parameters"
+    assert checks["parameters_with_qkv_bias_off"]["constructor"] == {"qkv_bias": False}
+    assert checks["values_in_training"]["training"] is True
+    assert "values_in_training" not in first(module("dim, heads, dropout=0.1", "x"))
+
+
+def test_a_default_among_the_sizes_is_tried_at_sizes_of_its_own():
+    """Drawn sizes are multiples of heads that are drawn, too: they do not fit the default's."""
+    by_default = first(module("dim, heads=4", "x"))["values_by_default"]
+    assert by_default["defaults"] == ["heads"]
+    assert [(rung["heads"], rung["dim"] % 4) for rung in by_default["ladder"]] == [(4, 0)]
+
+
 def test_what_an_optimizer_and_a_step_are_made_for_is_tried():
     optimizer = """
 import torch
@@ -449,7 +583,8 @@ class Slow(torch.optim.Optimizer):
     assert "values_with_a_closure" not in first(optimizer.replace(", closure=None", ""))
     step = "def train_step(model, optimizer, x, y, clip=None):\n    return [p for p in x if p.grad is None]\n"
     assert first(step)["values_with_an_unused_parameter"]["constructor"] == {"unused": True}
-    assert first(step)["values_with_clip_given"]["constructor"] == {"clip": 0.25}
+    assert first(step)["values_with_tight_clip"]["constructor"] == {"clip": 0.001}
+    assert propose(find_interface(step, "step.py")).constructor["clip"] == 1000.0
 
 
 @pytest.mark.parametrize(

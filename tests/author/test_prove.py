@@ -459,6 +459,11 @@ def test_of_a_line_that_no_check_reaches_the_check_is_told_that_would() -> None:
     assert told("log_softmax") == {}
     tried = "- property: matches_reference\n- {property: matches_reference, id: a, constructor: {smoothing: 0.25}}"
     assert told("even = ", tried) == {}
+    cooler = FOCAL.replace("gamma=2.0", "gamma=3.0")
+    assert cooler != FOCAL
+    [changed] = missing_checks(FOCAL, focal("- property: matches_reference"), 1, cooler)[:1]
+    assert changed["constructor"] == {"gamma": 1.2}, "of a signature, what was changed alone"
+    assert "smoothing" not in str(missing_checks(FOCAL, focal("- property: matches_reference"), 1, cooler))
     refused = (
         "- {property: raises, constructor: {gamma: -2.0}}\n- {property: matches_reference, constructor: {gamma: 1.2}}"
     )
@@ -514,7 +519,6 @@ def test_a_wrong_description_stops_its_own_proof_alone(tmp_path: Path, run_cli) 
     assert "exercise.yaml:4:13: difficulty: expected " in alone.stderr
 
 
-@pytest.mark.slow
 def test_what_the_reference_returns_is_told_where_the_description_says_otherwise(tmp_path: Path, run_cli) -> None:
     course = Course(tmp_path)
     small_exercise(course, "exercise_61", "torch.cat([scores.sum(1)] * 2, -1)")
@@ -543,7 +547,6 @@ def test_sizes_of_outputs_are_made_of_those_that_there_are():
     )
 
 
-@pytest.mark.slow
 def test_what_drops_to_float32_in_between_is_another_text_where_checks_ask_for_all_of_float64(course):
     differ = {}
     pool = TaskPool(1)
