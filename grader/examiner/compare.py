@@ -260,7 +260,7 @@ def require_close(
 
 
 def _off_by(seen: "torch.Tensor", expected: "torch.Tensor", tolerance: Tolerance) -> "torch.Tensor":
-    """How far every element is off, in multiples of what is tolerated: what is right in two ways lies within one."""
+    """How far every element is off, in multiples of what is tolerated; two right ways to compute it lie within one."""
     expected = expected.double()
     return ((seen.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
 

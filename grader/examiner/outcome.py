@@ -9,6 +9,12 @@ from msgspec import Struct
 STATE_CHANGED = "state-changed"
 """The kind of fault where all else that a check looks at is right, and a call has changed torch's own settings."""
 
+AFTER_VALUES = ("failed:gradient", "failed:no-gradient", "failed:input-changed")
+"""Kinds of fault that a check looks for once it has seen the right values."""
+
+WITH_GRADIENTS = (*AFTER_VALUES, "failed:nonfinite")
+"""Kinds that such a check may see in gradients."""
+
 
 class Status(StrEnum):
     """How a check ended."""

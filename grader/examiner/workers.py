@@ -231,7 +231,7 @@ READ_SECONDS = 2.0
 
 
 class Reader:
-    """One worker for many submissions: what it parses has no say in what it answers."""
+    """One worker that parses many submissions and executes none, so that none has a say in what it answers."""
 
     def __init__(self, source: WorkerSource) -> None:
         self._source = source

@@ -2,6 +2,10 @@
 
 A submission is held against every variant, the reference with some of the defects put back. Variants that fail a check
 that passes here are ruled out; the rest are candidates. Of these, those that explain the most failures are look-alikes.
+
+With defects `a` and `b` the variants are the reference, `a`, `b` and `a+b`. Say that `a` put back fails check 1 and
+`b` check 2. A submission that fails check 1 alone rules out `b` and `a+b`, for check 2 passes. Of the candidates, `a`
+explains its failure and the reference does not, so `a` is the look-alike: `a` is present, `b` is fixed.
 """
 
 from collections.abc import Callable, Collection
@@ -10,17 +14,11 @@ from enum import StrEnum
 from msgspec import Struct
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import STATE_CHANGED, Examination, Key, Status, in_words
+from grader.examiner.outcome import AFTER_VALUES, STATE_CHANGED, WITH_GRADIENTS, Examination, Key, Status, in_words
 from grader.worker.text import cut
 
 MOST_OF_A_FINDING = 160
 """Characters of a finding that a reason shows."""
-
-AFTER_VALUES = ("failed:gradient", "failed:no-gradient", "failed:input-changed")
-"""Kinds of fault that a check looks for once it has seen the right values."""
-
-WITH_GRADIENTS = (*AFTER_VALUES, "failed:nonfinite")
-"""Kinds that such a check may see in gradients."""
 
 ELSE_RIGHT = f"{Status.FAILED}:{STATE_CHANGED}"
 """The kind of fault of a check that would have passed."""
@@ -260,7 +258,7 @@ class VariantComparison:
     def _has_signal(self) -> bool:
         """Whether some check that compares what the module returns passes, or what fails is what a defect fails.
 
-        Parts that are right by themselves show nothing of the module.
+        A check of a part alone, such as a mask, does not count: it may pass in a module that returns nothing right.
         """
         failing = self._seen.comparing & self.failed.keys()
         right = self._seen.comparing & self.passed
@@ -269,7 +267,7 @@ class VariantComparison:
         return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.look_alikes if name)
 
     def _find_training_failures(self, exercise: Exercise) -> set[str]:
-        """The checks in training mode, where that mode is what the module fails in and nothing else."""
+        """All checks in training mode, where each fails unexplained and all in evaluation mode pass; else none."""
         training = {check.id for check in exercise.checks if check.training and check.id in self._seen.comparing}
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
         is_only = not self._seen.shared and self._seen.comparing - training <= self.passed
