@@ -31,6 +31,7 @@ from grader.examiner.reference_cache import ReferenceCache
 from grader.examiner.session import Session, SubjectError
 from grader.examiner.workers import WorkerSource
 from grader.submission import submission_from_text
+from grader.worker.text import as_arguments
 
 SEED = 7
 
@@ -63,7 +64,7 @@ class Fault(Struct, frozen=True):
         """The smallest sizes at which it shows, in words."""
         if not self.shows_at:
             return "in a test of its own"
-        return "from " + ", ".join(f"{name}={size}" for name, size in self.shows_at.items())
+        return "from " + as_arguments(self.shows_at)
 
 
 EASIEST, HARDEST = 1, 5

@@ -17,6 +17,7 @@ from grader.examiner.pictures import beside, recorded
 from grader.examiner.properties import Property
 from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import KINDS
+from grader.worker.text import as_arguments
 
 IN_MANNERS = 2
 """As many of the uppermost rungs of a ladder are tried in a manner too, where all of it is walked."""
@@ -154,21 +155,19 @@ def _tell_sizes(check: Property, error: Exception, passed: Passed | None, failed
     """
     sizes, built = check.sizes_of_calls(failed.sizes), _built_with(check, failed.sizes)
     if failed.manner is not None and str(error).startswith(failed.manner.described()):
-        error.add_note(f"wrong with {_listed(sizes)}{built}")
+        error.add_note(f"wrong with {as_arguments(sizes)}{built}")
         return
     if passed is None:
-        error.add_note(f"wrong already with {_listed(sizes)}{built}" if sizes else f"wrong{built.replace(',', '', 1)}")
+        error.add_note(
+            f"wrong already with {as_arguments(sizes)}{built}" if sizes else f"wrong{built.replace(',', '', 1)}"
+        )
         return
     changed = [name for name in sizes if sizes[name] != passed.sizes.get(name)]
     wrong = {name: sizes[name] for name in changed}
-    right = _listed({name: passed.sizes[name] for name in changed if name in passed.sizes})
-    error.add_note(f"wrong with {_listed(wrong)}; right with {right}")
+    right = as_arguments({name: passed.sizes[name] for name in changed if name in passed.sizes})
+    error.add_note(f"wrong with {as_arguments(wrong)}; right with {right}")
     if isinstance(error, Failure) and error.picture and error.pictured in passed.compared:
         error.picture = beside(error.picture, *passed.compared[error.pictured], right)
-
-
-def _listed(sizes: dict[str, int]) -> str:
-    return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def _built_with(check: Property, sizes: dict[str, int]) -> str:
@@ -176,6 +175,6 @@ def _built_with(check: Property, sizes: dict[str, int]) -> str:
     plain = {
         name: sizes.get(value, value) if isinstance(value, str) else value for name, value in check.constructor.items()
     }
-    given = ", ".join(f"{name}={value}" for name, value in plain.items())
+    given = as_arguments(plain)
     left_out = " and ".join(check.defaults)
     return f", built with {given}" * bool(given) + f", {left_out} left at the default" * bool(left_out)

@@ -17,7 +17,9 @@ from grader.course.records import Exercise
 from grader.examiner.outcome import Finding, Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.phrases import (
+    belongs_to,
     called,
+    cause_word,
     full_text,
     is_public_alone,
     line_and_caret,
@@ -37,6 +39,7 @@ from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, hiding_crash, listed, told_causes, told_of_crash
 from grader.verdict.verdict import WORDS, Result, Verdict
+from grader.worker.text import as_arguments
 
 MOST_TEXT = 600
 OF_ITS_OWN = "A check that was written for this exercise alone."
@@ -44,8 +47,6 @@ MOST_PICTURES = 3
 """Pictures in one page: what follows rarely says more."""
 
 BEHIND = "nothing can be seen yet: something else crashes before it"
-
-CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
 
 
 def render_section(verdict: Verdict, exercise: Exercise) -> str:
@@ -134,16 +135,10 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
-    notes = [
-        "new: none of the defects does this" if cause.is_new else "",
-        f"defect {' or '.join(map(str, numbers))}" if numbers else "",
-        sizes(finding),
-        f"seen in {listed(cause.checks)}",
-    ]
-    at = ", ".join(f"{name}={size}" for name, size in finding.at.items())
+    notes = [belongs_to(cause, exercise), sizes(finding), f"seen in {listed(cause.checks)}"]
+    at = as_arguments(finding.at)
     return {
-        "mark": CAUSE_WORDS.get(cause.status, "wrong"),
+        "mark": cause_word(cause),
         "text": printable(finding.text, MOST_TEXT),
         "explanation": f"{finding.explanation[:1].upper()}{finding.explanation[1:]}." if finding.explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",

@@ -9,7 +9,7 @@ from grader.examiner.outcome import Finding, Status
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import group_causes, hiding_crash, listed
+from grader.verdict.causes import Cause, group_causes, hiding_crash, listed
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -20,6 +20,9 @@ OPEN_LAYERS = {
     "memory": "other processes' memory",
 }
 """What a protection that is missing leaves open."""
+
+CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
+"""How what is not simply wrong went wrong."""
 
 MOST_FINDING_TEXT = 240
 MOST_BEFORE_CARET = 80
@@ -134,6 +137,19 @@ def what_it_does(verdict: Verdict, exercise: Exercise) -> str:
     passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
     kind = exercise.interface.kind.replace("_", " ")
     return f"What your {kind} does ({passed} of {len(verdict.checks)} checks pass)"
+
+
+def cause_word(cause: Cause) -> str:
+    """How what was seen went wrong, in a word."""
+    return CAUSE_WORDS.get(cause.status, "wrong")
+
+
+def belongs_to(cause: Cause, exercise: Exercise) -> str:
+    """The defects that what was seen is told of, by number."""
+    if cause.is_new:
+        return "new: none of the defects does this"
+    numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
+    return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
 
 
 def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:

@@ -12,7 +12,9 @@ from grader.report.console import INDENT, Line, beside, indented, marked, printa
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
     advice_lines,
+    belongs_to,
     called,
+    cause_word,
     foot_lines,
     line_and_caret,
     note_on,
@@ -28,6 +30,7 @@ from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, listed, told_of_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
+from grader.worker.text import as_arguments
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
@@ -188,7 +191,7 @@ class _Shown:
 
     def _cause(self, cause: Cause) -> list[Line]:
         finding = cause.finding
-        mark = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}.get(cause.status, "wrong")
+        mark = cause_word(cause)
         text = Text(printable(finding.text, MOST_FINDING_TEXT))
         lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
         if finding.explanation:
@@ -197,15 +200,9 @@ class _Shown:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [self._belongs_to(cause), sizes(cause.finding), f"seen in {listed(cause.checks)}"]
+        notes = [belongs_to(cause, self._exercise), sizes(cause.finding), f"seen in {listed(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
-
-    def _belongs_to(self, cause: Cause) -> str:
-        if cause.is_new:
-            return "new: none of the defects does this"
-        numbers = sorted(self._numbers[defect] for defect in cause.defects)
-        return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
 
 
 def _printed(causes: list[Cause]) -> list[Line]:
@@ -213,7 +210,7 @@ def _printed(causes: list[Cause]) -> list[Line]:
     finding = next((cause.finding for cause in causes if cause.finding.printed), None)
     if finding is None:
         return []
-    at = ", ".join(f"{name}={size}" for name, size in finding.at.items())
+    at = as_arguments(finding.at)
     lines = finding.printed.split("\n")
     said = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
     said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]

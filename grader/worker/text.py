@@ -1,5 +1,7 @@
 """Text on its way to readers: cut where it is long, and in characters that UTF-8 has bytes for."""
 
+from collections.abc import Mapping
+
 MOST_OF_AN_EXCERPT = 200
 
 
@@ -12,6 +14,11 @@ def cut(text: str, limit: int, unread: int = 0) -> str:
 def excerpt(text: str) -> str:
     """What a finding shows of a text that a submission wrote: one line, cut where it is long."""
     return cut(" ".join(text.split()), MOST_OF_AN_EXCERPT)
+
+
+def as_arguments(values: Mapping[str, object]) -> str:
+    """Names and values as a call is written: `tokens=3, head_dim=2`."""
+    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def sendable(text: str) -> str:

@@ -14,7 +14,7 @@ from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import Advice, Failure, describe
 from grader.examiner.context import require_inputs_kept
 from grader.examiner.properties import Property
-from grader.worker.text import excerpt
+from grader.worker.text import as_arguments, excerpt
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -53,7 +53,7 @@ class Raises(Property, frozen=True, tag="raises"):
         from grader.examiner.session import SubjectRaisedError
 
         named = [name for name in self.mentions if isinstance(name, str)] or list(case.sizes)
-        sizes = ", ".join(f"{name}={case.sizes[name]}" for name in named)
+        sizes = as_arguments({name: case.sizes[name] for name in named})
         try:
             module = context.subject.build(case.arguments, at_once=self.at != "call")
             if self.at == "call":
@@ -130,7 +130,7 @@ class Prints(Property, frozen=True, tag="prints"):
             if is_visible(module.printed()):
                 continue
             built, call = (
-                ", ".join(f"{name}={value}" for name, value in given.items() if isinstance(value, bool))
+                as_arguments({name: value for name, value in given.items() if isinstance(value, bool)})
                 for given in (self.constructor, self.inputs)
             )
             what = f"a module built with {built}, called" if built else "a call"
@@ -262,5 +262,5 @@ def _require_accepted(check: Raises, context: "Context") -> None:
             module.call("", **usual.inputs)
     except SubjectRaisedError as error:
         if set(check.errors) & set(error.raised.bases):
-            sizes = ", ".join(f"{name}={size}" for name, size in usual.sizes.items())
+            sizes = as_arguments(usual.sizes)
             raise Failure("refuses-all", f"with {sizes}, which fit: expected no {error.raised.type}, saw one") from None

@@ -11,7 +11,7 @@ from grader.examiner.case import make_case
 from grader.examiner.compare import Failure, compare, describe, require_tensor
 from grader.examiner.context import require_declared
 from grader.examiner.properties import Property
-from grader.worker.text import excerpt
+from grader.worker.text import as_arguments, excerpt
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -108,9 +108,7 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
             inputs = self._inputs_of_call(context.exercise, case, index)
             seen, expected = ours.call(self.method, **inputs), theirs.call(self.method, **inputs)
             between = f", then {self.after_each}(), then with " if self.after_each else " then with "
-            turns = between.join(
-                ", ".join(f"{name}={size}" for name, size in call.items()) for call in self.calls[: index + 1]
-            )
+            turns = between.join(as_arguments(call) for call in self.calls[: index + 1])
             compare(seen, expected, f"one module, called with {turns}: the last call's output")
             for module in (ours, theirs) if self.after_each else ():
                 module.call(self.after_each)
