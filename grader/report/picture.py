@@ -20,6 +20,7 @@ MAP_WIDTH, MAP_HEIGHT = 200, 200
 CELL_WIDTHS = 8, 44
 CELL_HEIGHTS = 8, 24
 MARGIN, TOP = 22, 32
+TITLE_CHARACTER = 8
 FEWEST_FOR_NUMBERS = 36
 """A cell this wide holds its number."""
 
@@ -129,7 +130,7 @@ def _map(picture: Picture, drawn: Map, most: float) -> str:
         box = f'x="{x}" y="{y}" width="{wide - 2}" height="{high - 2}"'
         parts.append(f'<rect {box} fill="none" stroke="#fff" stroke-width="4"/>')
         parts.append(f'<rect {box} fill="none" stroke="#000" stroke-width="2"/>')
-    height, width = rows * high + TOP + 4, max(columns * wide + MARGIN + 4, 8 * len(drawn.title))
+    height, width = rows * high + TOP + 4, MARGIN + max(columns * wide + 4, TITLE_CHARACTER * len(drawn.title))
     parts += _ticks(picture.first, (rows, columns), (high, wide))
     parts.append(f'<text x="{MARGIN}" y="12" fill="currentColor" font-weight="600">{escape(drawn.title)}</text>')
     return _svg(width, height, f"{drawn.title}: a map of {rows} by {columns} values", parts)

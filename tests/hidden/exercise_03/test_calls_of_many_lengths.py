@@ -14,6 +14,5 @@ def test_calls_of_other_lengths_leave_no_trace(subject, reference, gaussian):
     ours = subject.build(ARGUMENTS, like=theirs)
     for index, length in enumerate(LENGTHS):
         x_BTD = gaussian(B, length, D)
-        compare(
-            ours(x=x_BTD), theirs(x=x_BTD), f"the same module, sequence lengths {LENGTHS[: index + 1]} in turn: output"
-        )
+        turns = " then ".join(map(str, LENGTHS[: index + 1]))
+        compare(ours(x=x_BTD), theirs(x=x_BTD), f"the same module with {turns} tokens: output")

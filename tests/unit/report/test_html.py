@@ -146,6 +146,14 @@ def test_what_is_marked_is_framed_on_a_page_and_bracketed_in_a_terminal() -> Non
     assert draw(picture).count('fill="none" stroke="#000"') == 1
 
 
+def test_the_title_of_a_small_map_is_not_cut_off() -> None:
+    title = "seen, head 10"
+    page = draw(Picture(PictureKind.WEIGHTS, [Map(title, [[1.0]])], 1, "", "query", "key"))
+    width = int(re.search(r'<svg[^>]* width="(\d+)"', page)[1])
+    start = int(re.search(rf'<text x="(\d+)"[^>]*>{title}</text>', page)[1])
+    assert width - start >= 7 * len(title)  # a bold character of this size is 7 wide on average
+
+
 def test_what_passes_stands_below_what_fails() -> None:
     picture = msgspec.structs.replace(
         values([[1.0, 2.0]], [[1.0, 1.0]]), passing=values([[4.0]], [[4.0]]).maps, right_with="heads=1"
