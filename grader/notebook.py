@@ -14,10 +14,11 @@ import click
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from msgspec import Struct
 
-from grader.commands.arguments import require_exercise
+from grader.commands.arguments import exercise_called, require_exercise
 from grader.course.loading import load_exercise
 from grader.course.paths import Course, find_course
 from grader.errors import KitError, UsageError
+from grader.report.console import printable_lines
 from grader.report.html import NotebookVerdict
 from grader.report.tables import render_hint
 from grader.service.pool import ExaminerPool, PoolClient
@@ -175,7 +176,7 @@ class GraderMagics(Magics):
     @line_magic
     def diff(self, line: str) -> None:
         """`%diff exercise_03`: what the exercise's own file changes in the starter."""
-        _told(lambda: click.echo(changes(_course(), _exercise(line)) or "Nothing has changed since the starter."))
+        _told(lambda: click.echo(_diff(_exercise(line)), nl=False))
 
     def _definitions(self, exercise_id: str) -> Submission:
         """The exercise's class as this kernel knows it."""
@@ -202,6 +203,10 @@ def _hint(exercise_id: str, submission: Submission) -> str:
     return render_hint(next_hint(course, load_exercise(course.description(exercise_id)), verdict))
 
 
+def _diff(exercise_id: str) -> str:
+    return printable_lines(changes(_course(), exercise_id)) or "Nothing has changed since the starter.\n"
+
+
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:
     """The verdict of a process that stays ready for the next one; it is remembered."""
     verdict = PoolClient(_pool, course).judge(exercise_id, submission, submission.name, _seed)
@@ -223,10 +228,10 @@ def _exercise(line: str) -> str:
     course, name = _course(), line.strip()
     if name:
         return require_exercise(course, name)
-    here = [part for part in Path.cwd().parts if part in course.exercise_ids()]
-    if not here:
+    here = exercise_called(course, str(Path.cwd()))
+    if here is None:
         raise UsageError("name the exercise, as in %grade exercise_03")
-    return here[-1]
+    return here
 
 
 def _told(step: Callable[[], Kind]) -> Kind | None:

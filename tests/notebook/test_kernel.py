@@ -36,6 +36,12 @@ CELLS = {
     "attempts": "from pathlib import Path\nfrom grader.course.paths import find_course\n"
     "from grader.student.progress import load_progress\n"
     "print(len(load_progress(find_course(Path.cwd()), 'exercise_03').attempts))",
+    "save": "path = Path('exercises/exercise_03/attention.py')\n"
+    "written = path.write_text(path.read_text() + '# \\x1b[2J\\n')",
+    "other folder": "%cd -q exercises/exercise_03",
+    "diff of what was saved": "%diff",
+    "no course's folder": "%cd -q ../..",
+    "no name": "%diff",
 }
 
 
@@ -92,6 +98,11 @@ def test_neither_page_names_a_defect_that_is_still_there(outputs) -> None:
 def test_hints_and_differences_are_told_in_words(outputs) -> None:
     assert "Step 1 of 3" in said(outputs["hint"])
     assert said(outputs["diff"]).strip() == "Nothing has changed since the starter."
+
+
+def test_the_folder_names_the_exercise_and_what_a_terminal_obeys_is_spelled_out(outputs) -> None:
+    assert "+# \\x1b[2J\n" in said(outputs["diff of what was saved"])
+    assert "name the exercise, as in %grade exercise_03" in said(outputs["no name"])
 
 
 def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:
