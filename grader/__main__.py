@@ -4,13 +4,21 @@ import gc
 import os
 import sys
 
+NOT_INSTALLED = 3
+"""The exit code where a package is missing."""
+
 
 def run() -> None:
     """Run a command and leave at once: a tenth of a second of tearing torch down helps nobody."""
     gc.disable()
     _forget_current_folder()
-    from grader.cli import main
-
+    try:
+        from grader.cli import main
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] == "grader":
+            raise
+        sys.stderr.write(f"grader: {sys.executable} has no {error.name}; activate the environment of README.md\n")
+        sys.exit(NOT_INSTALLED)
     code = main()
     try:
         sys.stdout.flush()

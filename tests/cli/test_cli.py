@@ -206,6 +206,12 @@ def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path)
     assert "is a link, and none is followed" in done.stderr
 
 
+def test_outside_its_environment_it_says_so_in_a_sentence():
+    done = subprocess.run([sys.executable, "-S", "-m", "grader"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(r"grader: \S+ has no \w+; activate the environment of README.md\n", done.stderr)
+
+
 def test_the_version_is_that_of_the_package(run_cli):
     assert run_cli("--version").stdout == f"grader {grader.__version__}\n"
 
