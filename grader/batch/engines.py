@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from grader.batch import tasks
 from grader.batch.run import Engine
-from grader.batch.tasks import Place, Task, TaskResult, cancel_examiners, close_examiners, versions
+from grader.batch.tasks import CourseLocation, Task, TaskResult, cancel_examiners, close_examiners, versions
 from grader.course.paths import Course, find_course
 from grader.errors import KitError, UsageError
 from grader.gradebook import Versions
@@ -35,7 +35,7 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
     """An engine of `jobs` examiners, which are ended with it, whatever they are judging."""
     executor = _ExerciseExecutor(jobs)
     try:
-        yield Engine(executor, jobs, Place(str(course.root), is_strict), machine_memory())
+        yield Engine(executor, jobs, CourseLocation(str(course.root), is_strict), machine_memory())
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         cancel_examiners()
@@ -155,18 +155,18 @@ CONNECTED = "running"
 """What Dask calls a client that has its scheduler."""
 
 
-class Kind(NamedTuple):
+class RemoteCall(NamedTuple):
     """A function that runs beside an examiner, what it is given, and what it gives."""
 
-    function: Callable[[Place, Any], Any]
+    function: Callable[[CourseLocation, Any], Any]
     takes: Any
     gives: Any
 
 
 KINDS = {
-    "judge": Kind(tasks.judge, Task, TaskResult),
-    "fingerprint": Kind(tasks.fingerprint, Submission, str),
-    "trial": Kind(tasks.trial, str, TaskResult),
+    "judge": RemoteCall(tasks.judge, Task, TaskResult),
+    "fingerprint": RemoteCall(tasks.fingerprint, Submission, str),
+    "trial": RemoteCall(tasks.trial, str, TaskResult),
 }
 
 
@@ -189,7 +189,7 @@ def _cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterato
     with contextlib.closing(_connect(address)) as client:
         executor = _ClusterExecutor(client, course, address)
         try:
-            yield Engine(executor, sum(client.nthreads().values()), Place("", is_strict))
+            yield Engine(executor, sum(client.nthreads().values()), CourseLocation("", is_strict))
         finally:
             executor.shutdown(wait=False)
 
@@ -205,8 +205,8 @@ def answer(message: bytes) -> bytes:
         refusal = TaskResult(None, f"the worker on {socket.gethostname()} has no course to judge by: {error}")
     if refusal is not None:
         return msgspec.msgpack.encode(refusal if kind.gives is TaskResult else "")
-    place = Place(str(course.root), order.is_strict)
-    return msgspec.msgpack.encode(kind.function(place, msgspec.msgpack.decode(order.payload, type=kind.takes)))
+    location = CourseLocation(str(course.root), order.is_strict)
+    return msgspec.msgpack.encode(kind.function(location, msgspec.msgpack.decode(order.payload, type=kind.takes)))
 
 
 def _why_refused(order: Order, course: Course) -> TaskResult | None:
@@ -235,10 +235,10 @@ class _ClusterExecutor(Executor):
         self._numbers = itertools.count()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
-        """What `function(place, payload)` gives on some worker; `KitError` where the cluster has gone."""
-        place, payload = arguments
+        """What `function(location, payload)` gives on some worker; `KitError` where the cluster has gone."""
+        location, payload = arguments
         name = function.__name__
-        message = msgspec.msgpack.encode(self._order(name, payload, is_strict=place.is_strict))
+        message = msgspec.msgpack.encode(self._order(name, payload, is_strict=location.is_strict))
         inner = self._inner.submit(answer, message, key=(self._group, next(self._numbers)))
         if self._client.status != CONNECTED:  # only now: what was sent before the connection broke has been cancelled
             raise KitError(f"the scheduler at {self._address} is gone; the same command goes on from here")
@@ -258,7 +258,7 @@ class _ClusterExecutor(Executor):
             self._versions[known] = versions(self._course, known)
         return Order(name, msgspec.msgpack.encode(payload), exercise, self._versions[known], is_strict)
 
-    def _received(self, kind: Kind, done: Future[bytes]) -> Any:
+    def _received(self, kind: RemoteCall, done: Future[bytes]) -> Any:
         """The answer; where there is none, in the same form, why."""
         try:
             return msgspec.msgpack.decode(done.result(), type=kind.gives)

@@ -9,7 +9,7 @@ from grader.batch.layouts import LayoutOptions
 from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook import Gradebook
-from grader.gradebook.rows import as_json, seal
+from grader.gradebook.rows import as_json, write_checksum
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict, score_of
 
@@ -102,5 +102,5 @@ def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
             (exercise.max_score(), Result.FIXED, exercise.nothing_else_broke, *about),
         )
         for verdict in set(verdicts) - gradebook.damaged:
-            seal(connection, verdict)
+            write_checksum(connection, verdict)
     return len(verdicts)

@@ -10,7 +10,7 @@ from msgspec import Struct, field, structs
 from grader.batch import tasks
 from grader.batch.layouts import SubmissionFiles
 from grader.batch.regrade import rescore, with_points
-from grader.batch.tasks import GONE, Deduplicator, Place, SubmissionLoader, Task, TaskResult, is_sampled
+from grader.batch.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult, is_sampled
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
@@ -35,14 +35,14 @@ CHANGED = "it was changed while the batch ran; run the same command again"
 
 
 class Engine(Struct, frozen=True):
-    """Where submissions are judged: what runs functions of `grader.batch.tasks`, how many at once, and their place.
+    """Where submissions are judged: what runs functions of `grader.batch.tasks`, how many at once, the course there.
 
     `memory_bytes` is what this machine has for them; 0 where it is not this machine that judges.
     """
 
     executor: Executor
     width: int
-    place: Place
+    location: CourseLocation
     memory_bytes: int = 0
 
 
@@ -100,7 +100,7 @@ class Batch:
         self._key = gradebook.secret("seed_key")
         self._shares = shares
         self._show = show
-        self._open_counts = not engine.place.is_strict
+        self._open_counts = not engine.location.is_strict
         self._deduplicator = Deduplicator(gradebook, open_counts=self._open_counts)
         self._exercises: dict[str, OpenExercise] = {}
         self._queue: deque[tuple[Task, Future[str] | None]] = deque()
@@ -159,7 +159,7 @@ class Batch:
         task = Task(record, opened.versions, submission, seed)
         fingerprint = None
         if self._shares and not self._deduplicator.is_copy(task):
-            fingerprint = self._engine.executor.submit(tasks.fingerprint, self._engine.place, submission)
+            fingerprint = self._engine.executor.submit(tasks.fingerprint, self._engine.location, submission)
         self._queue.append((task, fingerprint))
 
     def _decide(self) -> None:
@@ -181,7 +181,7 @@ class Batch:
                 return
             elif self._deduplicator.follows(task):
                 return
-        self._running[self._engine.executor.submit(tasks.judge, self._engine.place, task)] = task
+        self._running[self._engine.executor.submit(tasks.judge, self._engine.location, task)] = task
 
     def _step(self) -> None:
         """Wait for something to end, and go on with it."""
@@ -273,8 +273,8 @@ class Batch:
 
     def _failed_trial(self, exercise_id: str, times: int) -> TaskResult | None:
         """Judge the exercise's starter so many times at once; the first time that gave no verdict."""
-        submit, place = self._engine.executor.submit, self._engine.place
-        trials = [submit(tasks.trial, place, exercise_id) for _ in range(times)]
+        submit, location = self._engine.executor.submit, self._engine.location
+        trials = [submit(tasks.trial, location, exercise_id) for _ in range(times)]
         return next((result for result in map(_result, trials) if result.verdict is None), None)
 
 

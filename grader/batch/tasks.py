@@ -70,9 +70,9 @@ class SubmissionLoader:
             chosen, other, why = choose_between(self._course, files.exercise, *there)
             remark = f"{storable(other.path.name)} was handed in too: {why}"
         submission = GONE if chosen.is_gone() else chosen.read
-        place = files.prefix + storable(os.fspath(chosen.path.relative_to(root)))
+        location = files.prefix + storable(os.fspath(chosen.path.relative_to(root)))
         written = time_text(chosen.modified / 1e9) if chosen.modified else ""
-        return _record(files, place, submission, files.submitted_at or written, remark), submission
+        return _record(files, location, submission, files.submitted_at or written, remark), submission
 
 
 def _read(root: Path, file: str) -> SourceFile:
@@ -119,7 +119,7 @@ def _drawn(key: str, text: str) -> int:
     return int.from_bytes(hmac.digest(key.encode(), text.encode("utf-8", "backslashreplace"), "sha256")[:8])
 
 
-Key = tuple[Likeness, str, Versions, int]
+DedupeKey = tuple[Likeness, str, Versions, int]
 
 
 class Deduplicator:
@@ -132,7 +132,7 @@ class Deduplicator:
     def __init__(self, gradebook: Gradebook, *, open_counts: bool) -> None:
         self._gradebook = gradebook
         self._open_counts = open_counts
-        self._leaders: dict[Key, Task] = {}
+        self._leaders: dict[DedupeKey, Task] = {}
         self._followers: dict[Task, list[Task]] = {}
         self._distrusted: set[str] = set()
         self.waiting = 0
@@ -192,10 +192,10 @@ class Deduplicator:
         )
 
 
-def _keys(task: Task) -> list[Key]:
+def _keys(task: Task) -> list[DedupeKey]:
     """By what others may be like the task: its exact source, and its syntax tree where it has one."""
     record = task.record
-    keys: list[Key] = [("digest", record.digest, task.versions, task.seed)]
+    keys: list[DedupeKey] = [("digest", record.digest, task.versions, task.seed)]
     if record.fingerprint:
         keys.append(("fingerprint", record.fingerprint, task.versions, task.seed))
     return keys
@@ -219,7 +219,7 @@ def _versions(course: Course, exercise_id: str, _stamps: tuple[tuple[str, int, i
 SEED_OF_TRIAL = 1
 
 
-class Place(Struct, frozen=True):
+class CourseLocation(Struct, frozen=True):
     """Where the course lies on the machine that judges, and whether open files or an open network forbid judging."""
 
     root: str
@@ -227,14 +227,14 @@ class Place(Struct, frozen=True):
 
 
 _pool = ExaminerPool()
-_clients: dict[Place, PoolClient] = {}
+_clients: dict[CourseLocation, PoolClient] = {}
 _lock = threading.Lock()
 
 
-def judge(place: Place, task: Task) -> TaskResult:
+def judge(location: CourseLocation, task: Task) -> TaskResult:
     """The verdict of an examiner here, which stays for the next submission."""
     try:
-        return TaskResult(_client(place).judge(task.record.exercise, task.submission, task.record.file, task.seed))
+        return TaskResult(_client(location).judge(task.record.exercise, task.submission, task.record.file, task.seed))
     except (BrokenExerciseError, SpecError) as error:
         return TaskResult(None, str(error), is_exercise_broken=True)
     except OpenHostError as error:
@@ -243,24 +243,24 @@ def judge(place: Place, task: Task) -> TaskResult:
         return TaskResult(None, str(error))
 
 
-def fingerprint(place: Place, submission: Submission) -> str:
+def fingerprint(location: CourseLocation, submission: Submission) -> str:
     """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
     try:
-        return _client(place).fingerprint(submission)
+        return _client(location).fingerprint(submission)
     except KitError:
         return ""  # judging it will say what is wrong
 
 
-def trial(place: Place, exercise_id: str) -> TaskResult:
+def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
     """The verdict on a starter: whether submissions can be judged here at all."""
-    course = Course(Path(place.root))
+    course = Course(Path(location.root))
     path = course.pristine(course.editable_files(exercise_id)[0])
     starter = read_submission(path, path.name)
     if isinstance(starter, Unreadable):
         told = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
         return TaskResult(None, told, is_exercise_broken=True)
     record = SubmissionRecord("", exercise_id, path.name, "")
-    return judge(place, Task(record, versions(course, exercise_id), starter, SEED_OF_TRIAL))
+    return judge(location, Task(record, versions(course, exercise_id), starter, SEED_OF_TRIAL))
 
 
 def cancel_examiners() -> None:
@@ -275,8 +275,8 @@ def close_examiners() -> None:
     _pool.close()
 
 
-def _client(place: Place) -> PoolClient:
+def _client(location: CourseLocation) -> PoolClient:
     with _lock:
-        if place not in _clients:
-            _clients[place] = PoolClient(_pool, Course(Path(place.root)), strict=place.is_strict)
-        return _clients[place]
+        if location not in _clients:
+            _clients[location] = PoolClient(_pool, Course(Path(location.root)), strict=location.is_strict)
+        return _clients[location]

@@ -9,7 +9,7 @@ import click
 from grader.commands.arguments import course_option, current_course, exercise_argument, require_file, seed_option
 from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
-from grader.errors import SpecError, UsageError
+from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.report.console import (
     ended_by_signals,
     has_color,
@@ -108,10 +108,14 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
 
     codes = []
     for exercise_id in course.exercise_ids():
-        with judging_note(exercise_id):
-            verdict = judge(
-                course, exercise_id, choose_file(course, exercise_id), seed=seed, spawn=spawn, strict=strict
-            )
+        try:
+            with judging_note(exercise_id):
+                choice = choose_file(course, exercise_id)
+                verdict = judge(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict)
+        except (UsageError, BrokenExerciseError) as error:
+            click.echo(printable_lines(f"{exercise_id} is left out: {error}"), err=True)
+            codes.append(error.exit_code)
+            continue
         remember_verdict(course, verdict)
         codes.append(verdict.exit_code())
     list_exercises()

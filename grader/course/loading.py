@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from grader.course import problem
-from grader.course.paths import write_cache
+from grader.course.paths import write_versioned_cache
 from grader.course.problem import BLANK, MOST_PROBLEMS, Problem
 from grader.course.records import Exercise
 from grader.errors import SpecError
@@ -61,7 +61,7 @@ def _read_or_remembered(path: Path) -> Exercise:
 
     exercise = read_exercise(path)
     if memory is not None:
-        write_cache(memory, msgspec.msgpack.encode(exercise))
+        write_versioned_cache(memory, msgspec.msgpack.encode(exercise))
     return exercise
 
 

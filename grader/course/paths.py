@@ -149,6 +149,16 @@ def write_cache(path: Path, content: bytes) -> None:
         draft.write_bytes(content)
 
 
+def write_versioned_cache(path: Path, content: bytes) -> None:
+    """Write `<name>-<digest><suffix>`, which the kit can do without, in place of those of the name's other digests."""
+    write_cache(path, content)
+    name = path.stem.rpartition("-")[0]
+    with contextlib.suppress(OSError):
+        for other in path.parent.glob(f"{name}-*{path.suffix}"):
+            if other != path:
+                other.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[Path]:
     """Readers and other writers, of this process too, see the old file or the new one."""

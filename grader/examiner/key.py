@@ -21,7 +21,7 @@ from msgspec import structs
 
 from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
-from grader.course.paths import Course, write_cache
+from grader.course.paths import Course, write_versioned_cache
 from grader.course.records import Record
 from grader.errors import BrokenExerciseError, KitError
 from grader.examiner.outcome import Examination, Key, Status
@@ -176,7 +176,7 @@ def find_key(course: Course, examiner: "Examiner") -> Key:
     with patience(examiner):
         _prove_reference(course, examiner)
         key = _read_key(course.key(examiner.exercise.id), digest) or _make_key(course, examiner)
-    write_cache(proven, encode_key(key))
+    write_versioned_cache(proven, encode_key(key))
     return key
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, Timeout
 
 from grader.errors import KitError, UsageError
-from grader.gradebook.rows import seal
+from grader.gradebook.rows import write_checksum
 from grader.gradebook.schema import (
     APPLICATION_ID,
     FIRST_SEALED,
@@ -182,7 +182,7 @@ class GradebookConnection:
                 migrate(connection, version)
                 if version < FIRST_SEALED:
                     for (verdict,) in connection.execute("SELECT id FROM verdicts").fetchall():
-                        seal(connection, verdict)
+                        write_checksum(connection, verdict)
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -20,9 +20,9 @@ from grader.gradebook.rows import (
     check_rows,
     damaged_verdicts,
     defect_rows,
-    seal,
     time_text,
     verdict_columns,
+    write_checksum,
 )
 from grader.verdict.verdict import Result, Verdict
 
@@ -193,7 +193,7 @@ class Gradebook(GradebookConnection):
             row = _insert(connection, "verdicts", columns)
             _insert_all(connection, "defects", row, defect_rows(verdict, numbers))
             _insert_all(connection, "checks", row, check_rows(verdict))
-            seal(connection, row)
+            write_checksum(connection, row)
             return row
 
     def record_shared(
@@ -208,7 +208,7 @@ class Gradebook(GradebookConnection):
                 f" SELECT {', '.join('?' * len(own))}, {COPIED} FROM verdicts WHERE id = ?",
                 (*own.values(), shared.id),
             )
-            seal(connection, _new_row(copied))
+            write_checksum(connection, _new_row(copied))
 
     def record_not_judged(
         self, batch: int, submission: SubmissionRecord, versions: Versions, seed: int, reason: str
@@ -217,7 +217,7 @@ class Gradebook(GradebookConnection):
         with self.transaction() as connection:
             about = self._about(connection, batch, submission, versions)
             row = _insert(connection, "verdicts", about | {"outcome": NOT_JUDGED, "reason": reason, "seed": seed})
-            seal(connection, row)
+            write_checksum(connection, row)
 
     def is_same(self, shared: SharedVerdict, verdict: Verdict) -> bool:
         """Whether a recorded verdict says what another one says of every check that came to its end in both.

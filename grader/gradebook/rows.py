@@ -71,7 +71,7 @@ SEALED = (
 """What the checksum covers."""
 
 
-def seal(connection: sqlite3.Connection, verdict: int) -> None:
+def write_checksum(connection: sqlite3.Connection, verdict: int) -> None:
     """Write a verdict's checksum, in the transaction that wrote the verdict."""
     checksum = _checksum(connection, verdict)
     connection.execute("UPDATE verdicts SET checksum = ? WHERE id = ?", (checksum, verdict))

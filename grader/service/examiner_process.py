@@ -15,7 +15,7 @@ from grader import errors
 from grader.course.loading import load_exercise
 from grader.course.paths import PACKAGE, Course
 from grader.errors import KitError
-from grader.service.process import Answer, Read, Task, read_message, write_message
+from grader.service.process import Answer, FingerprintRequest, JudgeRequest, read_message, write_message
 from grader.submission import Submission
 from grader.verdict.verdict import Verdict
 
@@ -98,13 +98,13 @@ class ExaminerProcess:
             self.close()
         self._stamps[exercise_id] = stamps
         limits = load_exercise(self._course.description(exercise_id)).limits
-        verdict = self._answer(Task(exercise_id, submission, file, seed), limits.seconds.total).verdict
+        verdict = self._answer(JudgeRequest(exercise_id, submission, file, seed), limits.seconds.total).verdict
         assert verdict is not None
         return verdict
 
     def fingerprint(self, submission: Submission) -> str:
         """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
-        return self._answer(Read(submission), 0.0).fingerprint
+        return self._answer(FingerprintRequest(submission), 0.0).fingerprint
 
     def close(self) -> None:
         """End the process, and with it its nursery and workers; what it knew of the exercises goes with it."""
@@ -140,21 +140,21 @@ class ExaminerProcess:
             os.close(null)
             process.returncode = 0  # collected by the parent
 
-    def _answer(self, task: Task | Read, seconds: float) -> Answer:
-        """The answer to a task that may take so many seconds."""
+    def _answer(self, request: JudgeRequest | FingerprintRequest, seconds: float) -> Answer:
+        """The answer to a request that may take so many seconds."""
         for _ in range(MOST_DEATHS):
-            answer = None if self.is_cancelled else self._ask(task, seconds)
+            answer = None if self.is_cancelled else self._ask(request, seconds)
             if self.is_cancelled and (answer is None or answer.error):
-                raise CancelledError(f"{task.submission.name} is not waited for any more")
+                raise CancelledError(f"{request.submission.name} is not waited for any more")
             if answer is not None:
                 break
         else:
-            raise ExaminerDiedError(f"the examiner's process has died twice of {task.submission.name}")
+            raise ExaminerDiedError(f"the examiner's process has died twice of {request.submission.name}")
         if answer.error:
             raise _error(answer)
         return answer
 
-    def _ask(self, task: Task | Read, seconds: float) -> Answer | None:
+    def _ask(self, request: JudgeRequest | FingerprintRequest, seconds: float) -> Answer | None:
         """The answer, or None when the process died first; it is ended when it takes longer than it ever may."""
         self.start()
         process = self._process
@@ -165,7 +165,7 @@ class ExaminerProcess:
         watch.daemon = True
         watch.start()
         try:
-            write_message(process.stdin, msgspec.msgpack.encode(task))
+            write_message(process.stdin, msgspec.msgpack.encode(request))
             answer = read_message(process.stdout)
         except BrokenPipeError:
             answer = b""

@@ -26,13 +26,13 @@ COLLECT_EVERY = 20
 SIZE_BYTES = 8
 
 
-class Read(Struct, frozen=True, tag=True):
+class FingerprintRequest(Struct, frozen=True, tag=True):
     """One submission to take the fingerprint of."""
 
     submission: Submission
 
 
-class Task(Struct, frozen=True, tag=True):
+class JudgeRequest(Struct, frozen=True, tag=True):
     """One submission to judge."""
 
     exercise: str
@@ -76,10 +76,10 @@ def _serve(course: Course, *, strict: bool) -> None:
             message = read_message(tasks)
             if not message:
                 return
-            task = msgspec.msgpack.decode(message, type=Task | Read)
-            write_message(answers, msgspec.msgpack.encode(_answer(judge, task)))
-            if isinstance(task, Task):
-                judge.prepare(task.exercise)
+            request = msgspec.msgpack.decode(message, type=JudgeRequest | FingerprintRequest)
+            write_message(answers, msgspec.msgpack.encode(_answer(judge, request)))
+            if isinstance(request, JudgeRequest):
+                judge.prepare(request.exercise)
             if count % COLLECT_EVERY == 0:
                 _give_back_memory()
 
@@ -95,11 +95,11 @@ def _give_back_memory() -> None:
             trim(0)
 
 
-def _answer(judge: "Judge", task: Task | Read) -> Answer:
+def _answer(judge: "Judge", request: JudgeRequest | FingerprintRequest) -> Answer:
     try:
-        if isinstance(task, Read):
-            return Answer(fingerprint=judge.fingerprint(task.submission))
-        return Answer(judge(task.exercise, task.submission, task.file, task.seed))
+        if isinstance(request, FingerprintRequest):
+            return Answer(fingerprint=judge.fingerprint(request.submission))
+        return Answer(judge(request.exercise, request.submission, request.file, request.seed))
     except errors.LostNurseryError:
         raise  # this process is of no more use: the asking side starts another
     except KitError as error:

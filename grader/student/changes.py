@@ -63,14 +63,14 @@ def _source_lines(path: Path) -> list[str]:
     return lines
 
 
-class Comparison(Struct, frozen=True):
+class SideBySide(Struct, frozen=True):
     """Two unified diffs from the starter: to what the student has, and to the reference."""
 
     yours: str
     reference: str
 
 
-def compare_with_reference(course: Course, exercise_id: str) -> Comparison:
+def compare_with_reference(course: Course, exercise_id: str) -> SideBySide:
     """Both changes; `UsageError` in a student edition, which has no reference."""
     path = course.reference(exercise_id)
     if not path.is_file():
@@ -82,4 +82,4 @@ def compare_with_reference(course: Course, exercise_id: str) -> Comparison:
     before = "".join(chunk.text for chunk in starter.chunks).splitlines(keepends=True)
     after = path.read_text(encoding="utf-8").splitlines(keepends=True)
     theirs = "".join(difflib.unified_diff(before, after, "starter/attention.py", "reference/attention.py"))
-    return Comparison(changes(course, exercise_id), theirs)
+    return SideBySide(changes(course, exercise_id), theirs)

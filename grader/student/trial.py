@@ -84,7 +84,7 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
     return path
 
 
-class Prepared(Struct, frozen=True):
+class PreparedTrial(Struct, frozen=True):
     """A trial made ready: what is built with what, and what it is called with, once or several times in turn.
 
     `after_each` is a method that is called between these calls.
@@ -123,7 +123,7 @@ class Prepared(Struct, frozen=True):
         return not adapter_of(self.interface)[0]
 
 
-def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
+def prepare_trial(exercise: Exercise, trial: Trial) -> PreparedTrial:
     """The same arguments and inputs as the check drew for that rung."""
     from grader.course.checks import Check
     from grader.examiner.case import make_case, seed_draws
@@ -144,10 +144,10 @@ def prepare_trial(exercise: Exercise, trial: Trial) -> Prepared:
     if isinstance(check, CallsInTurn):
         calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
     told = exercise.interface, case.arguments, calls, check.method, check.training, after_each
-    return Prepared(*told, is_named=bool(trial.expected))
+    return PreparedTrial(*told, is_named=bool(trial.expected))
 
 
-def run_trial(prepared: Prepared, module: ModuleType) -> Any:
+def run_trial(prepared: PreparedTrial, module: ModuleType) -> Any:
     """What the last call returns; the submission's own exceptions pass through."""
     from grader.examiner.reference import run_probe
 

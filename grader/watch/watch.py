@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.errors import KitError
+from grader.errors import KitError, SpecError
 from grader.report.tables import OverviewLine
 from grader.student.changes import changes
 from grader.student.hints import next_hint
@@ -86,15 +86,21 @@ class Watch:
         yield Finished()
 
     def _first_left(self) -> str | None:
-        """The easiest exercise that is not yet done."""
-        left = []
+        """The easiest exercise that is not yet done. One that cannot be read is passed over while others are left."""
+        left, broken = [], None
         for exercise_id in self._course.exercise_ids():
-            exercise = load_exercise(self._course.description(exercise_id))
+            try:
+                exercise = load_exercise(self._course.description(exercise_id))
+            except SpecError as error:
+                broken = broken or error
+                continue
             entry = OverviewLine(
                 exercise_id, exercise.title, load_progress(self._course, exercise_id), exercise.is_public()
             )
             if exercise_id not in self._fixed and not entry.is_done():
                 left.append((exercise.difficulty, exercise_id))
+        if broken and not left:
+            raise broken
         return min(left)[1] if left else None
 
     def _follow(self, followed: Followed) -> Iterator[Event]:

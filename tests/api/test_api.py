@@ -201,6 +201,7 @@ def test_a_changed_exercise_is_read_again(tmp_path):
         grade("exercise_03", REFERENCE, course=course)
 
 
+@pytest.mark.slow
 def test_an_examiner_that_died_is_replaced_and_one_that_dies_twice_is_said(monkeypatch):
     grade("exercise_03", REFERENCE)
     for process in examiners_of(os.getpid()):

@@ -519,6 +519,7 @@ def test_a_wrong_description_stops_its_own_proof_alone(tmp_path: Path, run_cli) 
     assert "exercise.yaml:4:13: difficulty: expected " in alone.stderr
 
 
+@pytest.mark.slow
 def test_what_the_reference_returns_is_told_where_the_description_says_otherwise(tmp_path: Path, run_cli) -> None:
     course = Course(tmp_path)
     small_exercise(course, "exercise_61", "torch.cat([scores.sum(1)] * 2, -1)")
@@ -547,6 +548,7 @@ def test_sizes_of_outputs_are_made_of_those_that_there_are():
     )
 
 
+@pytest.mark.slow
 def test_what_drops_to_float32_in_between_is_another_text_where_checks_ask_for_all_of_float64(course):
     differ = {}
     pool = TaskPool(1)

@@ -40,7 +40,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge, with_judge
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
-from tests.support.sampling import others_slow, telling_subsets
+from tests.support.sampling import telling_subsets
 
 QUICK = ("exercise_02", "exercise_03", "exercise_09")
 """A crash that hides others, a mask, and an exercise of which public checks show nothing."""
@@ -354,6 +354,7 @@ def test_what_lies_behind_a_crash_is_known_at_home_for_the_untouched_starter_alo
     assert others
 
 
+@pytest.mark.slow
 def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand_in(course, edition):
     module = edition / "exercises/exercise_03/attention.py"
     told = load_exercise(module.parent / "exercise.yaml")
@@ -397,7 +398,8 @@ def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercis
     assert [name for name, failing in kinds.items() if name and not at_home & failing.keys()] == []
 
 
-@pytest.mark.parametrize("exercise_id", others_slow(["exercise_28", "exercise_25"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", ["exercise_28", "exercise_25"])
 def test_a_right_file_is_known_from_a_half_mended_one_at_home(course, tmp_path, exercise_id):
     release(course, tmp_path / "out", only=(exercise_id,))
     told = verdicts(Course(tmp_path / "out"), exercise_id, submissions(course, exercise_id, 0), KEY_SEED)
@@ -476,6 +478,7 @@ def test_answers_learned_by_heart_pass_at_home_and_earn_nothing_when_handed_in(c
     assert {"values", "full_context", "future_does_not_leak"} <= failed
 
 
+@pytest.mark.slow
 def test_in_an_edition_of_public_checks_the_right_fix_passes_all_and_is_not_called_fixed(course, editions, tmp_path):
     edition = tmp_path / "public"
     shutil.copytree(editions["public"], edition)
@@ -518,6 +521,7 @@ def test_the_list_the_differences_and_a_fresh_start_work_in_the_edition(edition)
         compare_with_reference(Course(edition), "exercise_03")
 
 
+@pytest.mark.slow
 def test_hints_are_the_courses_own_where_the_edition_has_them_and_nothing_advertises_them_elsewhere(
     course, editions, edition
 ):

@@ -25,7 +25,7 @@ from grader.batch.grading import Clock, Options, Report, grade_submissions, rend
 from grader.batch.layouts import SkippedFiles
 from grader.batch.layouts.own import Folder
 from grader.batch.run import CHANGED, Engine, Progress
-from grader.batch.tasks import GONE, Place
+from grader.batch.tasks import GONE, CourseLocation
 from grader.course.paths import Course
 from grader.errors import KitError
 from grader.gradebook import Gradebook
@@ -287,6 +287,7 @@ def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_
     assert rows(path, "SELECT count(DISTINCT kit), count(*) FROM verdicts") == [(2, 2)]
 
 
+@pytest.mark.slow
 def test_alike_submissions_are_judged_once_even_while_the_first_is_being_judged(grade, tmp_path):
     slow = at_import("time.sleep(0.5)", reference())
     root = hand_in(tmp_path / "class", {f"s{number}": like(number, slow) for number in range(12)})
@@ -389,6 +390,7 @@ def killing(course: Course, path: Path, *, verdicts: int, times: int):
             killer.join()
 
 
+@pytest.mark.slow
 def test_a_submission_that_ends_its_examiner_twice_is_not_judged_and_the_batch_goes_on(grade, course, tmp_path):
     hanging = at_import("time.sleep(1000)")
     root = hand_in(tmp_path / "class", {"a": unique(1), "m": hanging, "z": unique(2)})
@@ -542,7 +544,7 @@ def test_work_takes_and_gives_records_that_may_travel(course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": reference(), "bob": like(1, reference()), "cleo": "def (:"})
     path = tmp_path / "class.sqlite"
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        engine = contextlib.nullcontext(Engine(pool, 1, Place(str(course.root), is_strict=True)))
+        engine = contextlib.nullcontext(Engine(pool, 1, CourseLocation(str(course.root), is_strict=True)))
         report = grade_submissions(course, root, path, engine, Options(), lambda _: lambda _: None)
     assert (report.progress.judged, report.progress.shared) == (2, 1)
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "fixed"), ("cleo", "not_gradable")]

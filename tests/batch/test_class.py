@@ -13,7 +13,7 @@ from grader.batch.engines import local_engine, machine_memory
 from grader.batch.grading import Options, grade_submissions
 from grader.batch.layouts import LayoutOptions
 from grader.batch.run import Engine
-from grader.batch.tasks import Place, TaskResult
+from grader.batch.tasks import CourseLocation, TaskResult
 from grader.errors import UsageError
 from tests.support.gradebooks import rows, verdict
 from tests.support.hostile import reference, starter
@@ -111,7 +111,7 @@ class Deceived(contextlib.AbstractContextManager):
     """An engine in whose hands the same syntax tree does not mean the same behaviour."""
 
     def __init__(self, course) -> None:
-        self._place = Place(str(course.root), is_strict=True)
+        self._place = CourseLocation(str(course.root), is_strict=True)
 
     def __enter__(self) -> Engine:
         return Engine(self, 1, self._place)
@@ -152,6 +152,7 @@ def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_
     assert report.exit_code() == 1
 
 
+@pytest.mark.slow
 def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before(run_cli, tmp_path):
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": starter() for name in ("a", "b")})
     options = ("--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
@@ -165,8 +166,8 @@ def test_an_exercise_that_is_edited_while_a_sample_is_judged_raises_no_alarm(own
     class Edited(Deceived):
         """An engine beside which somebody edits the exercise as soon as the first sample is judged."""
 
-        def submit(self, function, place, payload):
-            future = super().submit(function, place, payload)
+        def submit(self, function, location, payload):
+            future = super().submit(function, location, payload)
             if function.__name__ == "judge" and "odd" in payload.submission.chunks[0].text:
                 description = own_course.description(EXERCISE)
                 description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
@@ -186,8 +187,8 @@ def test_an_exercise_that_is_edited_while_a_sample_is_judged_raises_no_alarm(own
 class Losing(Deceived):
     """An engine that judges the starter, and no submission that is called lost."""
 
-    def submit(self, function, place, payload):
-        future = super().submit(function, place, payload)
+    def submit(self, function, location, payload):
+        future = super().submit(function, location, payload)
         if function.__name__ == "judge" and "lost" in payload.submission.chunks[0].text:
             future = Future()
             future.set_result(TaskResult(None, "its examiner died twice"))
@@ -229,17 +230,18 @@ def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_cou
 
 def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
     own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
-    told = tasks.trial(Place(str(own_course.root), is_strict=True), EXERCISE)
+    told = tasks.trial(CourseLocation(str(own_course.root), is_strict=True), EXERCISE)
     assert told.error == (
         "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
         " there is no file attention.py; check the path"
     )
 
 
+@pytest.mark.slow
 def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):
     with local_engine(course, 1, is_strict=True) as running:
         assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        small = Engine(running.executor, 3, running.place, 4 << 30)
+        small = Engine(running.executor, 3, running.location, 4 << 30)
         told = []
         root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "def (:"})
         arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(small), Options())
@@ -249,7 +251,7 @@ def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_pat
 
 def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
-    engine = contextlib.nullcontext(Engine(None, 1, Place(str(course.root), is_strict=True)))
+    engine = contextlib.nullcontext(Engine(None, 1, CourseLocation(str(course.root), is_strict=True)))
     options = Options(layout=LayoutOptions("canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)

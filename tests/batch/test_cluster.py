@@ -210,6 +210,7 @@ def test_a_worker_with_another_exercise_is_refused_and_with_the_same_again_it_ju
     assert rows(gradebook, "SELECT score FROM current") == [(12.0,)]  # the examiner that stood has started again
 
 
+@pytest.mark.slow
 def test_points_are_those_of_the_batch_whatever_a_worker_has(tmp_path, course, cluster):
     far = shutil.copytree(course, tmp_path / "far")
     description = far / "solutions" / EXERCISE / "exercise.yaml"

@@ -57,6 +57,7 @@ def test_what_fits_a_line_stands_in_one():
     assert describe(value, len(line) - 1).splitlines() == parts
 
 
+@pytest.mark.slow
 def test_calls_in_turn_are_made_in_turn_and_the_place_of_the_finding_is_looked_at(own_course, run_cli):
     exercise = load_exercise(own_course.description("exercise_19"))
     without_crash = [each for each in exercise.defects if exercise.numbers()[each.id] == 1]
@@ -72,6 +73,7 @@ def test_calls_in_turn_are_made_in_turn_and_the_place_of_the_finding_is_looked_a
     assert re.fullmatch(r"-?[\d.e-]+   # of weights drawn anew, so not the number above", lines[5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise_id", "which"), [("exercise_29", ".item()"), ("exercise_31", "[0]")])
 def test_of_what_has_no_weights_the_expected_number_stands_beside_the_one_seen(own_course, run_cli, exercise_id, which):
     """With the very inputs of the check, so that it is the number of the finding."""
@@ -92,6 +94,7 @@ def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     assert "grader" not in done.stdout.partition("Traceback")[2].replace(str(own_course.root), "")
 
 
+@pytest.mark.slow
 def test_what_is_no_number_is_counted(own_course, run_cli):
     module, _ = own_course.editable_files(EXERCISE)
     text = module.read_text(encoding="utf-8")
@@ -119,6 +122,7 @@ def test_breakpoint_and_input_are_answered_from_the_terminal(own_course, termina
     assert "<tensor" in told
 
 
+@pytest.mark.slow
 def test_the_notebook_is_tried_when_it_counts(own_course, run_cli):
     _, notebook = own_course.editable_files(EXERCISE)
     text = notebook.read_text(encoding="utf-8")
@@ -198,6 +202,7 @@ def test_a_notebook_that_cannot_be_read_is_refused_as_a_mistake_and_not_as_the_k
     assert "there is nothing to run: attention.ipynb is not JSON" in done.stderr
 
 
+@pytest.mark.slow
 def test_of_a_file_in_which_nothing_fails_a_trial_says_so(own_course, run_cli, judge_text):
     module, _ = own_course.editable_files(EXERCISE)
     module.write_text(judge_text.variant(EXERCISE, frozenset()), encoding="utf-8")
@@ -205,6 +210,7 @@ def test_of_a_file_in_which_nothing_fails_a_trial_says_so(own_course, run_cli, j
     assert done.stdout.startswith("# an ordinary call: no check that ran failed\n>>> module = ")
 
 
+@pytest.mark.slow
 def test_no_compiler_is_imported_for_a_trial(own_course, run_cli):
     module, _ = own_course.editable_files("exercise_32")
     text = module.read_text(encoding="utf-8")

@@ -197,6 +197,7 @@ def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exe
     assert lines[place + 1] == "       │     ^"
 
 
+@pytest.mark.slow
 def test_hints_and_the_like_are_no_attempts(own_course, run_cli):
     run_cli(EXERCISE, cwd=own_course.root)
     for command in ("hint", "try"):

@@ -520,6 +520,7 @@ def test_bytes_lost_in_the_file_are_noticed(path):
     assert not Path(f"{path}.lock").exists()
 
 
+@pytest.mark.slow
 def test_who_only_reads_a_gradebook_is_not_told_to_run_a_batch_again(gradebook, path):
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")

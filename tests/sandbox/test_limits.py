@@ -10,8 +10,9 @@ from grader.submission import exceeds, submission_from_text
 from grader.verdict.verdict import Result
 from grader.worker.protocol import Raised
 from tests.support.hostile import at_import, in_forward, reference
+from tests.support.judging import AMPLE
 
-SMALL = Limits(memory_mb=512)
+SMALL = Limits(seconds=AMPLE.seconds, memory_mb=512)
 TIGHT = Limits(seconds=Seconds(load=1.5, check=0.5, total=2.0))
 LOOP = "while True: pass"
 
@@ -32,7 +33,11 @@ def seen(verdict, status):
             "it asked for 8.00 GiB at once, and 512.0 MB are allowed in all",
         ),
         ("bytearray(2**32)", "512.0 MB are allowed in all"),
-        ("hoard = [bytearray(10_000_000) for _ in range(1000)]", "512.0 MB are allowed in all"),
+        pytest.param(
+            "hoard = [bytearray(10_000_000) for _ in range(1000)]",
+            "512.0 MB are allowed in all",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_out_of_memory_says_how_much_was_asked_for_how_much_there_is_and_in_which_line(judge_text, line, text):

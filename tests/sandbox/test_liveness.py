@@ -197,6 +197,7 @@ def test_a_forked_daemon_is_gone_once_the_verdict_is_there(judge_text: Judge) ->
     assert verdict.outcome is Result.NOT_FIXED
 
 
+@pytest.mark.slow
 def test_limits_of_the_description_hold_on_the_command_line(tmp_path) -> None:
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / "exercise_03", tmp_path / part / "exercise_03")

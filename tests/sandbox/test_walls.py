@@ -137,7 +137,8 @@ def test_a_course_in_the_folder_of_an_environment_cannot_be_read(environment: Pa
     assert all(verdict["isolation"].values())
 
 
-@pytest.mark.parametrize("way", [(), pytest.param(("--spawn",), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [(), ("--spawn",)])
 def test_a_course_among_the_libraries_can_be_read_and_every_verdict_says_so(environment: Path, way) -> None:
     course = environment / f"lib/course{len(way)}"
     verdict = json.loads(judged_in(environment, course, *way).stdout)

@@ -159,7 +159,7 @@ def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Ju
     assert judge_text.refused(exercise_id, texts) == {}
 
 
-@pytest.mark.parametrize("exercise_id", ["exercise_01", "exercise_06"])
+@pytest.mark.parametrize("exercise_id", others_slow(["exercise_06", "exercise_01"]))
 def test_what_is_kept_from_a_call_without_gradients_is_seen_at_every_seed(judge_text: Judge, exercise_id: str) -> None:
     """At these seeds the call after others was loud, or its inputs one sample expanded to all."""
     path = CORPUS / "wrong_fixes" / exercise_id / "weights_of_the_first_call_without_gradients.py"

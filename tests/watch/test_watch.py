@@ -300,6 +300,19 @@ def test_without_a_name_the_easiest_exercise_not_fixed_is_followed_and_then_the_
     assert "2 of 2 fixed" in listed.stdout
 
 
+@pytest.mark.slow
+def test_without_a_name_an_exercise_that_cannot_be_read_is_passed_over(tmp_path):
+    course = small_course(tmp_path, "exercise_03", "exercise_06")
+    (course / "solutions/exercise_06/exercise.yaml").write_text("title: nothing else\n", encoding="utf-8")
+    with Watch(course) as watch:
+        assert "Watching: exercise_03" in watch.verdict()
+        watch.forget()
+        fix = (course / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
+        (course / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")
+        assert "exercise_06" in watch.wait_for(r"Fixed · .*exercise.yaml")
+        assert watch.process.wait(20) == 2
+
+
 def test_without_a_terminal_it_reads_no_keys_and_writes_plain_text(tmp_path):
     course = small_course(tmp_path, "exercise_03")
     log = tmp_path / "log"

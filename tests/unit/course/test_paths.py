@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.paths import product_draft, write_cache, write_product
+from grader.course.paths import product_draft, write_cache, write_product, write_versioned_cache
 from grader.errors import UsageError
 
 SIZE = 1 << 20
@@ -48,3 +48,10 @@ def test_a_product_that_cannot_be_written_is_an_error_and_a_cache_is_done_withou
             write_product(path, b"key")
         write_cache(path, b"key")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_what_is_remembered_of_an_older_version_goes_and_of_others_stays(tmp_path: Path) -> None:
+    for name in ("exercise_03-a1.json", "exercise_03-b2.json", "exercise_03-a1.msgpack", "exercise_30-a1.json"):
+        write_versioned_cache(tmp_path / name, name.encode())
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["exercise_03-a1.msgpack", "exercise_03-b2.json", "exercise_30-a1.json"]
