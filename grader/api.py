@@ -22,9 +22,6 @@ from grader.verdict.verdict import Verdict, not_gradable
 Source = str | Path
 """What is judged: a module's text, or the path of a `.py` or `.ipynb` file."""
 
-TEXT_NAME = "attention.py"
-"""How findings and verdicts call a submission that came as text."""
-
 FILE_NAME = re.compile(r"[^\n]*\.(py|ipynb)")
 """What is never a module's text, and often a path that was meant as one."""
 
@@ -113,9 +110,9 @@ class _Request:
 
     def judge(self, exercise_id: str, source: Source) -> Verdict:
         self._course.require(exercise_id)
-        name = TEXT_NAME if isinstance(source, str) else str(source)
+        name = self._course.module_name(exercise_id) if isinstance(source, str) else str(source)
         try:
-            return self._client.judge(exercise_id, _read(source), name, self._seed)
+            return self._client.judge(exercise_id, _read(source, name), name, self._seed)
         except (ExaminerDiedError, WorkerKilledError) as error:
             exercise = load_exercise(self._course.description(exercise_id))
             return not_gradable(exercise, name, self._seed, Finding("not-judged", f"not judged: {error}"))
@@ -142,14 +139,15 @@ def _in_order(request: _Request, submissions: Iterator[tuple[str, Source]], jobs
             request.cancel()
 
 
-def _read(source: Source) -> Submission | Unreadable:
+def _read(source: Source, name: str) -> Submission | Unreadable:
+    """The submission; `name` is how findings call one that came as text."""
     if isinstance(source, Path):
         return read_submission(source, source.name)
     if not isinstance(source, str):
         raise TypeError(f"a submission is text or a pathlib.Path, not {type(source).__name__}")
     if FILE_NAME.fullmatch(source):
         return Unreadable(f"the text is a file's name, not its source; pass pathlib.Path({source!r})")
-    return read_text(source, TEXT_NAME)
+    return read_text(source, name)
 
 
 def _course(folder: str | Path | None) -> Course:

@@ -141,6 +141,7 @@ class Package:
             python=f"{sys.version_info.major}.{sys.version_info.minor}",
             uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, f"grader:{exercise.id}")),
             cell=HIDDEN_CELL,
+            module=Path(self._course.module_name(exercise.id)).stem,
         )
 
     def _rendered(self, template: str, **told: object) -> str:
@@ -163,7 +164,7 @@ class Package:
             place = f"exercises/{self._exercise.id}/README.md"
             raise UsageError(f"{place}: PrairieLearn takes {{{{ for a word of its own; reword it")
         starter = self._course.pristine(self._course.editable_files(self._exercise.id)[0])
-        return {Path("starter/attention.py"): starter.read_bytes()}
+        return {Path("starter", starter.name): starter.read_bytes()}
 
     def _assignment(self) -> dict[Path, bytes]:
         """The source notebook of nbgrader: the starter, and a locked cell that gives the points."""
@@ -183,7 +184,7 @@ class Package:
         cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": [], "source": source}
         notebook["cells"].append({**cell, "metadata": {"nbgrader": about}})
         content = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-        return {Path("source") / self._exercise.id / "attention.ipynb": content.encode()}
+        return {Path("source") / self._exercise.id / starter.name: content.encode()}
 
 
 def _kit_files() -> dict[Path, bytes]:

@@ -36,7 +36,7 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
     if text == starter or _digest(text) == remembered.get(reference.name):
         written[reference] = _mended(course, exercise, starter)
     if readme.exists() and _digest(readme.read_text(encoding="utf-8")) == remembered.get(readme.name):
-        written[readme] = _write_readme(exercise)
+        written[readme] = _write_readme(exercise, course.module_name(exercise.id))
     written |= _with_story(course, exercise, remembered)
     changed = [path for path, new in written.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
     for path in changed:
@@ -170,8 +170,8 @@ def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) ->
     write_cache(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
 
 
-def _write_readme(exercise: Exercise) -> str:
-    """The page that a student reads first."""
+def _write_readme(exercise: Exercise, module: str) -> str:
+    """The page that a student reads first; `module` is the name of the file to edit."""
     interface = exercise.interface
     is_module = interface.kind is Kind.MODULE
     rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
@@ -202,7 +202,7 @@ Inside these lines everything is yours: mend a line, or write it anew. {kept}
 
 ## How to work on it
 
-Edit `attention.py`, or its notebook twin `attention.ipynb` if you would rather experiment, and ask for a verdict:
+Edit `{module}`, or its notebook twin `{Path(module).stem}.ipynb` if you would rather experiment, and ask for a verdict:
 
     python -m grader {exercise.id}
 

@@ -100,7 +100,7 @@ pip install torch==2.13.0 -e . && python -m grader {first}
 
 ## Handing in
 
-Hand in `exercises/<exercise>/attention.py`, or `attention.ipynb` if that is what you edited: one file for each
+Hand in the file that you edited, `exercises/<exercise>/attention.py` for most, or its notebook twin: one file for each
 exercise, under its own name, in the way your course asks for. {follows}
 """
 
@@ -148,7 +148,7 @@ def handouts(course: Course, exercise: Exercise) -> dict[Path, Path]:
     sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
     for path in course.editable_files(exercise.id):
         pristine = course.pristine(path)
-        sources |= {here / path.name: pristine, here / ".starter" / path.name: pristine}
+        sources |= {here / path.name: pristine, pristine.relative_to(course.root): pristine}
     return sources
 
 

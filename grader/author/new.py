@@ -1,6 +1,9 @@
 """A faulty file -> the folders of a new exercise."""
 
 import json
+import re
+import sys
+from importlib import metadata
 from pathlib import Path
 
 from grader.author.derived_files import derive_schema, remember_written
@@ -11,15 +14,21 @@ from grader.course.checks import Kind
 from grader.course.paths import EXERCISE_ID, Course, write_product
 from grader.course.problem import BLANK
 from grader.errors import UsageError
+from grader.examiner.subjects import KINDS
 from grader.submission import Unreadable, read_submission
 
+MODULE_NAME = re.compile(r"[a-z][a-z0-9_]*\.py")
 
-def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
+
+def create_exercise(course: Course, exercise_id: str, source: Path, name: str = "") -> str:
     """Lay out a new exercise around a faulty file, a module or a notebook; what to do next.
 
-    Raises `UsageError`, having written nothing, where the exercise exists or the file holds no module.
+    Students get it as the module `name`; where none is given, by its kind. Raises `UsageError`, having written nothing,
+    where the exercise exists, a module cannot be called so, or the file holds no module.
     """
     _require_free(course, exercise_id)
+    if name:
+        _require_module_name(name)
     starter, notebook = _starters(source, exercise_id)
     interface = find_interface(starter, source.name)
     proposal = propose(interface)
@@ -28,20 +37,21 @@ def create_exercise(course: Course, exercise_id: str, source: Path) -> str:
         "description, for as long as nobody has edited it by hand.\n"
     )
     description = describe(interface, proposal, source.name)
-    module, twin = course.editable_files(exercise_id)
+    module = course.exercise_folder(exercise_id) / (name or KINDS[interface.kind].file)
+    twin = module.with_suffix(".ipynb")
     files = {
         module: starter,
         twin: notebook,
         course.pristine(module): starter,
         course.pristine(twin): notebook,
         module.parent / "README.md": readme,
-        course.reference(exercise_id): starter,
+        course.root / "solutions" / exercise_id / module.name: starter,
         _description(course, exercise_id): description,
     }
     for path, text in files.items():
         write_product(path, text.encode())
     derive_schema(course)
-    remember_written(course, exercise_id, {"README.md": readme, "attention.py": starter, twin.name: notebook})
+    remember_written(course, exercise_id, {"README.md": readme, module.name: starter, twin.name: notebook})
     return _next_steps(course, exercise_id, interface, proposal, description.count(BLANK))
 
 
@@ -52,6 +62,18 @@ def _require_free(course: Course, exercise_id: str) -> None:
         if path.exists():
             place = path.relative_to(course.root)
             raise UsageError(f"{place} is there already, and nothing is overwritten; choose another number")
+
+
+def _require_module_name(name: str) -> None:
+    """Raise `UsageError` for what is no module's name, or that of one that submissions may import."""
+    stem = Path(name).stem
+    why = ""
+    if not MODULE_NAME.fullmatch(name):
+        why = "is no module's name"
+    elif stem in sys.stdlib_module_names or stem in metadata.packages_distributions():
+        why = "is the name of a module that a submission may import"
+    if why:
+        raise UsageError(f"{name} {why}; choose another, in small letters, such as loss.py")
 
 
 def _description(course: Course, exercise_id: str) -> Path:

@@ -69,14 +69,15 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
 
 def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict, str]:
     """What comes of the file that counts, and of two what is said of the other."""
+    module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
-        found = list(Units(OneStudent(exercise.id), folder, [exercise.id], skipped, unpacker))
+        found = list(Units(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker))
         if not found:
             there = "; ".join(skipped.lines())
-            reason = "nothing to judge was handed in: hand in attention.py or attention.ipynb"
+            reason = f"nothing to judge was handed in: hand in {module} or {Path(module).stem}.ipynb"
             why = Finding("missing", f"{reason} ({there})" if there else reason)
-            return not_gradable(exercise, "attention.py", secrets.randbelow(MAX_SEED), why), ""
+            return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), ""
         record, read = SubmissionLoader(course, folder).load(found[0])
     choice = Choice(Path(record.file), read)
     remark = f"This is about {record.file}; {record.remark}." if record.remark else ""

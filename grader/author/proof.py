@@ -138,7 +138,7 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
 
     Of a signature in which a mutant changed a default, it is that argument alone.
     """
-    interface = find_interface(source, "attention.py")
+    interface = find_interface(source, "the reference")
     tried = [*exercise.interface.constructor.items()]
     tried += [pair for check in exercise.checks for pair in check.constructor.items()]
     checks: list[CheckFields] = []
@@ -175,7 +175,7 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
 
 def _changed_defaults(interface: Interface, mutant: str) -> set[str]:
     """The arguments whose defaults are others in a mutant."""
-    theirs = find_interface(mutant, "attention.py") if mutant else interface
+    theirs = find_interface(mutant, "the mutant") if mutant else interface
     ours = {each.name: each.default for each in [*interface.constructor, *interface.forward]}
     return {
         each.name

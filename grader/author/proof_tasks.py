@@ -69,7 +69,7 @@ def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: lis
 def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """The reference written otherwise, where that computes the same, is right and gets everything."""
     course = Course(root)
-    exercise = load_exercise(course.description(exercise_id))
+    exercise, name = load_exercise(course.description(exercise_id)), course.module_name(exercise_id)
     rewrites = rewrites_of(course.reference(exercise_id).read_text(encoding="utf-8"))
     with Comparison(source, course, exercise) as comparison:
         right = [each for each in rewrites if not comparison.first_difference(each.text, ROUNDS_OF_REWRITES)]
@@ -77,11 +77,11 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
     def body(examiners: Examiners) -> list[Step]:
         judge = Judge(course, examiners)
         reference = submission_from_text(course.reference(exercise_id).read_text(encoding="utf-8"))
-        if judge(exercise_id, reference, "attention.py", SEEDS[0]).outcome is not Result.FIXED:
+        if judge(exercise_id, reference, name, SEEDS[0]).outcome is not Result.FIXED:
             return [Step("rewrites")]  # the scores tell
         problems = []
         for each, seed in zip(right, cycle(SEEDS), strict=False):
-            verdict = judge(exercise_id, submission_from_text(each.text), "attention.py", seed)
+            verdict = judge(exercise_id, submission_from_text(each.text), name, seed)
             if verdict.outcome is not Result.FIXED and any(check.finding for check in verdict.checks):
                 problems.append(  # where no check fails, some defect is seen by none, which is told by itself
                     f"the reference rewritten ({', '.join(each.rules)}) computes the same but is refused with seed "
@@ -254,7 +254,7 @@ class _Judged:
         asked = (text, seed, dtype)
         if asked not in self._verdicts:
             submission = submission_from_text(text)
-            verdict = self._judge_submission(self._exercise.id, submission, "attention.py", seed, dtype=dtype)
+            verdict = self._judge_submission(self._exercise.id, submission, submission.name, seed, dtype=dtype)
             self._verdicts[asked] = verdict
         return self._verdicts[asked]
 

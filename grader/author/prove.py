@@ -275,7 +275,7 @@ def result_digests(course: Course, exercise_id: str) -> dict[str, str]:
     """What each kind of result depends on, beside the text that it is about."""
     key = key_digest(course, exercise_id)
     compared = hashlib.sha256(f"{key}\0{kit_digest(COMPARING)}".encode()).hexdigest()
-    files = sorted(course.pristine(course.exercise_folder(exercise_id) / "attention.py").parent.glob("*"))
+    files = sorted(course.starters(exercise_id).glob("*"))
     files += sorted(course.alternatives(exercise_id).glob("*.py"))
     judged = hashlib.sha256(f"{key}\0{kit_digest(PROVING)}".encode())
     for file in files:

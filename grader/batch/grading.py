@@ -77,7 +77,7 @@ def grade_submissions(
         raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
     require_place(gradebook, is_new=True)
     skipped = SkippedFiles()
-    opening = open_layout(submissions, set(course.exercise_ids()), skipped, options.layout)
+    opening = open_layout(submissions, course.module_names(), skipped, options.layout)
     with contextlib.ExitStack() as opened:
         opened.enter_context(_terminable())
         layout, root = opened.enter_context(opening)

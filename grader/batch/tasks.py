@@ -60,7 +60,7 @@ class SubmissionLoader:
         Of a module and a notebook it is the one that counts.
         """
         if not files.files:
-            source = read_text(files.source)
+            source = read_text(files.source, self._course.module_name(files.exercise))
             return _record(files, files.place, source, files.submitted_at), source
         root = Path(files.root) if files.root else self._root
         read = [_read(root, file) for file in files.files]

@@ -26,11 +26,12 @@ PROOF_WIDTH = 130
 @click.argument("exercise_id", metavar="EXERCISE")
 @course_option
 @click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="The file with a fault in it.")
-def new(exercise_id: str, source: Path) -> None:
+@click.option("--name", default="", metavar="NAME.py", help="What students get it as (loss.py); else by its kind.")
+def new(exercise_id: str, source: Path, name: str) -> None:
     """Lay out a new exercise around a faulty .py or .ipynb file, its description filled in as far as can be."""
     from grader.author.new import create_exercise
 
-    click.echo(create_exercise(current_course(), exercise_id, source))
+    click.echo(create_exercise(current_course(), exercise_id, source, name))
 
 
 @click.command()

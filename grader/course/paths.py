@@ -15,6 +15,11 @@ PACKAGE = Path(__file__).resolve().parents[1]
 MOST_NAMED = 9
 EXERCISE_ID = re.compile(r"exercise_\d{2,}")
 
+STARTERS = ".starter"
+
+USUAL_MODULE = "attention.py"
+"""What an exercise's module is called that no starter names."""
+
 
 @dataclass(frozen=True)
 class Course:
@@ -51,19 +56,32 @@ class Course:
     def exercise_folder(self, exercise_id: str) -> Path:
         return self.root / "exercises" / exercise_id
 
+    def module_name(self, exercise_id: str) -> str:
+        """What the exercise's module is called (`attention.py`, `loss.py`): as its starter is."""
+        starters = sorted(self.starters(exercise_id).glob("*.py"))
+        return starters[0].name if starters else USUAL_MODULE
+
+    def module_names(self) -> dict[str, str]:
+        """What every exercise's module is called."""
+        return {exercise_id: self.module_name(exercise_id) for exercise_id in self.exercise_ids()}
+
     def editable_files(self, exercise_id: str) -> tuple[Path, Path]:
         """The two files a student may edit: the module and its notebook."""
-        folder = self.exercise_folder(exercise_id)
-        return folder / "attention.py", folder / "attention.ipynb"
+        module = self.exercise_folder(exercise_id) / self.module_name(exercise_id)
+        return module, module.with_suffix(".ipynb")
 
     def shown(self, path: Path) -> str:
         """A path as verdicts show it: inside the course where it lies there."""
         absolute = path.absolute()
         return str(absolute.relative_to(self.root)) if absolute.is_relative_to(self.root) else str(path)
 
+    def starters(self, exercise_id: str) -> Path:
+        """The folder with the untouched copies of the files that a student edits."""
+        return self.exercise_folder(exercise_id) / STARTERS
+
     def pristine(self, path: Path) -> Path:
         """The untouched copy of a file that a student edits."""
-        return path.parent / ".starter" / path.name
+        return path.parent / STARTERS / path.name
 
     def description(self, exercise_id: str) -> Path:
         """The exercise.yaml: the whole one, or in a student edition, which has no `solutions/`, the public one."""
@@ -71,7 +89,7 @@ class Course:
         return home / exercise_id / "exercise.yaml"
 
     def reference(self, exercise_id: str) -> Path:
-        return self.root / "solutions" / exercise_id / "attention.py"
+        return self.root / "solutions" / exercise_id / self.module_name(exercise_id)
 
     def key(self, exercise_id: str) -> Path:
         return self.description(exercise_id).parent / "key.json"

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,7 @@ class Examiner:
     ) -> None:
         self.exercise = exercise
         self.seed = 0
+        self._name = Path(course.module_name(exercise.id)).stem
         self._strict = strict
         self._source = source
         self.recording = Recording(course.answers(exercise.id)) if exercise.recorded else None
@@ -121,6 +123,7 @@ class Examiner:
             submission,
             strict=self._strict,
             dtype=dtype,
+            name=self._name,
             reference_seconds=self.reference.seconds,
         )
         torch.set_default_dtype(TORCH_DTYPES[dtype])

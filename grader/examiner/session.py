@@ -100,11 +100,12 @@ class Session:
         *,
         strict: bool = False,
         dtype: str = "float32",
+        name: str = "attention",
         reference_seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`reference_seconds` tells what the reference has taken in the check that runs."""
+        """`name` is the submission's, as a module; `reference_seconds` is what the reference took in this check."""
         self.exercise = exercise
-        self._dtype = dtype
+        self._dtype, self._name = dtype, name
         self.isolation: Isolation | None = None
         self.observed = Observed()
         self.calls_of_the_module = 0
@@ -202,7 +203,7 @@ class Session:
         if self._strict:
             _require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
-        reply = self._ask(protocol.Load(chunks, self.exercise.interface.entry(), self._dtype))
+        reply = self._ask(protocol.Load(chunks, self.exercise.interface.entry(), self._dtype, self._name))
         if not isinstance(reply, Loaded):
             self.close()
             raise unasked()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from grader.course.checks import Kind
+from grader.course.paths import USUAL_MODULE
 
 if TYPE_CHECKING:
     from grader.course.records import Interface
@@ -27,7 +28,8 @@ class SubjectKind(Struct, frozen=True):
     `adapter` is a source that defines the class `Adapter`, empty where the submission's class is called itself;
     `may_be_module` tells that a class of this kind is called itself, too, `has_manners` that a call can be made in
     other manners than the plain one (`manners.py`). `told` says to students what it is, `trial` what an adapter does
-    with it: `{entry}` of `{inputs}` with `{arguments}`.
+    with it: `{entry}` of `{inputs}` with `{arguments}`; `file` is what its module is called if nobody says otherwise,
+    `same` what it shares with the reference when the two are compared.
     """
 
     told: str
@@ -35,6 +37,8 @@ class SubjectKind(Struct, frozen=True):
     trial: str = "{entry}({inputs}, {arguments})"
     may_be_module: bool = False
     has_manners: bool = False
+    file: str = USUAL_MODULE
+    same: str = "inputs"
 
 
 OF_FUNCTION = """
@@ -241,26 +245,35 @@ It is built from the inputs and the constructor's arguments, by keyword.
 """
 
 KINDS: dict[Kind, SubjectKind] = {
-    Kind.MODULE: SubjectKind("an `nn.Module`", has_manners=True),
+    Kind.MODULE: SubjectKind("an `nn.Module`", has_manners=True, same="weights and inputs"),
     Kind.FUNCTION: SubjectKind("a function", OF_FUNCTION, has_manners=True),
-    Kind.LOSS: SubjectKind("a loss", OF_FUNCTION, may_be_module=True, has_manners=True),
-    Kind.OPTIMIZER: SubjectKind("an optimizer", OF_OPTIMIZER, "{entry}([{inputs}], {arguments}), and some steps of it"),
+    Kind.LOSS: SubjectKind("a loss", OF_FUNCTION, may_be_module=True, has_manners=True, file="loss.py"),
+    Kind.OPTIMIZER: SubjectKind(
+        "an optimizer",
+        OF_OPTIMIZER,
+        "{entry}([{inputs}], {arguments}), and some steps of it",
+        file="optimizer.py",
+        same="parameters and gradients",
+    ),
     Kind.TRAINING_STEP: SubjectKind(
         "one step of a training loop, `step(model, optimizer, ...)`",
         OF_TRAINING_STEP,
         "{entry}(model, optimizer, ...) for each step of {inputs}, with {arguments}",
+        file="training.py",
+        same="model and batches",
     ),
     Kind.DATASET: SubjectKind(
-        "a dataset or sampler", OF_DATASET, "{entry}({inputs}, {arguments}), and its items over two epochs"
+        "a dataset or sampler",
+        OF_DATASET,
+        "{entry}({inputs}, {arguments}), and its items over two epochs",
+        file="data.py",
     ),
 }
 """What each kind of subject is."""
 
 
-STATE_OF_MODEL = (
-    *("first.weight", "first.bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"),
-    *("norm.num_batches_tracked", "last.weight", "last.bias"),
-)
+OF_NORM = ("norm.weight", "norm.bias", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked")
+STATE_OF_MODEL = ("first.weight", "first.bias", *OF_NORM, "last.weight", "last.bias")
 """What the model of a training step holds, in the order in which it is compared."""
 
 AFTER_THE_STATE = ("what it returns", "the modes of the model and its layers", "what is drawn at random next")

@@ -81,5 +81,5 @@ def compare_with_reference(course: Course, exercise_id: str) -> SideBySide:
         raise UsageError(starter.reason)
     before = "".join(chunk.text for chunk in starter.chunks).splitlines(keepends=True)
     after = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    theirs = "".join(difflib.unified_diff(before, after, "starter/attention.py", "reference/attention.py"))
+    theirs = "".join(difflib.unified_diff(before, after, f"starter/{module.name}", f"reference/{path.name}"))
     return SideBySide(changes(course, exercise_id), theirs)

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from pathlib import PurePath
 
 import msgspec
 from msgspec import Struct
@@ -27,7 +28,7 @@ WAYS_OUT = {
 }
 """What to do where a file does not run, by the kind of what was seen."""
 
-ELSE_WAY_OUT = "Run the file by itself, python attention.py, and mend what it stops at first."
+ELSE_WAY_OUT = "Run {file} by itself, and mend what it stops at first."
 
 MISSPELT = 0.8
 """How alike a name has to be to one that is missing to be meant."""
@@ -137,7 +138,7 @@ def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
 
 def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
     kind, misspelt = verdict.where.kind if verdict.where else "", misspelt_name(verdict, exercise)
-    way = WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise)
+    way = WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
         way = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
     step = f"{verdict.reason}. {way}"

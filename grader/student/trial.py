@@ -20,10 +20,6 @@ from grader.submission.submission import Unreadable
 from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Verdict
 
-MODULE_NAME = "attention"
-"""What a submission's module is called, here as in a worker."""
-
-
 TOLD_NUMBER = re.compile(r", saw (-?\d[\d.e+-]*)")
 ROUNDING = 5e-3
 """What rounding to three digits changes at most."""
@@ -78,7 +74,7 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
     if choice.path.suffix == ".py":
         return choice.path
     cells = [f"# {chunk.label}\n{chunk.text}" for chunk in choice.read.chunks]
-    path = course.state_folder() / "try" / exercise.id / "attention.py"
+    path = course.state_folder() / "try" / exercise.id / course.module_name(exercise.id)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n\n".join(cells) + "\n", encoding="utf-8")
     return path
@@ -191,7 +187,7 @@ def traceback_of(error: BaseException, path: Path) -> str:
 
 def load(path: Path) -> ModuleType:
     """The student's file as a module; what it raises meanwhile passes through."""
-    spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -7,6 +7,7 @@ import stat
 import time
 from pathlib import Path
 
+from grader.course.paths import USUAL_MODULE
 from grader.submission.submission import (
     Submission,
     Unreadable,
@@ -34,7 +35,7 @@ def read_submission(path: Path, name: str, *, inside: Path | None = None) -> Sub
     return submission
 
 
-def read_text(text: str, name: str = "attention.py") -> Submission | Unreadable:
+def read_text(text: str, name: str = USUAL_MODULE) -> Submission | Unreadable:
     """The submission that came as text: a byte order mark and line ends are what they are in a file."""
     if not text.strip():
         return Unreadable("the source is empty; send the whole file's text")

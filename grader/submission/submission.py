@@ -18,6 +18,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from grader.course.paths import USUAL_MODULE
+
 
 class Chunk(Struct, frozen=True):
     """A stretch of source that is compiled on its own: a module, or one code cell."""
@@ -55,7 +57,7 @@ def exceeds(submission: Submission, max_bytes: int) -> Unreadable | None:
     return Unreadable(f"{submission.name} holds {size:,} bytes of source; {max_bytes:,} are allowed")
 
 
-def submission_from_text(source: str, name: str = "attention.py") -> Submission:
+def submission_from_text(source: str, name: str = USUAL_MODULE) -> Submission:
     """A submission that is already text."""
     return Submission(name, (Chunk(name, source),))
 

@@ -86,11 +86,12 @@ class Source(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Run the submission, with torch's default dtype set to `dtype`; answered by `Loaded` or `Raised`."""
+    """Run the submission as the module `name`, torch's default dtype being `dtype`; answered by `Loaded` or `Raised`."""
 
     chunks: list[Source]
     entry: str
     dtype: str = "float32"
+    name: str = "attention"
 
 
 class Parse(Message, frozen=True):

@@ -51,9 +51,6 @@ from grader.worker.values import (
     type_name,
 )
 
-MODULE_NAME = "attention"
-"""What the submission's module is called, as it is on the student's disk."""
-
 LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
 """The name by which a probe says that it does without the kernels of the meta device that are not imported yet."""
 
@@ -66,7 +63,7 @@ class Server:
     """One submission, loaded once, and the modules built from it."""
 
     def __init__(self) -> None:
-        self.namespace = types.ModuleType(MODULE_NAME)
+        self.namespace = types.ModuleType("")
         self.chunks: dict[str, list[str]] = {}
         self.modules: dict[int, Any] = {}
         self._modes: dict[int, bool] = {}
@@ -125,7 +122,7 @@ class Server:
     def _load(self, request: Load) -> Message:
         seed()
         torch.set_default_dtype(TORCH_DTYPES[request.dtype])
-        sys.modules[MODULE_NAME] = self.namespace
+        self.namespace = sys.modules[request.name] = types.ModuleType(request.name)
         for chunk in request.chunks:
             lines = chunk.text.split("\n")
             self.chunks[chunk.label] = lines
@@ -142,14 +139,14 @@ class Server:
                     raise
                 tolerated = tolerated or self._raised(error)  # a notebook's other cells may still hold the class
         self._state = GlobalState()
-        return self._loaded(request.entry, trees, tolerated)
+        return self._loaded(request, trees, tolerated)
 
-    def _loaded(self, entry: str, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
-        names = self.namespace.__dict__
-        classes = [name for name, value in names.items() if isinstance(value, type) and value.__module__ == MODULE_NAME]
+    def _loaded(self, request: Load, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
+        names, entry = self.namespace.__dict__, request.entry
+        own = [name for name, each in names.items() if isinstance(each, type) and each.__module__ == request.name]
         found = names.get(entry)
         is_module = isinstance(found, type) and issubclass(found, torch.nn.Module)
-        return Loaded([name[:MAX_TEXT] for name in classes[:50]], entry in names, is_module, trees, tolerated)
+        return Loaded([name[:MAX_TEXT] for name in own[:50]], entry in names, is_module, trees, tolerated)
 
     def _build(self, request: Build) -> Built:
         self._is_building = True

@@ -707,3 +707,28 @@ def test_several_fragments_of_several_lines_are_mended():
     assert (
         mend("if c:\n    x = 1\n    y = 2\n    z\na\n".replace("a\n", "a\n"), [both]) == "if c:\n    x = 3\n    z\nb\n"
     )
+
+
+LOSS = "import torch\n\n\ndef smooth_loss(logits, labels):\n    return (logits - labels).abs().mean()\n"
+
+
+@pytest.mark.parametrize(("name", "called"), [("", "loss.py"), ("smooth.py", "smooth.py")])
+def test_files_are_called_by_the_kind_or_as_the_author_says(own_course, tmp_path, name, called):
+    source = tmp_path / "buggy.py"
+    source.write_text(LOSS, encoding="utf-8")
+    create_exercise(own_course, EXERCISE, source, name)
+    module, twin = own_course.editable_files(EXERCISE)
+    assert (module.name, twin.name) == (called, called.replace(".py", ".ipynb"))
+    assert own_course.reference(EXERCISE).name == called
+    files = [module, twin, own_course.pristine(module), own_course.pristine(twin), own_course.reference(EXERCISE)]
+    assert all(path.is_file() for path in files)
+    assert not list(own_course.root.glob(f"*/{EXERCISE}/**/attention.*"))
+
+
+@pytest.mark.parametrize("name", ["Loss.py", "loss", "../loss.py", "math.py", "torch.py"])
+def test_a_name_that_a_module_cannot_have_is_refused(own_course, tmp_path, name):
+    source = tmp_path / "buggy.py"
+    source.write_text(LOSS, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"choose another, in small letters, such as loss\.py"):
+        create_exercise(own_course, EXERCISE, source, name)
+    assert not own_course.exercise_folder(EXERCISE).exists()

@@ -16,7 +16,7 @@ from grader.submission.choice import choose_file
 from tests.support.hostile import reference, starter
 from tests.support.notebooks import code, notebook
 
-EXERCISES = {"exercise_01", "exercise_03"}
+EXERCISES = {"exercise_01": "attention.py", "exercise_03": "attention.py"}
 TOO = "was handed in too"
 
 
@@ -331,3 +331,34 @@ def test_what_cannot_be_submissions_is_refused_with_the_layouts(tmp_path):
     ):
         with pytest.raises(UsageError, match=message), open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions()):
             pass
+
+
+LOSS = {"exercise_03": "attention.py", "exercise_29": "loss.py"}
+
+
+def test_a_file_of_an_exercises_own_name_is_taken_and_the_usual_name_where_there_is_no_other(tmp_path):
+    for name in ("ada/exercise_29/loss.py", "ada/exercise_29/attention.py", "bob/exercise_29/attention.ipynb"):
+        put(tmp_path, name)
+    put(tmp_path, "cleo/exercise_29/norm.py")
+    put(tmp_path, "dora/loss.py")
+    skipped = SkippedFiles()
+    with open_layout(tmp_path, LOSS, skipped, LayoutOptions()) as (layout, _):
+        assert [entry.place for entry in layout] == ["ada/exercise_29/loss.py", "bob/exercise_29/attention.ipynb"]
+    assert skipped.lines() == [
+        "no submission: ada/exercise_29/attention.py",
+        "no submission: cleo/exercise_29/norm.py",
+        "no submission: cleo/exercise_29 holds neither loss.py nor loss.ipynb",
+        "file name does not tell the exercise; name it with --exercise: dora/loss.py",
+    ]
+
+
+def test_of_a_platforms_files_the_one_of_the_exercises_own_name_is_taken(tmp_path):
+    for name in ("ada_11_91_attention.py", "ada_11_92_loss.py", "bob_12_93_loss-1.py", "bob_12_94_loss-2.py"):
+        put(tmp_path, name)
+    skipped = SkippedFiles()
+    with open_layout(tmp_path, LOSS, skipped, LayoutOptions(exercise="exercise_29")) as (layout, _):
+        assert [entry.place for entry in layout] == ["ada_11_92_loss.py", "bob_12_94_loss-2.py"]
+    assert skipped.lines() == [
+        "handed in twice: ada_11_91_attention.py; ada_11_92_loss.py is taken",
+        "handed in twice: bob_12_93_loss-1.py; bob_12_94_loss-2.py is taken",
+    ]

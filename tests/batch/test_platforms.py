@@ -25,7 +25,7 @@ from tests.support.hostile import reference, starter
 from tests.support.notebooks import code, notebook
 from tests.support.paths import ROOT
 
-EXERCISES = {"exercise_01", "exercise_03"}
+EXERCISES = {"exercise_01": "attention.py", "exercise_03": "attention.py"}
 
 
 def put(root, *names, text="x = 1\n"):
@@ -534,10 +534,10 @@ def test_whoever_handed_in_something_is_taken_or_named(tmp_path, course):
     _, found, told = listed(root, exercise="exercise_03")
     assert [each[0] for each in found] == ["1", "2", "5", "7"]
     assert sorted(line for line in told if not line.startswith("left")) == [
-        "no attention.py or attention.ipynb in it: cy_3_3_attention.txt",
-        "no attention.py or attention.ipynb in it: fi_6_7_work.zip",
         "no submission: di_4_4_a.py",
         "no submission: di_4_5_b.py",
+        "nothing to judge in it: cy_3_3_attention.txt",
+        "nothing to judge in it: fi_6_7_work.zip",
         "unusual file name, graded all the same: bo_2_2_my_solution.py, as exercise_03",
     ]
     (root / "el_5_6_attention.IPYNB").write_text(notebook(code(starter())), encoding="utf-8")
@@ -577,8 +577,8 @@ def test_whoever_handed_in_something_else_is_named_from_a_zip_as_from_a_folder(t
     names = ("ann_1_1_attention.py", "bo_2_2_report.pdf", "cy_3_3_work.docx")
     told = listed(zipped(tmp_path / "class.zip", names), exercise="exercise_03")[2]
     assert [line for line in told if not line.startswith("left")] == [
-        "no attention.py or attention.ipynb in it: bo_2_2_report.pdf",
-        "no attention.py or attention.ipynb in it: cy_3_3_work.docx",
+        "nothing to judge in it: bo_2_2_report.pdf",
+        "nothing to judge in it: cy_3_3_work.docx",
     ]
 
 

@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
+from grader.course.paths import Course
 from tests.support.paths import ROOT
+
+COURSE = Course(ROOT)
 
 FORWARD = "def forward(self, x):\n"
 
@@ -12,11 +15,11 @@ PREAMBLE = "import atexit, ctypes, os, re, signal, sys, threading, time\nimport 
 
 
 def starter(exercise_id: str = "exercise_03") -> str:
-    return (ROOT / "exercises" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    return COURSE.editable_files(exercise_id)[0].read_text(encoding="utf-8")
 
 
 def reference(exercise_id: str = "exercise_03") -> str:
-    return (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    return COURSE.reference(exercise_id).read_text(encoding="utf-8")
 
 
 def at_import(lines: str, source: str = "") -> str:

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import Struct
 
+from grader.course.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
@@ -24,7 +25,7 @@ class Place(Struct, frozen=True):
     file: str = ""
 
     def right(self, exercise_id: str) -> str:
-        return ((CORPUS / self.file) if self.file else ROOT / "solutions" / exercise_id / "attention.py").read_text()
+        return ((CORPUS / self.file) if self.file else Course(ROOT).reference(exercise_id)).read_text()
 
 
 HEADS = {"samples": 0, "heads": 1, "rows": 2, "columns": 3}

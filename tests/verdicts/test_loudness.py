@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from grader.course.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
@@ -27,7 +28,7 @@ FILLS = ("-20.0", "-30.0", "-1e3", "-1e4")
 
 
 def base(exercise_id: str) -> str:
-    return BASES.get(exercise_id, ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    return BASES.get(exercise_id, Course(ROOT).reference(exercise_id)).read_text(encoding="utf-8")
 
 
 def weakly_masked(source: str) -> dict[str, str]:

@@ -78,7 +78,7 @@ COUNTS_MODES = """
 
 def reference_of(exercise_id: str) -> tuple[str, int, int]:
     """The reference, and where the main class's forward and its body begin."""
-    source = (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    source = (Course(ROOT).reference(exercise_id)).read_text(encoding="utf-8")
     forward = list(re.finditer(r"    def forward\(self,[^)]*\)[^\n]*:[^\n]*\n", source))[-1]
     return source, forward.start(), forward.end()
 
@@ -154,7 +154,7 @@ def _locked(self, *arguments, **keywords):
 @pytest.mark.parametrize("exercise_id", sampled([*EXERCISES, "exercise_26", "exercise_28"], also=["exercise_28"]))
 def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Judge, exercise_id: str) -> None:
     name = load_exercise(judge_text.course.description(exercise_id)).interface.entry()
-    source = (ROOT / "solutions" / exercise_id / "attention.py").read_text(encoding="utf-8")
+    source = (Course(ROOT).reference(exercise_id)).read_text(encoding="utf-8")
     texts = {"zeros": source + ZEROS.format(name=name), "a lock": source + LOCKED.format(name=name)}
     assert judge_text.refused(exercise_id, texts) == {}
 

@@ -2,12 +2,21 @@
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from grader.batch.layouts.files import Layout, SkippedFiles, SubmissionFiles, Unpacker, handed_in, handed_in_or_none
+from grader.batch.layouts.files import (
+    Exercises,
+    Layout,
+    SkippedFiles,
+    SubmissionFiles,
+    Unpacker,
+    handed_in,
+    handed_in_or_none,
+    stems,
+)
 from grader.batch.layouts.own import Folder, Lines, Pattern, StudentFolders
 from grader.batch.layouts.platforms import (
     EXERCISES,
@@ -42,7 +51,7 @@ class LayoutOptions(Struct, frozen=True):
 
 @contextlib.contextmanager
 def open_layout(
-    path: Path, exercises: Collection[str], skipped: SkippedFiles, options: LayoutOptions
+    path: Path, exercises: Exercises, skipped: SkippedFiles, options: LayoutOptions
 ) -> Iterator[tuple[Layout, Path]]:
     """The submissions in a folder, a JSON Lines file or a zip, and the folder that their files lie below.
 
@@ -87,7 +96,7 @@ def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | No
     return best if count > len(names) / 2 or (count and is_told) else None
 
 
-def _top(folder: Path, exercises: Collection[str]) -> Path:
+def _top(folder: Path, exercises: Exercises) -> Path:
     """Where an archive's files begin: in its only folder, if it has nothing else and that is not a student's."""
     alone = _only_folder(folder)
     if alone is None or _export(folder) != folder or MOODLE_FOLDER.fullmatch(alone.name):
@@ -95,7 +104,8 @@ def _top(folder: Path, exercises: Collection[str]) -> Path:
     if REPOSITORY.fullmatch(alone.name):
         return folder
     inside = [os.path.splitext(name)[0] for name in handed_in_or_none(alone)]  # noqa: PTH122 - only their stems
-    is_students = any(each in ("attention", EXERCISES) or numbered(each, exercises) for each in inside)
+    students = {EXERCISES, *stems(exercises)}
+    is_students = any(each in students or numbered(each, exercises) for each in inside)
     return folder if is_students or alone.name in (SUBMITTED, EXERCISES) else alone
 
 

@@ -6,20 +6,21 @@ import stat
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Protocol, Self
 
 from msgspec import Struct, field
 
+from grader.course.paths import USUAL_MODULE
 from grader.report.console import printable
 from grader.submission import MAX_FILE_BYTES
 
 SUFFIXES = (".py", ".ipynb")
 """Those of submissions, the module's first."""
 
-FILES = ("attention.py", "attention.ipynb")
-"""What is handed in where an exercise has a folder of its own."""
+Exercises = Mapping[str, str]
+"""What the module of each exercise is called, by its id."""
 
 SHOWN = 10
 """How many things of one kind are named; the others are counted."""
@@ -31,7 +32,7 @@ UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followe
 TWICE, CLOSED = "handed in twice", "cannot be opened"
 UNTOLD = "file name does not tell the exercise; name it with --exercise"
 RENAMED = "unusual file name, graded all the same"
-NOTHING = "no attention.py or attention.ipynb in it"
+NOTHING = "nothing to judge in it"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 
 TOO_MUCH = "an archive that holds too much"
@@ -104,6 +105,11 @@ class SkippedFiles(Struct):
     def is_all_read(self) -> bool:
         """Whether nothing that could not be read may have been a submission."""
         return not any(kind in self.counts for kind in UNREAD_KINDS)
+
+
+def stems(exercises: Exercises) -> set[str]:
+    """What files may be called that are handed in; whatever an exercise's own is called, the usual name will do."""
+    return {Path(name).stem for name in (USUAL_MODULE, *exercises.values())}
 
 
 def is_by_the_way(name: str) -> bool:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from grader.batch.layouts.files import (
     BROKEN,
     CLOSED,
-    FILES,
     LEFT_BEHIND,
     LINK,
     STRAY,
@@ -24,12 +23,15 @@ from grader.batch.layouts.files import (
     TWICE,
     UNKNOWN,
     UNTOLD,
+    Exercises,
     SkippedFiles,
     SubmissionFiles,
     is_by_the_way,
+    stems,
     storable,
 )
 from grader.batch.layouts.units import NUMBERED, Unit, numbered, walk
+from grader.course.paths import USUAL_MODULE
 from grader.errors import KitError, UsageError
 from grader.submission import MAX_FILE_BYTES
 
@@ -39,9 +41,10 @@ class Folder:
 
     name = "folders"
 
-    def __init__(self, root: Path, exercises: Collection[str], skipped: SkippedFiles) -> None:
+    def __init__(self, root: Path, exercises: Exercises, skipped: SkippedFiles) -> None:
         self._root = root
         self._exercises = exercises
+        self._stems = stems(exercises)
         self._skipped = skipped
         try:
             self._names = sorted(os.listdir(root))
@@ -72,8 +75,8 @@ class Folder:
                 if taken != path:
                     self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is taken")
             elif exercise in self._exercises and not suffix:
-                self._take(exercise, self._in_exercise(path), found)
-            elif item in FILES:
+                self._take(exercise, self._in_exercise(path, exercise), found)
+            elif stem in self._stems and suffix in SUFFIXES:
                 self._skip(path, item, UNTOLD)
             else:
                 self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
@@ -93,18 +96,21 @@ class Folder:
         """Whether a file or folder is not called exactly by an exercise."""
         return item.partition(".")[0] not in self._exercises
 
-    def _in_exercise(self, folder: str) -> tuple[str, ...]:
-        """The module and the notebook in an exercise's folder, as far as they are there."""
+    def _in_exercise(self, folder: str, exercise: str) -> tuple[str, ...]:
+        """The module and the notebook in an exercise's folder, as far as they are there, under its own name first."""
         listed = self._listed(folder)
-        found = []
-        for item in listed or []:
-            if item in FILES:
-                found.append(f"{folder}{os.sep}{item}")
-            else:
+        if listed is None:
+            return ()
+        own, usual = (
+            [Path(name).stem + suffix for suffix in SUFFIXES] for name in (self._exercises[exercise], USUAL_MODULE)
+        )
+        found = [item for item in listed if item in own] or [item for item in listed if item in usual]
+        for item in listed:
+            if item not in found:
                 self._skip(f"{folder}{os.sep}{item}", item, STRAY)
-        if listed is not None and not found:
-            self._skipped.add(STRAY, f"{storable(folder)} holds neither {FILES[0]} nor {FILES[1]}")
-        return tuple(found)
+        if not found:
+            self._skipped.add(STRAY, f"{storable(folder)} holds neither {own[0]} nor {own[1]}")
+        return tuple(f"{folder}{os.sep}{item}" for item in found)
 
     def _listed(self, path: str) -> list[str] | None:
         """What is in a folder, in order; what is none, or a link, is passed over."""
@@ -131,7 +137,7 @@ def _is_notebook(file: str) -> bool:
 
 
 class StudentFolders:
-    """DIR/<student>/attention.(py|ipynb), for an exercise that is told: each folder is a student's."""
+    """DIR/<student>/attention.(py|ipynb), or its own name, for an exercise that is told: each folder is a student's."""
 
     NAME = Folder.name
 
@@ -260,7 +266,7 @@ class Pattern:
             key = (storable(match["student"]), f"exercise_{int(number):02}" if number else "")
             found.setdefault(key, []).append(path)
         for (student, exercise), paths in found.items():
-            stem = exercise or "attention"
+            stem = exercise or Path(USUAL_MODULE).stem
             loose = tuple((path, stem + Path(path).suffix) for path in paths)
             yield Unit(student, loose=loose, aliases=(student,))
 

@@ -11,7 +11,6 @@ from msgspec import Struct, structs
 
 from grader.batch.layouts.files import (
     CLOSED,
-    FILES,
     LEFT_BEHIND,
     LINK,
     NOTHING,
@@ -21,11 +20,13 @@ from grader.batch.layouts.files import (
     TWICE,
     UNKNOWN,
     UNTOLD,
+    Exercises,
     SkippedFiles,
     SubmissionFiles,
     Unpacker,
     handed_in,
     is_by_the_way,
+    stems,
     storable,
 )
 
@@ -78,7 +79,7 @@ class Units:
         self,
         family: Family,
         root: Path,
-        exercises: Collection[str],
+        exercises: Exercises,
         skipped: SkippedFiles,
         unpacker: Unpacker,
         exercise: str = "",
@@ -86,6 +87,7 @@ class Units:
         self.name = family.NAME
         self._root = root
         self._exercises = exercises
+        self._stems = stems(exercises)
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
@@ -176,7 +178,9 @@ class Units:
             suffix = Path(called).suffix.lower()
             kinds = found.setdefault(exercise, {})
             if suffix in kinds:
-                older, newer = sorted((kinds[suffix], (path, called)), key=_copy_number)
+                own = Path(self._exercises[exercise]).stem
+                order = [(_stem(each[1]) == own, *_copy_number(each), each) for each in (kinds[suffix], (path, called))]
+                older, newer = (each for *_, each in sorted(order))
                 self._skipped.add(TWICE, f"{storable(older[0])}; {storable(newer[0])} is taken")
                 kinds[suffix] = newer
             else:
@@ -188,9 +192,9 @@ class Units:
     def _meant(self, called: str, told: str) -> tuple[str, str]:
         """The exercise that a file is a submission for, or else of which kind it is that is none."""
         parts = Path(called).parts
-        stem, suffix = COPY.sub("", Path(called).stem), Path(called).suffix
+        stem, suffix = _stem(called), Path(called).suffix
         is_named = numbered(stem, self._exercises)
-        if suffix.lower() not in SUFFIXES or not (stem.lower() == Path(FILES[0]).stem or is_named):
+        if suffix.lower() not in SUFFIXES or not (stem.lower() in self._stems or is_named):
             return "", STRAY if suffix.lower() in SUFFIXES and len(parts) == 1 else LEFT_BEHIND
         names = [numbered(part, self._exercises) for part in reversed(parts[:-1])]
         exercise = is_named or next(filter(None, names), "") or told or self._exercise
@@ -200,6 +204,11 @@ class Units:
 
     def _walk(self, folder: str) -> Iterator[str]:
         return walk(self._root, folder, self._skipped) if folder else iter(())
+
+
+def _stem(called: str) -> str:
+    """A file's name without its ending, and without what a platform or a browser added to it."""
+    return COPY.sub("", Path(called).stem)
 
 
 def numbered(name: str, exercises: Collection[str]) -> str:

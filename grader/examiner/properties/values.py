@@ -37,7 +37,7 @@ from grader.examiner.context import declared_output, require_declared, require_i
 from grader.examiner.manners import compare_in_manner, probe_for
 from grader.examiner.properties import Property
 from grader.examiner.properties.symmetries import HALF_ROUNDING, HALVES, loud
-from grader.examiner.subjects import parts_of
+from grader.examiner.subjects import KINDS, parts_of
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -99,7 +99,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
 
     def _compare_plainly(self, context: "Context", ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
         interface = context.exercise.interface
-        what = f"with the same weights and inputs, {self.method or interface.called()}: output"
+        what = f"with the same {KINDS[interface.kind].same}, {self.method or interface.called()}: output"
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
             compare(ours.call(self.method, **case.inputs), expected, what, parts=parts_of(interface, expected))

@@ -32,5 +32,5 @@ def test_a_game_shown_backwards_is_another_game(subject, gaussian):
             require_shape(seen, [B, T, E], "output")
         change = float((forwards - backwards.flip(1)).abs().max())
         if not change > 100 * UNCHANGED.absolute:
-            text = f"a game of {T} moves shown backwards, {heads} heads: expected other outputs, saw the same backwards"
+            text = f"a game of {T} moves shown backwards, heads={heads}: expected other outputs, saw the same backwards"
             raise Failure("no-order", text)

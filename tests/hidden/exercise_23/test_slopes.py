@@ -30,6 +30,6 @@ def test_a_text_in_two_parts_is_one_text(subject, gaussian):
         if not apart <= 10 * FLOAT32.absolute:
             raise Failure(
                 "parts",
-                f"seven words at once, and three with four as memory, {heads} heads: expected the same, "
+                f"seven words at once, and three with four as memory, heads={heads}: expected the same, "
                 f"saw them differ by up to {number(apart)}",
             )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.paths import product_draft, write_cache, write_product, write_versioned_cache
+from grader.course.paths import Course, product_draft, write_cache, write_product, write_versioned_cache
 from grader.errors import UsageError
 
 SIZE = 1 << 20
@@ -55,3 +55,12 @@ def test_what_is_remembered_of_an_older_version_goes_and_of_others_stays(tmp_pat
         write_versioned_cache(tmp_path / name, name.encode())
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["exercise_03-a1.msgpack", "exercise_03-b2.json", "exercise_30-a1.json"]
+
+
+def test_an_exercises_files_are_called_as_its_starter_is(tmp_path: Path) -> None:
+    course, folder = Course(tmp_path), tmp_path / "exercises/exercise_42"
+    write_product(folder / "helper.py", b"")  # a student's own
+    assert course.editable_files("exercise_42") == (folder / "attention.py", folder / "attention.ipynb")
+    write_product(folder / ".starter/loss.py", b"")
+    assert course.editable_files("exercise_42") == (folder / "loss.py", folder / "loss.ipynb")
+    assert course.reference("exercise_42") == tmp_path / "solutions/exercise_42/loss.py"

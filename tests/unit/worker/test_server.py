@@ -5,8 +5,9 @@ import torch
 from grader.course.records import Limits
 from grader.examiner.findings import crash_finding
 from grader.worker.global_state import GlobalState
-from grader.worker.protocol import Build, Load, Raised, Read, Source
+from grader.worker.protocol import Build, Load, Loaded, Raised, Read, Returned, Source
 from grader.worker.server import Server
+from grader.worker.values import to_python
 
 MODULE = (
     "import torch\n\nclass Plain(torch.nn.Module):\n    @property\n    def broken(self):\n        return {}['no']\n"
@@ -41,3 +42,15 @@ def test_a_fault_of_what_looks_after_torchs_state_is_the_kits(monkeypatch) -> No
     assert isinstance(reply, Raised)
     assert reply.is_kits
     assert torch.is_grad_enabled()
+
+
+def test_a_submission_is_the_module_that_its_file_is_called() -> None:
+    text = "import sys\nimport torch\n\nclass Plain(torch.nn.Module):\n    told = __name__, __name__ in sys.modules\n"
+    server = Server()
+    loaded = server.answer(Load([Source("loss.py", text)], "Plain", name="a_loss"))
+    server.answer(Build(1, "Plain", {}))
+    assert isinstance(loaded, Loaded)
+    assert loaded.classes == ["Plain"]
+    reply = server.answer(Read(1, "told"))
+    assert isinstance(reply, Returned)
+    assert to_python(reply.value) == ("a_loss", True)
