@@ -8,8 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-HEADER = struct.Struct(">I")
-MAX_FRAME_BYTES = 64 * 1024 * 1024
+HEADER, MAX_FRAME_BYTES = struct.Struct(">I"), 64 * 1024 * 1024
 MAX_TEXT = 2000
 """Characters of a message or name that travel; the rest is cut and counted."""
 
@@ -86,7 +85,7 @@ class Source(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Run the submission as the module `name`, torch's default dtype being `dtype`; answered by `Loaded` or `Raised`."""
+    """Run the submission as module `name`, torch's default dtype being `dtype`; answered by `Loaded` or `Raised`."""
 
     chunks: list[Source]
     entry: str
