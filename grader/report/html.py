@@ -31,6 +31,7 @@ from grader.report.phrases import (
     sealed_note,
     sizes,
     what_it_does,
+    whose_picture,
     whys,
 )
 from grader.report.picture import draw
@@ -146,6 +147,7 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
         "notes": " · ".join(filter(None, notes)),
         "printed": printable_lines(finding.printed) if has_printed else "",
         "printed_with": f"it printed{f' with {at}' if at else ''}:",
+        "pictured": whose_picture(cause) if has_picture and cause.pictured else "",
         "picture": draw(cause.picture) if has_picture and cause.picture else "",
     }
 

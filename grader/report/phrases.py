@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from rich.text import Text
 
 from grader.course.records import Defect, Exercise
-from grader.examiner.outcome import Finding, Status
+from grader.examiner.outcome import Finding, Status, in_words
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
@@ -150,6 +150,11 @@ def belongs_to(cause: Cause, exercise: Exercise) -> str:
         return "new: none of the defects does this"
     numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
     return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
+
+
+def whose_picture(cause: Cause) -> str:
+    """What stands over a picture that is of another check than what is told of the cause."""
+    return f'in "{in_words(cause.pictured)}":'
 
 
 def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:

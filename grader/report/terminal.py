@@ -24,6 +24,7 @@ from grader.report.phrases import (
     sealed_note,
     sizes,
     what_it_does,
+    whose_picture,
     whys,
 )
 from grader.report.picture import shaded
@@ -221,6 +222,8 @@ def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
     """What can be drawn of the first cause, where the width allows."""
     cause = next(iter(group_causes(verdict)), None)
     lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
+    if cause and cause.pictured and lines:
+        lines = [whose_picture(cause), *lines]
     return [indented(Text(line, no_wrap=True)) for line in lines]
 
 

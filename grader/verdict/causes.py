@@ -32,7 +32,7 @@ OUTNUMBERS = 2
 class Cause(Struct, frozen=True):
     """The most telling finding and the checks that saw it, or saw the like of it; `defects` explain it, by id.
 
-    `picture` is the finding's own, or else that of the next of these checks that has one.
+    `picture` is the finding's own, or else that of the next of these checks that has one, which `pictured` names.
     """
 
     finding: Finding
@@ -41,6 +41,7 @@ class Cause(Struct, frozen=True):
     defects: list[str] = []
     is_new: bool = False
     picture: Picture | None = None
+    pictured: str = ""
 
 
 def group_causes(verdict: Verdict) -> list[Cause]:
@@ -104,8 +105,9 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
     seen.sort(key=lambda each: _rank(each[0], each[1]))
     status, finding, check = seen[0]
     checks = [name for _, _, name in seen]
-    picture = next((each.picture for _, each, _ in seen if each.picture), None)
-    return Cause(finding, status, checks, verdict.causes.get(check, []), check in verdict.regressions, picture)
+    drawn = ((each.picture, name if each is not finding else "") for _, each, name in seen if each.picture)
+    is_new = check in verdict.regressions
+    return Cause(finding, status, checks, verdict.causes.get(check, []), is_new, *next(drawn, (None, "")))
 
 
 def _likeness(status: Status, finding: Finding) -> tuple[str, ...]:

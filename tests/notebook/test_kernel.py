@@ -29,7 +29,7 @@ CELLS = {
     "diff": "%diff exercise_03",
     "unknown": "%grade exercise_99",
     "broken": "%%grade exercise_03\nclass CausalSelfAttention(:",
-    "function": (ROOT / "solutions/exercise_29/attention.py").read_text(encoding="utf-8"),
+    "function": (ROOT / "solutions/exercise_29/loss.py").read_text(encoding="utf-8"),
     "of a function": "%grade exercise_29",
     "hint about a function": "%hint 29",
     "again": "started = time.monotonic()\nagain = %grade exercise_03\nprint(time.monotonic() - started)\nagain",

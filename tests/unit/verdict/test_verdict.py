@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from grader.course.records import Defect, Exercise, Interface, Source
-from grader.examiner.outcome import Examination, Finding, Key, Location, Outcome, Status
+from grader.examiner.outcome import Examination, Finding, Key, Location, Map, Outcome, Picture, PictureKind, Status
+from grader.report.phrases import whose_picture
 from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.likeness import mended_in_part, tell_apart
@@ -376,3 +377,17 @@ def test_what_is_wrong_in_values_is_told_before_dropout_and_advice():
         ["values"],
         *([name] for name in advice),
     ]
+
+
+def test_a_picture_of_another_check_than_the_one_told_is_told_as_that_checks():
+    picture = Picture(PictureKind.VALUES, [Map("seen", [[1.0]])])
+    crash = Outcome(
+        "calls", Status.CRASHED, Finding("crash", "IndexError: out of range", Location("attention.py", 3, "x"))
+    )
+    wrong = Outcome("values", Status.FAILED, Finding("values", "values are off", picture=picture))
+    verdict = msgspec.structs.replace(read({}), checks=[crash, wrong], causes={"calls": ["mask"], "values": ["mask"]})
+    [cause] = group_causes(verdict)
+    assert (cause.finding, cause.picture, cause.pictured) == (crash.finding, picture, "values")
+    assert whose_picture(cause) == 'in "values":'
+    [own] = group_causes(msgspec.structs.replace(verdict, checks=[wrong]))
+    assert (own.picture, own.pictured) == (picture, "")
