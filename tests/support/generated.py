@@ -79,7 +79,7 @@ _right, _state = {called}, type("State", (), {{}})()
 
 def _spoil(value):
     if isinstance(value, _torch.Tensor):
-        return value * 1.01 + 0.001 if value.is_floating_point() else value
+        return value * 1.02 + 0.001 if value.is_floating_point() else value  # of loud inputs, 0.01 of it is rounding
     return type(value)(map(_spoil, value)) if isinstance(value, (tuple, list)) else value
 
 def _weak(value):
