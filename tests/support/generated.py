@@ -125,6 +125,8 @@ def wrong_in_manners(course: Course, exercise_id: str) -> Iterator[Generated]:
     faults = {name: f"_spoil(value) if {condition} else value" for name, condition in OFF_WHERE.items()} | OFF_ALWAYS
     if not any(getattr(check, "gradients", False) for check in exercise.checks):
         del faults["with a weak gradient"]
+    if exercise.interface.keyword_only:
+        del faults["by position"]
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
     for name, returned in faults.items() if KINDS[exercise.interface.kind].has_manners else ():
         text = SPOILED.format(called=called, is_method=int(is_method), returned=returned)
