@@ -1,4 +1,4 @@
-"""Manners of calling a module: by position, without gradients, with other memory layouts, after a round trip, loudly.
+"""Manners of calling a module: by position, in training mode, without gradients, in other layouts, loudly, ...
 
 A right module returns the same however it is called. The manners of a check's rungs are drawn from the seed, so that
 each is met somewhere in a run, and no rung is tried in more than one way beside the plain one.
@@ -23,12 +23,14 @@ LOUDNESS = 60.0
 LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
 """Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
 
+MODES = ("training", "")
 GRADS = ("no_grad", "inference_mode", "")
 LAYOUTS = ("transposed", "expanded", "")
 HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt", "again")
 
 WORDS = {
     "positional": "by position",
+    "training": "in training mode",
     "no_grad": "under no_grad",
     "inference_mode": "under inference_mode",
     "transposed": "inputs transposed in memory",
@@ -180,7 +182,7 @@ def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
             other = next((number for number, word in enumerate(grads) if word), slot)
             grads[slot], grads[other] = grads[other], grads[slot]
     loud = draw.choice([slot for slot in range(loud_among) if histories[slot] != "again"] or [0])
-    dealt = [grads, layouts, histories]
+    dealt = [_dealt(draw, MODES, count), grads, layouts, histories]
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)
     return [
@@ -205,20 +207,34 @@ def _dealt(draw: random.Random, words: tuple[str, ...], count: int) -> list[str]
     return [order[number % len(order)] for number in range(count)]
 
 
-def compare_in_manner(
-    manner: Manner, case: "Case", method: str, ours: "ModuleProxy", theirs: "ModuleProxy", exercise: "Exercise"
-) -> None:
-    """Raise `Failure` where a module that is called in the manner differs from the reference called plainly."""
-    from grader.examiner.session import SubjectRaisedError
-
+def call_in_manner(manner: Manner, case: "Case", method: str, ours: "ModuleProxy", exercise: "Exercise") -> Any:
+    """What a module, built beside `probe_for` its exercise, returns when it is called in the manner."""
     inputs = case.again
-    expected = theirs.call(method, **inputs)
     by_position = "positional" in manner.words and (method or not exercise.interface.keyword_only)
     names = " ".join(inputs) if by_position else ""
     axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
+    asked = {"_manner": " ".join(manner.words), "_method": method, "_by_position": names, "_axes": axes}
+    return ours.call(IN_MANNER, **asked, **inputs)
+
+
+def compare_in_manner(
+    manner: Manner, case: "Case", method: str, ours: "ModuleProxy", theirs: "ModuleProxy", exercise: "Exercise"
+) -> None:
+    """Raise `Failure` where a module that is called in the manner differs from the reference called plainly.
+
+    In training mode it is called only where the reference returns there what it returns in evaluation.
+    """
+    from grader.examiner.session import SubjectRaisedError
+
+    expected = theirs.call(method, **case.again)
+    if "training" in manner.words:
+        is_switched = not ours.training
+        theirs.training = True
+        ours.training = ours.training or _is_equal(theirs.call(method, **case.again), expected)
+        if not (is_switched and ours.training):
+            manner = Manner(tuple(word for word in manner.words if word != "training"))
     try:
-        asked = {"_manner": " ".join(manner.words), "_method": method, "_by_position": names, "_axes": axes}
-        seen = ours.call(IN_MANNER, **asked, **inputs)
+        seen = call_in_manner(manner, case, method, ours, exercise)
     except SubjectRaisedError as error:
         raise Failure("manner", f"{manner.described()}: expected an output, saw {error}") from None
     what = f"{manner.described()}: {method or exercise.interface.called()}: output"
@@ -231,6 +247,19 @@ def probe_for(exercise: "Exercise") -> str:
     """The probe beside an exercise's class, or beside what adapts its function."""
     adapter, entry = adapter_of(exercise.interface)
     return adapter + PROBE.format(entry=entry if adapter else f"submission.{entry}")
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two values are the same to the last bit."""
+    import torch
+
+    from grader.worker.values import flatten
+
+    ones, others = flatten(one), flatten(other)
+    pairs = list(zip(ones, others, strict=False))
+    return len(ones) == len(others) > 0 and all(
+        torch.equal(each.nan_to_num(), same.nan_to_num()) for each, same in pairs
+    )
 
 
 def _is_tensor(value: Any) -> bool:

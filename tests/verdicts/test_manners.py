@@ -7,10 +7,11 @@ import re
 
 import pytest
 
+from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.outcome import STATE_CHANGED
-from grader.verdict.verdict import Result
+from grader.verdict.verdict import DefectStatus, Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import CORPUS, ROOT
 from tests.support.sampling import EXAMPLE, in_parts, others_slow, sampled, share
@@ -35,6 +36,7 @@ CONDITIONS = {
     "where memory is not contiguous": "not x.is_contiguous()",
     "where a sample is expanded": "any(step == 0 and size > 1 for step, size in zip(x.stride(), x.shape))",
     "in float64": "x.dtype is torch.float64",
+    "in training mode": "self.training",
     "at the second call": "self.__dict__.setdefault('_calls', []).append(1) or len(self._calls) == 2",
     "in long sequences": "x.numel() // x.shape[FEATURES] > 100 and min(x.shape[:2]) == 1",
     "in large batches": "32 < max(x.shape[:2]) < 60",
@@ -119,6 +121,40 @@ def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exerc
     faults = share(faults, exercise_id, 3)
     verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)
     assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
+
+
+REFUSED_BUT = (
+    "under no_grad",
+    "under inference_mode",
+    "where memory is not contiguous",
+    "in float64",
+    "in training mode",
+)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "defect_id"),
+    [
+        (EXAMPLE, "long-sequence-unmasked"),
+        ("exercise_05", "long-sequence-unmasked"),
+        ("exercise_07", "mask-layout-unchecked"),
+    ],
+)
+def test_what_is_to_be_refused_is_refused_in_every_manner(judge_text: Judge, exercise_id: str, defect_id: str) -> None:
+    exercise = load_exercise(judge_text.course.description(exercise_id))
+    source, _, body = reference_of(exercise_id)
+    entry = exercise.interface.entry()
+    bad = put_back(source, [defect for defect in exercise.defects if defect.id == defect_id])
+    bad = bad.replace(f"class {entry}(", f"class Bad{entry}(")
+    faults = {}
+    for name in REFUSED_BUT:
+        condition = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), CONDITIONS[name])
+        statement = f"        if {condition}:\n            return Bad{entry}.forward(**locals())\n"
+        faults[name] = f"{source[:body]}{statement}{source[body:]}\n\n{bad}"
+    told = {}
+    for name, verdict in zip(faults, judge_text.many(exercise_id, list(faults.values()), SEED), strict=True):
+        told[name] = next(each.status for each in verdict.defects if each.id == defect_id)
+    assert not [name for name, status in told.items() if status is DefectStatus.FIXED]
 
 
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))

@@ -1,84 +1,21 @@
-"""Properties of how a module behaves among others: refusals, prints, inputs, attributes."""
+"""Properties of how a module behaves among others: prints, inputs, attributes, layers."""
 
-import builtins
-import contextlib
-import re
-import typing
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from grader.course.checks import Check, Literal, Name, Text, unknown_sizes
-from grader.course.problem import KeyPath, Problem, nearest, quoted
-from grader.examiner.case import make_case, size_of
-from grader.examiner.compare import Advice, Failure, describe
+from grader.course.checks import Literal, Name, Text, unknown_sizes
+from grader.course.problem import KeyPath, Problem, nearest
+from grader.examiner.compare import Failure, describe
 from grader.examiner.context import require_inputs_kept
 from grader.examiner.properties import Property
-from grader.worker.text import as_arguments, excerpt
+from grader.worker.text import as_arguments
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
     from grader.examiner.context import Context
 
-MOST_OTHER_NUMBERS = 4
-"""A message may say so many numbers beside the ones it should."""
-
 QUOTIENT = " // "
-
-EXCEPTIONS = [
-    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
-]
-
-
-class Raises(Property, frozen=True, tag="raises"):
-    """What cannot work is refused with the right exception; its message has to name the numbers where promised."""
-
-    needs_reference: ClassVar[bool] = False
-
-    at: typing.Literal["call", "constructor"] = "call"
-    """When it is refused."""
-    errors: tuple[Name, ...] = ("ValueError",)
-    """The exceptions that will do, and those derived from them."""
-    mentions: tuple[Name | int, ...] = ()
-    """The sizes and numbers that the message should say."""
-    must_mention: bool = False
-    """Whether it has to say them, where a promise is that it does."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
-        yield from _exception_problems(self.errors, path)
-
-    def try_case(self, context: "Context", case: "Case") -> None:
-        from grader.examiner.session import SubjectRaisedError
-
-        named = [name for name in self.mentions if isinstance(name, str)] or list(case.sizes)
-        sizes = as_arguments({name: case.sizes[name] for name in named})
-        try:
-            module = context.subject.build(case.arguments, at_once=self.at != "call")
-            if self.at == "call":
-                module.call(self.method, **case.inputs)
-        except SubjectRaisedError as error:
-            refusal, raised = str(error), error.raised
-        else:
-            raise Failure("not-refused", f"with {sizes}: expected {' or '.join(self.errors)}, saw no exception")
-        if self.at == "call" and not self.method:
-            with contextlib.suppress(SubjectRaisedError):
-                module.call_each([case.inputs], grad=False)
-                told = f"under no_grad, with {sizes}: expected {' or '.join(self.errors)}"
-                raise Failure("not-refused", f"{told}, saw no exception")
-        if not set(self.errors) & set(raised.bases):
-            told = f"with {sizes}: expected {' or '.join(self.errors)}, saw {refusal}"
-            raise Failure(f"refused-by-{raised.type}", told)
-        missing = _not_mentioned([size_of(name, case.sizes) for name in self.mentions], raised.text)
-        if missing:
-            if self.must_mention:
-                told = f"with {sizes}: expected a message that says {' and '.join(missing)}"
-                raise Failure("unclear-refusal", f"{told}, saw {excerpt(raised.text)!r}")
-            told = f"a message that says {' and '.join(missing)} would help, this one is {excerpt(raised.text)!r}"
-            warnings.warn(Advice(f"with {sizes}: {raised.type} is right; {told}"), stacklevel=1)
-        if case.sizes == (self.ladder or context.exercise.ladder)[-1]:
-            _require_accepted(self, context)
 
 
 class LeavesInputsAlone(Property, frozen=True, tag="leaves_inputs_alone"):
@@ -221,23 +158,6 @@ class HasLayer(Property, frozen=True, tag="has_layer"):
             raise Failure("layer", f"the attribute {self.name}: expected {wanted}, saw {describe(seen)}")
 
 
-def _exception_problems(errors: tuple[str, ...], path: KeyPath) -> Iterator[Problem]:
-    """Misspelt exceptions; a name unlike any of Python's may be one that the submission defines."""
-    if not errors:
-        yield Problem((*path, "errors"), "at least one exception", "none", "write errors: [ValueError]")
-    for index, name in enumerate(errors):
-        near = nearest(name, EXCEPTIONS)
-        if near and name not in EXCEPTIONS:
-            yield Problem((*path, "errors", index), "an exception", quoted(name), f"write {near}")
-
-
-def _not_mentioned(wanted: list[int], text: str) -> list[str]:
-    """The numbers that a message does not say, as whole numbers; one that lists many numbers says none of them."""
-    said = re.findall(r"(?<![\d.])\d+(?!\.?\d)", text)
-    is_a_list = len(set(said)) > len(wanted) + MOST_OTHER_NUMBERS
-    return [str(number) for number in wanted if is_a_list or str(number) not in said]
-
-
 def _require_silence(printed: str, what: str) -> None:
     if printed:
         first = printed.strip().splitlines()[0][:60] if printed.strip() else printed[:20]
@@ -249,18 +169,3 @@ def _require_silence(printed: str, what: str) -> None:
 def is_visible(text: str) -> bool:
     """Whether something can be read in a text: blanks, zero bytes and control characters say nothing."""
     return any(each.isprintable() and not each.isspace() for each in text)
-
-
-def _require_accepted(check: Raises, context: "Context") -> None:
-    """Raise `Failure` where the interface's own sizes are refused too: whoever refuses everything checks nothing."""
-    from grader.examiner.session import SubjectRaisedError
-
-    usual = make_case(context.exercise, Check(), context.exercise.ladder[-1])
-    try:
-        module = context.subject.build(usual.arguments, at_once=check.at != "call" or bool(check.method))
-        if check.at == "call" and not check.method:
-            module.call("", **usual.inputs)
-    except SubjectRaisedError as error:
-        if set(check.errors) & set(error.raised.bases):
-            sizes = as_arguments(usual.sizes)
-            raise Failure("refuses-all", f"with {sizes}, which fit: expected no {error.raised.type}, saw one") from None

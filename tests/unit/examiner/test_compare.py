@@ -5,7 +5,8 @@ import torch
 
 from grader.examiner.compare import FLOAT32, Failure, compare, numbers, require_form
 from grader.examiner.manners import LOUD
-from grader.examiner.properties.side_effects import _not_mentioned, is_visible
+from grader.examiner.properties.refusals import _not_mentioned
+from grader.examiner.properties.side_effects import is_visible
 from grader.worker.text import MOST_OF_AN_EXCERPT, excerpt
 
 
