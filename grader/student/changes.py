@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course.paths import Course
+from grader.course.paths import Course, write_product
 from grader.errors import UsageError
 from grader.student.progress import forget_progress
 from grader.submission import Unreadable, read_submission
@@ -22,24 +22,36 @@ def changes(course: Course, exercise_id: str) -> str:
 
 
 def start_again(course: Course, exercise_id: str) -> list[str]:
-    """Put the starter back and rewind the hints; what was there is kept, and one line says where."""
+    """Put the starter back and rewind the hints; what was there is kept, and one line says where.
+
+    `UsageError`, with nothing changed, where there is no starter to put back.
+    """
+    starters = {path: _starter(course, path) for path in course.editable_files(exercise_id)}
     told = []
-    for path in course.editable_files(exercise_id):
-        pristine = course.pristine(path)
+    for path, starter in starters.items():
         if path.exists() and not is_edited(course, path):
             continue
         if path.exists():
             kept = _free_name(course.state_folder() / "kept" / exercise_id, path)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(kept)
+            write_product(kept, path.read_bytes())
             told.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
         else:
             told.append(f"{path.name}: it was missing and is back")
-        path.write_bytes(pristine.read_bytes())
+        write_product(path, starter)
     forget_progress(course, exercise_id)
     if any("is kept as" in line for line in told):
         told.append("Copy a file that is kept over the new one to have it back.")
     return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
+
+
+def _starter(course: Course, path: Path) -> bytes:
+    pristine = course.pristine(path)
+    try:
+        return pristine.read_bytes()
+    except OSError:
+        lost = pristine.relative_to(path.parent)
+        told = f"there is no {lost} in {course.shown(path.parent)}; unpack the course again for it"
+        raise UsageError(told) from None
 
 
 def _free_name(folder: Path, path: Path) -> Path:

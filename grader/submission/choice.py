@@ -15,8 +15,8 @@ from grader.submission.reading import read_submission
 from grader.submission.submission import Submission, Unreadable
 
 STARTERS_REMEMBERED = 256
-COPY = re.compile(r"(?:copy[ _]of[ _])?attention(?:[ _-]?\(\d+\)|[ _-]?copy\d*)?\.(?:py|ipynb)", re.IGNORECASE)
-"""What browsers, Jupyter and Colab call a copy."""
+COPY = r"(?:copy[ _]of[ _])?{stem}(?:[ _-]?\(\d+\)|[ _-]?copy\d*)?\.(?:py|ipynb)"
+"""What browsers, Jupyter and Colab call a copy of a file with this stem."""
 
 
 class Choice(Struct, frozen=True):
@@ -60,7 +60,9 @@ def choose_file(course: Course, exercise_id: str) -> Choice:
     chosen, other, why = choose_between(course, exercise_id, module, notebook)
     read = chosen.read
     if isinstance(read, Unreadable) and read.is_nothing:
-        read = Unreadable(f"{read.reason}, or run `reset` to get the starter back")
+        has_starter = course.pristine(chosen.path).is_file()
+        way = "run `reset` to get the starter back" if has_starter else "unpack the course again for the starter"
+        read = Unreadable(f"{read.reason}, or {way}")
     return Choice(chosen.path, read, _remark(chosen, other, why) or _newer_copy(chosen))
 
 
@@ -133,12 +135,13 @@ def _texts(submission: Submission) -> tuple[str, ...]:
 def _newer_copy(chosen: SourceFile) -> str:
     """What is said of a copy that is newer, as browsers name downloads and Jupyter its copies: it does not count."""
     folder, stem = chosen.path.parent, chosen.path.stem
-    copies = [each for each in sorted(folder.glob("*")) if COPY.fullmatch(each.name) and each.stem != stem]
+    copy = re.compile(COPY.format(stem=re.escape(stem)), re.IGNORECASE)
+    copies = [each for each in sorted(folder.glob("*")) if copy.fullmatch(each.name) and each.stem != stem]
     times = {each: read_source(each, each.name).modified for each in copies}
     newer = max((each for each in copies if times[each] > chosen.modified), key=times.__getitem__, default=None)
     if newer is None:
         return ""
-    rename = f"name it attention{newer.suffix} if it is your work"
+    rename = f"name it {stem}{newer.suffix} if it is your work"
     return f"{newer.name} is newer, and is not looked at; {rename}. This is about {chosen.path.name}."
 
 

@@ -324,6 +324,18 @@ def test_no_kept_copy_is_ever_written_over(own_course):
     assert sorted(path.read_text() for path in kept) == [f"version = {number}\n" for number in range(3)]
 
 
+def test_without_a_starter_nothing_is_moved_away(own_course, run_cli):
+    module, notebook = own_course.editable_files(EXERCISE)
+    mend_module(module)
+    before = module.read_bytes()
+    own_course.pristine(notebook).unlink()
+    done = run_cli("reset", EXERCISE, cwd=own_course.root)
+    told = "grader: there is no .starter/attention.ipynb in exercises/exercise_03; unpack the course again for it\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+    assert module.read_bytes() == before
+    assert not (own_course.state_folder() / "kept").exists()
+
+
 def test_the_commands_do_what_they_say(own_course, run_cli):
     module, _ = own_course.editable_files(EXERCISE)
     assert run_cli("diff", EXERCISE, cwd=own_course.root).stdout == "Nothing has changed since the starter.\n"

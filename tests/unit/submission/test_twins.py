@@ -159,6 +159,24 @@ def test_a_newer_copy_is_named_and_does_not_count(own_course, editable_files, na
     assert choose_file(own_course, EXERCISE) == choice(module)
 
 
+def test_a_newer_copy_of_a_module_with_a_name_of_its_own_is_told_by_that_name(own_course):
+    module, _ = own_course.editable_files("exercise_29")
+    assert module.name == "loss.py"
+    for name in ("loss (1).py", "attention (1).py"):
+        shutil.copy(module, module.with_name(name))
+        make_newer(module.with_name(name), module)
+    told = "loss (1).py is newer, and is not looked at; name it loss.py if it is your work. This is about loss.py."
+    assert choose_file(own_course, "exercise_29") == choice(module, told)
+
+
+def test_where_no_starter_is_left_to_get_back_the_course_is_to_be_unpacked_again(own_course, editable_files):
+    shutil.rmtree(own_course.starters(EXERCISE))
+    editable_files[0].unlink()
+    editable_files[1].unlink()
+    read = choose_file(own_course, EXERCISE).read
+    assert read.reason == "there is no file attention.py; check the path, or unpack the course again for the starter"
+
+
 def test_the_starter_beside_an_edited_file_is_no_newer_copy(own_course, editable_files):
     module, notebook = editable_files
     mend_module(module)
