@@ -17,8 +17,17 @@ def excerpt(text: str) -> str:
 
 
 def as_arguments(values: Mapping[str, object]) -> str:
-    """Names and values as a call is written: `tokens=3, head_dim=2`."""
-    return ", ".join(f"{name}={value}" for name, value in values.items())
+    """Names and values as a call is written: `tokens=3, head_dim=2`, large numbers as `1e9`."""
+    return ", ".join(f"{name}={_written(value)}" for name, value in values.items())
+
+
+def _written(value: object) -> str:
+    """A value as Python shows it, a float with more zeros than fit in a number's place by its power of ten."""
+    text = str(value)
+    if not (isinstance(value, float) and text.endswith("00000.0")):
+        return text
+    short = f"{value:g}".replace("e+0", "e")
+    return short if float(short) == value else text
 
 
 def sendable(text: str) -> str:

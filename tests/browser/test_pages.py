@@ -130,3 +130,21 @@ def test_a_class_of_five_thousand_opens_sorts_and_is_filtered_without_a_server(b
     page.fill("#words", "nobody is called so")
     assert page.inner_text("#shown") == "No student is like that"
     page.close()
+
+
+def test_a_column_of_groups_is_there_where_somebody_has_one(browser, pages, tmp_path) -> None:
+    text = pages["class"].read_text(encoding="utf-8")
+    assert '["Ada Lovelace (ada)","A",' in text
+    (tmp_path / "class.html").write_text(text.replace('["Ada Lovelace (ada)","A",', '["Ada Lovelace (ada)","",'))
+    first = []
+    for path in (pages["class"], tmp_path / "class.html"):
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        first.append(
+            (page.locator("#head th").all_inner_texts()[:2], page.locator("#body tr").first.locator("td.n").count())
+        )
+        page.close()
+    (grouped, cells), (plain, same_cells) = first
+    assert [name.split()[0] for name in grouped] == ["student", "group"]
+    assert [name.split()[0] for name in plain] == ["student", "total"]
+    assert cells == same_cells

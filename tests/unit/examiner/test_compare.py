@@ -7,7 +7,7 @@ from grader.examiner.compare import FLOAT32, Failure, compare, numbers, require_
 from grader.examiner.manners import LOUD
 from grader.examiner.properties.refusals import _not_mentioned
 from grader.examiner.properties.side_effects import is_visible
-from grader.worker.text import MOST_OF_AN_EXCERPT, excerpt
+from grader.worker.text import MOST_OF_AN_EXCERPT, as_arguments, excerpt
 
 
 def test_numbers_show_digits_until_they_differ() -> None:
@@ -21,6 +21,19 @@ def test_numbers_show_digits_until_they_differ() -> None:
 def test_what_a_submission_wrote_is_cut() -> None:
     assert excerpt("a\n b") == "a b"
     assert excerpt("x" * 1000) == "x" * MOST_OF_AN_EXCERPT + " ... (800 more characters)"
+
+
+def test_large_numbers_are_written_short_where_they_are_the_same() -> None:
+    given = {
+        "longest": 1e9,
+        "share": 0.5,
+        "warmth": 1.0,
+        "odd": 1234567800000.0,
+        "tokens": 1000000,
+        "end": float("inf"),
+    }
+    told = "longest=1e9, share=0.5, warmth=1.0, odd=1234567800000.0, tokens=1000000, end=inf"
+    assert as_arguments(given) == told
 
 
 @pytest.mark.parametrize(
