@@ -141,6 +141,10 @@ class Check(
     public: bool = False
     """Whether a student edition may run it, where it needs no reference."""
 
+    def variation_source(self) -> str:
+        """Python whose class `Variation` is built in place of the submission's; empty where that is built itself."""
+        return ""
+
 
 def size_names(ladder: Ladder) -> set[str]:
     """The names that some rung gives."""
@@ -267,6 +271,13 @@ def unknown_name(what: str, name: str, known: Iterable[str], path: KeyPath) -> I
         key = f"{path[-1]}: " if isinstance(path[-1], str) else ""
         remedy = f"write {key}{near}" if near else f"write one of them, or declare {name} too"
         yield Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy)
+
+
+def made_inputs(inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
+    """Tensors where plain values are given as they stand."""
+    for name, value in inputs.items():
+        if isinstance(value, list | MadeInput):
+            yield Problem((*path, name), "a plain value", "a tensor", "write a number or a truth value")
 
 
 def output_problems(exercise: "Exercise", check: Check, output: int, path: KeyPath) -> Iterator[Problem]:

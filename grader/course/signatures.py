@@ -12,6 +12,9 @@ from grader.course.records import Exercise
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
+VARIATION = "Variation"
+"""The class that a check's own source defines, whose methods can be called beside those of the submission's."""
+
 
 class Signature(Struct, frozen=True):
     """The names that a function takes by keyword, those without a default, and whether it takes any others."""
@@ -97,6 +100,11 @@ def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Ite
 
 
 def _misnamed_in_check(check: Check, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
+    try:
+        methods = methods | _methods_of(ast.parse(check.variation_source())).get(VARIATION, {})
+    except SyntaxError as error:
+        yield Problem((*path, "variation"), "Python", f"{error.msg} in its line {error.lineno}", "mend that line")
+        return
     if check.method and check.method not in methods:
         yield _unknown("a method of the class", check.method, methods, (*path, "method"), is_key=False)
         return

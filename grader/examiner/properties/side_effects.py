@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from grader.course.checks import Literal, Name, Text, unknown_sizes
+from msgspec import field
+
+from grader.course.checks import Inputs, Literal, Name, Text, made_inputs, unknown_sizes
 from grader.course.problem import KeyPath, Problem, nearest
 from grader.examiner.compare import Failure, describe
 from grader.examiner.context import require_inputs_kept
@@ -38,6 +40,11 @@ class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
 
     building: bool = False
     """Whether building the module must be silent too."""
+    after: Inputs = field(default_factory=dict)
+    """Given to one more call, added to the inputs or in place of them: it may print, and the call after it may not."""
+
+    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+        yield from made_inputs(self.after, (*path, "after"))
 
     def try_case(self, context: "Context", case: "Case") -> None:
         module = context.ours(self, case)
@@ -52,6 +59,11 @@ class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
         module.training = True
         module.call(self.method, **case.inputs)
         _require_silence(module.printed(), "a call in training mode")
+        if self.after:
+            module.call("", **{**case.inputs, **self.after})
+            module.printed()
+            module.call("", **case.inputs)
+            _require_silence(module.printed(), f"a call after one with {as_arguments(self.after)}")
 
 
 class Prints(Property, frozen=True, tag="prints"):

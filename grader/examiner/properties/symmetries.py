@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import structs
 
-from grader.course.checks import Index, Inputs, MadeInput, MaskKind, Name, output_problems, unknown_name
+from grader.course.checks import Index, Inputs, MadeInput, MaskKind, Name, made_inputs, output_problems, unknown_name
 from grader.course.problem import KeyPath, Problem, quoted
 from grader.examiner.case import SAMPLES
-from grader.examiner.compare import FLOAT32, require_close, require_shape
+from grader.examiner.compare import FLOAT32, FLOAT64, Tolerance, require_close, require_shape
 from grader.examiner.context import declared_output, nth_output
+from grader.examiner.manners import LOUD
 from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 HALVES = ("bfloat16", "float16")
 HALF_ROUNDING = 0.15
 """bfloat16 rounds at two digits: two right ways are this share of the largest output apart, at the most."""
+
+PRECISE = {"float64": FLOAT64, "bfloat16": Tolerance(2e-2, 1e-7), "float16": Tolerance(4e-3, 1e-7)}
+"""Of halves a few units in the last place: what is computed in a wider dtype and rounded once or twice."""
 
 
 class SamplesInAnyOrder(Property, frozen=True, tag="samples_in_any_order"):
@@ -81,9 +85,7 @@ class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
 
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(exercise, self, self.output, path)
-        for name, value in self.instead.items():
-            if isinstance(value, list | MadeInput):
-                yield Problem((*path, "instead", name), "a plain value", "a tensor", "write a number or a truth value")
+        yield from made_inputs(self.instead, (*path, "instead"))
 
     def try_case(self, context: "Context", case: "Case") -> None:
         theirs = context.reference.build(case.arguments, dtype=self.dtype)
@@ -156,3 +158,10 @@ def loud(case: "Case", loudness: float, dtype: str) -> "dict[str, torch.Tensor]"
 
 def _batched(case: "Case") -> "dict[str, torch.Tensor]":
     return {name: case.inputs[name] for name in case.samples_axes}
+
+
+def roughly(dtype: str, loudness: float) -> Tolerance:
+    """How far values may lie apart where no more than the usual is asked: of a dtype, with inputs so loud."""
+    if dtype in HALVES:
+        return structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
+    return LOUD if loudness > 1 else FLOAT32

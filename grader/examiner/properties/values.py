@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec import structs
-
 from grader.course.checks import (
     Index,
     MadeInput,
@@ -20,8 +18,6 @@ from grader.course.problem import KeyPath, Problem
 from grader.examiner import pictures
 from grader.examiner.case import make_case
 from grader.examiner.compare import (
-    FLOAT32,
-    FLOAT64,
     Failure,
     compare,
     compare_gradient,
@@ -36,7 +32,7 @@ from grader.examiner.compare import (
 from grader.examiner.context import declared_output, require_declared, require_inputs_kept
 from grader.examiner.manners import compare_in_manner, probe_for
 from grader.examiner.properties import Property
-from grader.examiner.properties.symmetries import HALF_ROUNDING, HALVES, loud
+from grader.examiner.properties.symmetries import HALVES, PRECISE, loud, roughly
 from grader.examiner.subjects import KINDS, parts_of
 
 if TYPE_CHECKING:
@@ -64,6 +60,9 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
     """Whether gradients are compared too."""
     variation: str = ""
     """Python that defines a class `Variation` of `submission`'s, which is built in place of its own."""
+
+    def variation_source(self) -> str:
+        return self.variation
 
     def try_case(self, context: "Context", case: "Case") -> None:
         if self.variation:
@@ -102,11 +101,13 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
         what = f"with the same {KINDS[interface.kind].same}, {self.method or interface.called()}: output"
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
-            compare(ours.call(self.method, **case.inputs), expected, what, parts=parts_of(interface, expected))
+            parts = [] if self.variation else parts_of(interface, expected)
+            compare(ours.call(self.method, **case.inputs), expected, what, parts=parts)
             return
         expected = theirs.differentiate(None, self.method, **case.inputs)
         seen = ours.differentiate(expected.cotangents, self.method, **case.inputs)
-        compare(seen.value, expected.value, what, parts=parts_of(interface, expected.value))
+        parts = [] if self.variation else parts_of(interface, expected.value)
+        compare(seen.value, expected.value, what, parts=parts)
         compare_gradients(seen.parameters, expected.parameters)
         for name, gradient in expected.inputs.items():
             compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
@@ -197,9 +198,9 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
     """A module in float64 takes and returns float64, with the precision of float32 at least."""
 
     precise: bool = False
-    """Whether the values must have the precision of float64 too."""
+    """Whether the values must have the precision of the dtype too."""
     dtype: Name = "float64"
-    """Another dtype, of which two digits have to be right."""
+    """Another dtype, of which two digits have to be right unless it is `precise`."""
     loudness: float = 1.0
     """How many times as large the inputs are as usual."""
 
@@ -209,9 +210,7 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
     def try_case(self, context: "Context", case: "Case") -> None:
         ours, theirs = context.pair(self, case, dtype=self.dtype)
         inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
-        tolerance = FLOAT64 if self.precise else FLOAT32
-        if self.dtype in HALVES:
-            tolerance = structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
+        tolerance = PRECISE[self.dtype] if self.precise else roughly(self.dtype, self.loudness)
         times = f", inputs {self.loudness:g} times as large" if self.loudness != 1 else ""
         what = f"in {self.dtype}{times}: output" if times else f"in {self.dtype}, output"
         expected = theirs.call(self.method, **inputs)

@@ -14,7 +14,6 @@ LAYOUTS = {
     "without a batch axis": (I, J),
     "with an axis for the heads": (I, J, B, H),
     "for more keys": (I, ODD, B),
-    "for a single key": (I, 1, B),
     "for more queries": (ODD, J, B),
     "for more samples": (I, J, ODD),
 }

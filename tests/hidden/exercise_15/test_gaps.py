@@ -1,4 +1,4 @@
-"""Hours that were not observed, other ones in each sample."""
+"""What the newest hour finds, with hours that were not observed, other ones in each sample."""
 
 # T time, B batch, W width
 
@@ -19,17 +19,6 @@ def test_the_newest_hour_shares_all_of_its_attention(subject, reference, gaussia
     require_tensor(seen, "output")
     require_shape(seen, list(expected.shape), "with hours that were not observed: output")
     compare(seen[-1], expected[-1], "with hours that were not observed: output at the newest hour")
-
-
-def test_each_sample_has_gaps_of_its_own(subject, reference, gaussian):
-    theirs = reference.build(ARGUMENTS)
-    ours = subject.build(ARGUMENTS, like=theirs)
-    inputs = {"series": gaussian(T, B, W), "observed": observed_hours()}
-    compare(ours(**inputs), theirs(**inputs), "samples with gaps in different hours: output")
-    series, observed = gaussian(T, T, W), torch.ones(T, T, dtype=torch.bool)
-    observed[1:3, 4] = observed[4, :2] = False
-    inputs = {"series": series, "observed": observed}
-    compare(ours(**inputs), theirs(**inputs), "as many samples as hours, with gaps: output")
 
 
 def observed_hours():

@@ -56,12 +56,3 @@ def test_a_loud_memory_stays_hidden(subject, reference, gaussian):
     mask[:, 1:4] = False
     inputs = {"x": x, "memory": memory, "memory_mask": mask}
     compare(ours(**inputs), theirs(**inputs), f"a memory {LOUD:g} times as loud, with a mask: output", ROUNDED)
-
-
-def test_a_mask_as_long_as_the_words(subject, reference, gaussian):
-    theirs = reference.build(ARGUMENTS)
-    ours = subject.build(ARGUMENTS, like=theirs)
-    mask = torch.ones(B, S, dtype=torch.bool)
-    mask[1, 2:] = False
-    inputs = {"x": gaussian(B, S, D), "memory": gaussian(B, S, D), "memory_mask": mask}
-    compare(ours(**inputs), theirs(**inputs), "as many patches as words, with a mask: output")

@@ -1,8 +1,6 @@
-"""Micro-batches, texts beside each other, and nothing to guess."""
+"""Micro-batches, and texts beside each other."""
 
 # N texts, T places, V vocabulary
-
-import torch
 
 from grader.examiner.compare import Failure, compare, number
 
@@ -36,11 +34,3 @@ def test_pieces_add_up_to_the_whole(subject, reference, gaussian):
     total = sum(ours(logits=logits[a:b], tokens=tokens[a:b], counted=MANY) for a, b in pieces)
     whole = theirs(logits=logits, tokens=tokens, counted=MANY)
     compare(total, whole, "the losses of all micro-batches, added up: loss")
-
-
-def test_nothing_to_guess_costs_nothing(subject, reference, gaussian):
-    ours, theirs = subject(), reference()
-    inputs = {"logits": gaussian(N, T, V), "tokens": torch.full((N, T), -100)}
-    compare(ours(**inputs), theirs(**inputs), "texts without a target: loss")
-    inputs = {"logits": gaussian(N, 1, V), "tokens": texts(gaussian)[:, :1]}
-    compare(ours(**inputs), theirs(**inputs), "texts of one token: loss")

@@ -374,6 +374,16 @@ def test_names_that_the_reference_does_not_have_are_told_with_their_place(hold):
     ).replace("forward or __init__", "__init__ or forward")
 
 
+def test_a_method_may_be_one_that_the_check_itself_defines(hold):
+    check = "- property: matches_reference\n    method: both\n    inputs: {x: [batch, size]}\n    variation: |\n      "
+    variation = f"{check}class Variation(submission.Attention):\n          def both(self, x):\n              return x"
+    misspelt = variation.replace("method: both", "method: boht")
+    assert hold("- property: keeps_dtype", misspelt).endswith('or both, got "boht"; write both')
+    assert hold("- property: keeps_dtype", f"{variation} +").endswith(
+        "variation: expected Python, got invalid syntax in its line 3; mend that line"
+    )
+
+
 def test_a_misspelt_argument_of_the_constructor_is_not_a_misspelt_default(hold):
     both = "constructor: {bais: true, size: size}"
     told = hold("constructor: {size: size}", both, checks="  - {property: keeps_dtype, id: plain, defaults: [bias]}\n")

@@ -16,7 +16,7 @@ NAMES = re.compile(r"`([a-z_A-Z]\w*)`")
 
 
 class Checks:
-    """An exercise's checks, asked by property and arguments; its hidden tests by their names."""
+    """An exercise's checks, asked by property and arguments; hidden tests and variations by their names."""
 
     def __init__(self, exercise: Exercise) -> None:
         self.exercise = exercise
@@ -38,8 +38,9 @@ class Checks:
         )
 
     def test(self, word: str) -> bool:
-        """Whether there is a hidden test with that in its name."""
-        return bool(re.search(rf"def test_\w*{word}", self.hidden))
+        """Whether there is a hidden test, or a check with a variation of its own, with that in its name."""
+        varying = [check.id for check in self.exercise.checks if check.variation_source()]
+        return bool(re.search(rf"def test_\w*{word}", self.hidden) or re.search(word, "\n".join(varying)))
 
     def have_mask(self, kind: str) -> bool:
         return any(

@@ -7,7 +7,9 @@ from grader.course.checks import MadeInput, MaskKind
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.examiner.properties import Property
+from grader.examiner.properties.side_effects import PrintsNothing
 from grader.examiner.properties.symmetries import PaddingChangesNothing, SamplesInAnyOrder, UnchangedBy
+from grader.examiner.properties.values import KeepsDtype
 from tests.support.judging import Judge
 
 PADDING = MadeInput(shape=["batch", "words", "words"], mask=MaskKind.PADDING)
@@ -36,6 +38,24 @@ CASES = {
         UnchangedBy(id="shift", instead={"start": 1000}, dtype="bfloat16", loudness=4.0),
         ("precision = torch.float64", "precision = z.dtype"),
         "with start=1000, which should change nothing: in bfloat16",
+    ),
+    "squares in short floats": (
+        "exercise_25",
+        KeepsDtype(id="squares", dtype="float16", precise=True, loudness=400.0),
+        ("mean_square = normed.pow(2)", "mean_square = normed.bfloat16().pow(2)"),
+        "in float16, inputs 400 times as large: output 0",
+    ),
+    "a fill that loud scores reach": (
+        "exercise_17",
+        KeepsDtype(id="fill", loudness=30000.0),
+        ("scores.masked_fill(pos > pos[:, None], -torch.inf)", "scores.masked_fill(pos > pos[:, None], -1e6)"),
+        "in float64, inputs 30000 times as large: output",
+    ),
+    "a word of explanation that sticks": (
+        "exercise_05",
+        PrintsNothing(id="sticks", after={"verbose": True}),
+        ("verbose = verbose or self.verbose", "verbose = self.verbose = verbose or self.verbose"),
+        "a call after one with verbose=True: expected nothing on stdout",
     ),
     "padding": (
         "exercise_13",
