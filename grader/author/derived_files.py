@@ -95,7 +95,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     problems = []
     starter = module.read_text(encoding="utf-8")
     where = module.relative_to(course.root)
-    if _tree(starter) != _tree(expected):
+    if tree_text(starter) != tree_text(expected):
         line = _first_difference(starter, expected)
         problems.append(f"{where}:{line}: is not the reference with every defect put back; mend either")
     elif starter != expected:
@@ -107,7 +107,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     twin = read_submission(notebook, notebook.name)
     if isinstance(twin, Unreadable):
         problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")
-    elif _tree("\n\n".join(chunk.text for chunk in twin.chunks)) != _tree(starter):
+    elif tree_text("\n\n".join(chunk.text for chunk in twin.chunks)) != tree_text(starter):
         problems.append(
             f"{notebook.relative_to(course.root)}: its code cells are not the module; align them, and tag what only "
             "shows things off as demonstration"
@@ -137,8 +137,14 @@ def without_docstring(text: str) -> ast.Module:
     return tree
 
 
-def _tree(text: str) -> str:
-    return ast.dump(without_docstring(text))
+def tree_text(text: str) -> str:
+    """The same for modules and notebooks that differ in layout, comments and docstring alone; empty for what is no
+    Python.
+    """
+    try:
+        return ast.dump(without_docstring(text))
+    except (SyntaxError, ValueError):
+        return ""
 
 
 def _first_difference(one: str, other: str) -> int:

@@ -1,12 +1,12 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
-import ast
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from grader.author.derived_files import tree_text
 from grader.author.edition import (
     description_of,
     find_spoilers,
@@ -21,7 +21,7 @@ from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
-from grader.errors import KitError, SpecError, UsageError
+from grader.errors import SpecError, UsageError
 from grader.examiner.key import KEY_SEED
 from grader.examiner.outcome import Status
 from grader.examiner.workers import WorkerSource
@@ -110,21 +110,13 @@ def _why_unfit(course: Course, exercise: Exercise, *, public_only: bool) -> list
     if public_only and not public_checks(exercise):
         problems.append(f"{exercise.id}: no check is public; mark one that needs no reference with public: true")
     defective = put_back(reference.read_text(encoding="utf-8"), exercise.defects)
-    wanted = ast.dump(ast.parse(defective))
     for path in (starter, course.pristine(course.editable_files(exercise.id)[1])):
-        if _tree(path) != wanted:
+        read = read_submission(path, path.name)
+        chunks = [] if isinstance(read, Unreadable) else read.chunks
+        if tree_text("\n\n".join(chunk.text for chunk in chunks)) != tree_text(defective):
             place = path.relative_to(course.root)
             problems.append(f"{place}: is not the reference with every defect in it; run python -m grader prove")
     return problems
-
-
-def _tree(path: Path) -> str:
-    """The syntax tree of a module's or a notebook's graded code."""
-    read = read_submission(path, path.name)
-    if isinstance(read, Unreadable):
-        raise KitError(read.reason)
-    body = [node for chunk in read.chunks for node in ast.parse(chunk.text).body]
-    return ast.dump(ast.Module(body, []))
 
 
 def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) -> list[Prepared]:

@@ -319,7 +319,9 @@ def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Cour
     swap(notebook, "self.w_value(x)", "self.w_key(x)")
     (cells,) = compare_sources(own_course, exercise).problems
     assert cells.startswith("exercises/exercise_06/.starter/attention.ipynb: its code cells are not the module")
-    swap(notebook, "self.w_key(x)", "self.w_value(x)")
+    swap(notebook, "self.w_key(x)", "self.w_value(x")
+    assert compare_sources(own_course, exercise).problems == [cells]  # what is no Python is not the module either
+    swap(notebook, "self.w_value(x", "self.w_value(x)")
     swap(notebook, '"metadata"', '"metadat"')
     words, *_ = compare_sources(own_course, exercise).problems
     assert words.startswith("exercises/exercise_06/.starter/attention.ipynb: is no valid notebook (")

@@ -629,6 +629,23 @@ def test_a_starter_that_is_not_the_reference_with_its_defects_is_not_handed_out(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_docstring_may_be_missing_on_one_side_and_a_cell_that_is_no_python_may_not_be_there(own_course):
+    from grader.author.release import _why_unfit
+
+    exercise = load_exercise(own_course.description("exercise_03"))
+    module, notebook = map(own_course.pristine, own_course.editable_files("exercise_03"))
+    for path in (module, own_course.reference("exercise_03")):
+        docstring, _, code = path.read_text(encoding="utf-8").partition('"""\n\n')
+        assert docstring.startswith('"""')
+        path.write_text(code, encoding="utf-8")
+    assert _why_unfit(own_course, exercise, public_only=True) == []
+    notebook.write_text(
+        notebook.read_text(encoding="utf-8").replace("import torch", "import torch ("), encoding="utf-8"
+    )
+    (told,) = _why_unfit(own_course, exercise, public_only=True)
+    assert told.startswith("exercises/exercise_03/.starter/attention.ipynb: is not the reference with every defect")
+
+
 def test_a_page_that_gives_something_away_is_not_handed_out(own_course, tmp_path):
     exercise = load_exercise(own_course.description("exercise_03"))
     reference = own_course.reference("exercise_03").read_text(encoding="utf-8").splitlines()
