@@ -31,9 +31,6 @@ from grader.worker.sandbox import become_nobody, drop_capabilities
 PAGE_WIDTH = 100
 REPORT = "report.html"
 
-LooksAt = Callable[[Exercise], dict[str, str]]
-"""What each check looks at, in one sentence."""
-
 
 class OneStudent:
     """The layout of a platform that hands over a single student's folder."""
@@ -48,7 +45,7 @@ class OneStudent:
         yield Unit("student", folder=".", exercise=self._exercise_id)
 
 
-def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path, looks_at: LooksAt) -> str:
+def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path) -> str:
     """Judge what a student's folder holds and write the platform's file; one line on what came of it.
 
     Whatever lay at the file's place is taken away first: where there is no verdict, there is no file. Raises `KitError`
@@ -57,7 +54,7 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
     _clear(output)
     exercise = load_exercise(course.description(exercise_id))
     verdict, remark = _verdict(course, exercise, folder)
-    for name, text in RENDERERS[platform](verdict, exercise, looks_at, remark).items():
+    for name, text in RENDERERS[platform](verdict, exercise, remark).items():
         place = output.with_name(name) if name else output
         _clear(place)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -112,22 +109,22 @@ def _clear(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _for_classroom50(verdict: Verdict, exercise: Exercise, looks_at: LooksAt, _remark: str) -> dict[str, str]:
+def _for_classroom50(verdict: Verdict, exercise: Exercise, _remark: str) -> dict[str, str]:
     """The report names the file, and what is said of the other is in the run's log."""
     handed_in = HandedIn.from_environment(os.environ, time_text())
-    report = render_report(verdict, exercise, looks_at(exercise))
+    report = render_report(verdict, exercise)
     return {"": render_classroom50(verdict, exercise, handed_in), REPORT: report}
 
 
-def _for_nbgrader(verdict: Verdict, exercise: Exercise, _looks_at: LooksAt, remark: str) -> dict[str, str]:
+def _for_nbgrader(verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
     page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
     page = f"{printable(remark)}\n\n{page}" if remark else page
     return {"": msgspec.json.encode({"points": float(verdict.score), "page": page}).decode()}
 
 
-RENDERERS: Mapping[str, Callable[[Verdict, Exercise, LooksAt, str], dict[str, str]]] = {
-    "gradescope": lambda verdict, exercise, _, remark: {"": render_gradescope(verdict, exercise, remark)},
-    "prairielearn": lambda verdict, exercise, _, remark: {"": render_prairielearn(verdict, exercise, remark)},
+RENDERERS: Mapping[str, Callable[[Verdict, Exercise, str], dict[str, str]]] = {
+    "gradescope": lambda verdict, exercise, remark: {"": render_gradescope(verdict, exercise, remark)},
+    "prairielearn": lambda verdict, exercise, remark: {"": render_prairielearn(verdict, exercise, remark)},
     "classroom50": _for_classroom50,
     "nbgrader": _for_nbgrader,
 }

@@ -101,13 +101,12 @@ def autograder(exercise_id: str, platform: str, output: Path, folder: Path | Non
     """Write an exercise as an autograder for a course platform: classroom50, gradescope, nbgrader or prairielearn."""
     from grader.author.autograder import write_autograder
     from grader.author.platform_grading import judge_folder
-    from grader.commands.student import looks_at
 
     course = current_course()
     if folder is None:
         click.echo(write_autograder(course, exercise_id, platform, output), nl=False)
     else:
-        click.echo(judge_folder(course, exercise_id, platform, folder, output, looks_at))
+        click.echo(judge_folder(course, exercise_id, platform, folder, output))
 
 
 GRADEBOOK = click.Path(path_type=Path)
@@ -232,7 +231,6 @@ def history(student: str, gradebook: Path) -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:
     """Write a gradebook in another program's format, or as feedback for students, into a folder."""
-    from grader.commands.student import looks_at
     from grader.report.exports import Exercises, left_out
     from grader.report.exports import export as write_export
     from grader.report.exports.platforms import write_feedback
@@ -244,7 +242,7 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
         count = write_export(gradebook, to, folder, course, anonymous=anonymous).files
         written = "1 file" if count == 1 else f"{count:,} files"
     else:
-        written = f"feedback on {write_feedback(gradebook, folder, Exercises(course), looks_at):,} submissions"
+        written = f"feedback on {write_feedback(gradebook, folder, Exercises(course)):,} submissions"
     click.echo(f"{folder} holds {written}.")
     if gone := left_out(gradebook, course, to or ""):
         click.echo(

@@ -261,28 +261,14 @@ def reset(exercise_id: str) -> None:
 )
 def report(exercise_id: str, output: Path | None) -> None:
     """Grade the exercise and write the verdict as one HTML page: pictures, checks, your attempts."""
-    from grader.course.loading import load_exercise
     from grader.report.html import render_report
-    from grader.student.progress import load_progress, remember_verdict
-    from grader.submission.choice import choose_file
-    from grader.verdict.judge import grade
+    from grader.student.progress import load_progress
 
-    course = current_course()
-    exercise = load_exercise(course.description(exercise_id))
     path = output or Path(f"report-{exercise_id}.html")
     if path.is_dir() or not path.parent.is_dir():
         raise UsageError(f"{path} cannot be written; name a file in a folder that exists")
-    choice = choose_file(course, exercise_id)
-    if choice.remark:
-        click.echo(choice.remark, err=True)
-    verdict = grade(course, exercise_id, choice)
-    remember_verdict(course, verdict, is_attempt=False)
+    course, exercise, _, verdict = _graded_now(exercise_id)
     attempts = load_progress(course, exercise_id).attempts
-    page = render_report(verdict, exercise, looks_at(exercise), attempts)
+    page = render_report(verdict, exercise, attempts)
     write_product(path, page.encode("utf-8", "backslashreplace"))
     click.echo(f"{path} holds the report; open it in a browser. It is no part of what you hand in.")
-
-
-def looks_at(exercise: Exercise) -> dict[str, str]:
-    """What each check of the description looks at, in one sentence: its property's."""
-    return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}

@@ -59,17 +59,14 @@ def render_section(verdict: Verdict, exercise: Exercise) -> str:
 def render_report(
     verdict: Verdict,
     exercise: Exercise,
-    looks_at: Mapping[str, str],
     attempts: Sequence[Attempt] = (),
     *,
     has_seed: bool = True,
 ) -> str:
-    """A page of its own; `looks_at` says of each check, in one sentence, what it looks at.
-
-    `has_seed` is false where others will be judged by the same seed.
-    """
+    """A page of its own; `has_seed` is false where others will be judged by the same seed."""
     view = _view(verdict, exercise, has_seed=has_seed)
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
+    looks_at = _looks_at(exercise)
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
     told = {check: (number, cause) for number, cause in enumerate(told_causes(verdict), 1) for check in cause.checks}
     firsts: dict[str, str] = {}
@@ -79,6 +76,11 @@ def render_report(
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
+
+
+def _looks_at(exercise: Exercise) -> dict[str, str]:
+    """What each check of the description looks at, in one sentence: its property's."""
+    return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}
 
 
 def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path,
     for twin in course.editable_files("exercise_03"):
         (folder / twin.name).write_bytes(course.pristine(twin).read_bytes() + b"\n")
     (folder / "attention.py").write_bytes(course.reference("exercise_03").read_bytes())
-    told = judge_folder(course, "exercise_03", platform, folder, tmp_path / "results.json", lambda _: {})
+    told = judge_folder(course, "exercise_03", platform, folder, tmp_path / "results.json")
     remark = "This is about attention.py; attention.ipynb was handed in too: it is as it was handed out."
     assert told.splitlines()[0] == remark
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.gradebook import Gradebook, Student
 from grader.report.exports import export
@@ -78,13 +77,13 @@ def pages(judge_text, gradebook, course, tmp_path_factory: pytest.TempPathFactor
         exercise = load_exercise(course.description(exercise_id))
         everything = frozenset(defect.id for defect in exercise.defects)
         verdict = judge_text(exercise_id, judge_text.variant(exercise_id, everything))
-        texts[exercise_id] = render_report(verdict, exercise, looks_at(exercise), attempts)
+        texts[exercise_id] = render_report(verdict, exercise, attempts)
     texts["notebook"] = (
         f"{NOTEBOOK}{OF_A_NOTEBOOK}</head><body><main><h1>A notebook</h1>{render_section(verdict, exercise)}"
     )
     fixed = judge_text("exercise_03", judge_text.variant("exercise_03", frozenset()))
     exercise = load_exercise(course.description("exercise_03"))
-    texts["fixed"] = render_report(fixed, exercise, looks_at(exercise), attempts)
+    texts["fixed"] = render_report(fixed, exercise, attempts)
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     export(gradebook, "html", folder / "class", course)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -208,13 +208,8 @@ CANVAS = re.compile(r"(.+?_(?:LATE_)?\d+_\d+_[^/]*?)(?:\.[^./]+)?(?:/.*)?", re.I
 TEXT_WIDTH, TEXT_LINES = 100, 200
 
 
-def write_feedback(
-    gradebook: Path, folder: Path, exercises: Exercises, looks_at: Callable[[Exercise], Mapping[str, str]]
-) -> int:
-    """An HTML and a text file for each verdict; how many. `looks_at` says what an exercise's checks look at.
-
-    They name no seed: whoever hands in later is judged by the same.
-    """
+def write_feedback(gradebook: Path, folder: Path, exercises: Exercises) -> int:
+    """An HTML and a text file for each verdict; how many. They name no seed: later hand-ins are judged by the same."""
     count = 0
     with ClassRecords(gradebook) as records:
         make_folder(folder)
@@ -224,7 +219,7 @@ def write_feedback(
             exercise = exercises.get(grade.exercise)
             verdict = graded(records, grade, exercise).verdict
             base = folder / feedback_path(grade)
-            page = render_report(verdict, exercise, looks_at(exercise), has_seed=False)
+            page = render_report(verdict, exercise, has_seed=False)
             text = render_terminal(verdict, exercise, width=TEXT_WIDTH, height=TEXT_LINES, has_seed=False)
             for suffix, content in (("html", page), ("txt", text)):
                 write_product(base.with_name(f"{base.name}.{suffix}"), content.encode("utf-8", "backslashreplace"))

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.examiner.outcome import Examination, Finding, Location, Map, Outcome, Picture, PictureKind, Status
+from grader.examiner.properties.values import MatchesReference, ReturnsShapes
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
 from grader.student.progress import Attempt
@@ -50,7 +50,7 @@ def exercise(course):
     return load_exercise(course.description("exercise_03"))
 
 
-@pytest.mark.parametrize("render", [render_section, lambda verdict, exercise: render_report(verdict, exercise, {})])
+@pytest.mark.parametrize("render", [render_section, render_report])
 def test_a_page_tells_apart_what_passed_here_and_what_is_known_to_be_fixed(exercise, render) -> None:
     passed = [Outcome(name, Status.PASSED, None) for name in ("returns_shapes", "samples_do_not_mix")]
     edition = msgspec.structs.replace(
@@ -74,13 +74,14 @@ def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdi
 
 def test_what_several_checks_look_at_and_saw_alike_is_told_once(exercise) -> None:
     finding = Finding("values", "the output is wrong", sizes="wrong with tokens=3; right with tokens=1")
-    names = ["values", "values_in_training", "returns_shapes"]
+    names = ["values", "values_in_training", "shapes"]
+    tried = [MatchesReference(id=names[0]), MatchesReference(id=names[1]), ReturnsShapes(id=names[2])]
+    exercise = msgspec.structs.replace(exercise, checks=tried)
     checks = [Outcome(name, Status.FAILED, finding) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
-    page = html.unescape(
-        render_report(verdict, exercise, {names[0]: "The numbers.", names[1]: "The numbers.", names[2]: "The shapes."})
-    )
-    assert page.count("The numbers.") == page.count("The shapes.") == 1
+    page = html.unescape(render_report(verdict, exercise))
+    looks_at = [(type(check).__doc__ or "").split("\n\n")[0] for check in tried[1:]]
+    assert [page.count(each) for each in looks_at] == [1, 1]
     assert page.count('What "values" looks at, with other inputs or settings.') == 1
     assert page.count("what 1 above tells") == len(names)
 
@@ -92,7 +93,7 @@ def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_submission_says_stays_text(payload: str, exercise) -> None:
     attempts = [Attempt(0.0, Result.NOT_FIXED, 0.0, 0, 2)]
-    page = render_report(verdict_saying(payload, exercise), exercise, looks_at(exercise), attempts)
+    page = render_report(verdict_saying(payload, exercise), exercise, attempts)
     tags = Tags(page)
     assert tags.names <= ALLOWED
     assert not [name for name, _ in tags.attributes if name.startswith("on")]
@@ -112,7 +113,7 @@ def test_a_not_gradable_verdict_escapes_its_reason_and_line(exercise) -> None:
 
 def test_nothing_is_asked_of_any_other_place(exercise) -> None:
     picture = values([[0.0, 1.0], [2.0, -1.0]], [[0.5, 1.0], [float("nan"), -1.0]])
-    page = render_report(verdict_saying("x", exercise, picture), exercise, looks_at(exercise))
+    page = render_report(verdict_saying("x", exercise, picture), exercise)
     assert "<svg" in page
     addresses = re.findall(r"(?:https?:)?//[\w.]+", page)
     assert set(addresses) <= {"http://www.w3.org"}  # names of the SVG's vocabulary, not places
@@ -123,7 +124,7 @@ def test_nothing_is_asked_of_any_other_place(exercise) -> None:
 def test_no_defect_that_is_still_there_is_named_for_any_variant(judge_text, exercise) -> None:
     for subset in exercise.subsets():
         verdict = judge_text("exercise_03", judge_text.variant("exercise_03", subset))
-        page = render_report(verdict, exercise, looks_at(exercise))
+        page = render_report(verdict, exercise)
         for defect in exercise.defects:
             if defect.id in subset:
                 assert defect.id not in page
@@ -204,7 +205,7 @@ def test_a_crash_that_many_checks_see_is_told_once_and_pointed_to_by_the_others(
     names = ("values", "full-context", "returns_shapes")
     checks = [Outcome(name, Status.CRASHED, crash) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
-    page = render_report(verdict, exercise, looks_at(exercise))
+    page = render_report(verdict, exercise)
     assert page.count("boom in the middle") == 1
     assert page.count("<strong>saw</strong> what 1 above tells</p>") == 3
 

@@ -5,7 +5,6 @@ import html
 import msgspec
 import pytest
 
-from grader.commands.student import looks_at
 from grader.course.loading import load_exercise
 from grader.examiner.examiner import Examiner
 from grader.examiner.pytest_session import with_examiner
@@ -46,7 +45,7 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
         for step in range(1, STEPS + 1):
             found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
     save_progress(course, exercise.id, Progress())
-    drawn = render_report(verdict, exercise, looks_at(exercise), load_progress(course, exercise.id).attempts)
+    drawn = render_report(verdict, exercise, load_progress(course, exercise.id).attempts)
     found["report"] = html.unescape(drawn)
     shown = NotebookVerdict(verdict, exercise)
     found["notebook"] = html.unescape("\n".join(shown._repr_mimebundle_().values()))
