@@ -23,7 +23,7 @@ from grader.report.html import render_report
 from grader.report.phrases import open_layers, points, result_words
 from grader.report.terminal import render_terminal
 from grader.submission.choice import Choice
-from grader.verdict.judge import MAX_SEED, grade
+from grader.verdict.judge import MAX_SEED, judge_file
 from grader.verdict.verdict import Verdict, not_gradable
 from grader.worker.layers import readable_folders
 from grader.worker.sandbox import become_nobody, drop_capabilities
@@ -78,7 +78,9 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
         record, read = SubmissionLoader(course, folder).load(found[0])
     choice = Choice(Path(record.file), read)
     remark = f"This is about {record.file}; {record.remark}." if record.remark else ""
-    return grade(course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id))), remark
+    return judge_file(
+        course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id))
+    ), remark
 
 
 def _is_closed_by_owner(path: Path) -> bool:

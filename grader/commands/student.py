@@ -73,7 +73,7 @@ def grade(
     from grader.examiner.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choice_of, choose_file
-    from grader.verdict import judge as grading
+    from grader.verdict.judge import judge_file
 
     course = current_course()
     if every:
@@ -94,7 +94,7 @@ def grade(
             _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
 
         is_spawned = spawn or not CAN_FORK
-        verdict = grading.grade(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict, tell=tell)
+        verdict = judge_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict, tell=tell)
     if path is None:
         remember_verdict(course, verdict)
     ctx.exit(verdict.exit_code())
@@ -104,14 +104,14 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
     """Grade every exercise, and show the list; the exit code."""
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
-    from grader.verdict.judge import grade as judge
+    from grader.verdict.judge import judge_file
 
     codes = []
     for exercise_id in course.exercise_ids():
         try:
             with judging_note(exercise_id):
                 choice = choose_file(course, exercise_id)
-                verdict = judge(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict)
+                verdict = judge_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict)
         except (UsageError, BrokenExerciseError) as error:
             click.echo(printable_lines(f"{exercise_id} is left out: {error}"), err=True)
             codes.append(error.exit_code)
@@ -183,7 +183,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     from grader.course.loading import load_exercise
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
-    from grader.verdict.judge import grade as judge
+    from grader.verdict.judge import judge_file
 
     course = current_course()
     exercise = load_exercise(course.description(exercise_id))
@@ -191,7 +191,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     if choice.remark:
         click.echo(choice.remark, err=True)
     with judging_note(choice.path.name):
-        verdict = judge(course, exercise_id, choice)
+        verdict = judge_file(course, exercise_id, choice)
     remember_verdict(course, verdict, is_attempt=False)
     return course, exercise, choice, verdict
 

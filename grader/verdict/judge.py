@@ -1,4 +1,4 @@
-"""Grade one submission, from files to verdict."""
+"""The judge of submissions: from a file, or a source that was read, to its verdict."""
 
 import secrets
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import look_alikes
 from grader.verdict.likeness import is_same, mended_in_part, tell_apart
-from grader.verdict.verdict import Verdict, judge, judge_public, refuse
+from grader.verdict.verdict import Verdict, make_public_verdict, make_verdict, refuse
 
 if TYPE_CHECKING:
     from grader.examiner.examiner import Examiner
@@ -38,7 +38,7 @@ class Variant(Struct, frozen=True):
     tree: str
 
 
-def grade(
+def judge_file(
     course: Course,
     exercise_id: str,
     choice: Choice,
@@ -106,7 +106,7 @@ class Judge:
             return self._judge_sealed(examiner, examiner.recording, submission, file, seed)
         seen = examiner.examine(submission, seed, dtype=dtype)
         if exercise.is_public():
-            return judge_public(exercise, seen, file, seed)
+            return make_public_verdict(exercise, seen, file, seed)
         alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:  # nothing fails as it does where nothing is wrong
             seen = self._told_apart(examiner, submission, seen, alike, dtype)
@@ -114,7 +114,7 @@ class Judge:
             seen = mended_in_part(
                 exercise, key, seen, lambda name, checks: self._look_alike(examiner, name, checks, dtype)
             )
-        return judge(exercise, key, seen, file, seed)
+        return make_verdict(exercise, key, seen, file, seed)
 
     def _judge_sealed(
         self, examiner: "Examiner", recording: "Recording", submission: Submission, file: str, seed: int
@@ -138,7 +138,7 @@ class Judge:
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
         methods = _methods_in_all(same, exercise)
-        return judge(exercise, key, structs.replace(seen, methods=methods), file, seed)
+        return make_verdict(exercise, key, structs.replace(seen, methods=methods), file, seed)
 
     def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
         """Whether a submission differs from the starter in layout and comments at most."""

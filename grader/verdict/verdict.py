@@ -76,7 +76,7 @@ class Verdict(Struct, frozen=True):
         return self.outcome is Result.NOT_FIXED and is_open and all_passed
 
 
-def judge(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int) -> Verdict:
+def make_verdict(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int) -> Verdict:
     """The verdict on a submission, from what was seen of it."""
     if seen.unloadable is not None:
         return not_gradable(exercise, file, seed, seen.unloadable, seen)
@@ -124,7 +124,7 @@ def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_who
     return points + (exercise.nothing_else_broke if is_whole else 0.0)
 
 
-def judge_public(exercise: Exercise, seen: Examination, file: str, seed: int) -> Verdict:
+def make_public_verdict(exercise: Exercise, seen: Examination, file: str, seed: int) -> Verdict:
     """The verdict of a student edition: what its public checks saw, and never that an exercise is fixed."""
     if seen.unloadable is not None:
         return not_gradable(exercise, file, seed, seen.unloadable, seen)

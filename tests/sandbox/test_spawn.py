@@ -13,7 +13,7 @@ from grader.course.records import Limits
 from grader.errors import KitError
 from grader.examiner.spawner import Spawner
 from grader.submission.choice import choice_of
-from grader.verdict.judge import grade
+from grader.verdict.judge import judge_file
 from grader.verdict.verdict import Verdict
 from tests.support.commands import run_program
 from tests.support.hostile import at_import, in_forward, reference, running_with, starter
@@ -44,7 +44,9 @@ def essence(verdict: Verdict) -> tuple:
 def test_a_spawned_worker_gives_the_verdict_of_a_forked_one(course, tmp_path, source: str, score: float) -> None:
     file = tmp_path / "attention.py"
     file.write_text(source, encoding="utf-8")
-    forked, spawned = (grade(course, "exercise_03", choice_of(file), seed=11, spawn=spawn) for spawn in (False, True))
+    forked, spawned = (
+        judge_file(course, "exercise_03", choice_of(file), seed=11, spawn=spawn) for spawn in (False, True)
+    )
     assert essence(spawned) == essence(forked)
     assert spawned.score == score
 

@@ -27,7 +27,7 @@ from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.submission import from_module, from_notebook
-from grader.verdict.verdict import judge_public
+from grader.verdict.verdict import make_public_verdict
 from grader.worker.torch_import import import_torch
 from tests.support.fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds
 from tests.support.paths import ROOT
@@ -290,7 +290,7 @@ def check(session: Session, expected: Any) -> None:
 def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) -> None:
     """Render what was seen, and look that nothing in it could be taken for more than text."""
     seen = Examination(outcomes, unloadable)
-    verdict = judge_public(msgspec.structs.replace(exercise, total_points=10.0), seen, "attention.py", 1)
+    verdict = make_public_verdict(msgspec.structs.replace(exercise, total_points=10.0), seen, "attention.py", 1)
     json.loads(render_json(verdict))
     for text in (render_terminal(verdict, exercise), render_json(verdict)):
         assert not {each for each in text if each != "\n" and not each.isprintable()}

@@ -13,7 +13,7 @@ from grader.examiner.properties.values import MatchesReference, ReturnsShapes
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
 from grader.student.progress import Attempt
-from grader.verdict.verdict import Result, Verdict, judge_public
+from grader.verdict.verdict import Result, Verdict, make_public_verdict
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -57,7 +57,7 @@ def test_a_page_tells_apart_what_passed_here_and_what_is_known_to_be_fixed(exerc
         exercise, defects=(), checks=exercise.checks[:2], hidden_checks=14, total_points=10.0, nothing_else_broke=0.0
     )
     seen = Examination(passed)
-    page = render(judge_public(edition, seen, "attention.py", 7), edition)
+    page = render(make_public_verdict(edition, seen, "attention.py", 7), edition)
     assert "<strong>Public checks only</strong> · 10 points are given when you hand it in" in page
     assert "only public checks ran: all 2 public checks pass; 14 hidden ones follow when you hand it in" in page
     assert not re.search("Fixed|Not yet|nothing else broke|Defects and points", page)

@@ -16,7 +16,7 @@ from grader.report.html import NotebookVerdict, render_section
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.submission import submission_from_text
-from grader.verdict.verdict import Verdict, judge
+from grader.verdict.verdict import Verdict, make_verdict
 from tests.support.judging import SEED
 from tests.support.paths import CORPUS
 
@@ -38,7 +38,7 @@ def hang_in_training(judge_text) -> Verdict:
     def body(examiner):
         key = find_key(judge_text.course, examiner)
         examiner.exercise = quick
-        return judge(exercise, key, examiner.examine(submission_from_text(text), SEED), "attention.py", SEED)
+        return make_verdict(exercise, key, examiner.examine(submission_from_text(text), SEED), "attention.py", SEED)
 
     return with_examiner(judge_text.course, exercise, judge_text.source, body)
 

@@ -7,8 +7,8 @@ import pytest
 from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
 from grader.submission.choice import choice_of
-from grader.verdict import judge as grading
 from grader.verdict.attribution import DefectStatus
+from grader.verdict.judge import judge_file
 from grader.verdict.verdict import Result
 from tests.support.notebooks import code, markdown, notebook
 
@@ -28,7 +28,7 @@ def grade(course, tmp_path):
     def grade(content: str | bytes, name: str = "attention.py"):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        verdict = grading.grade(course, EXERCISE, choice_of(path), seed=5)
+        verdict = judge_file(course, EXERCISE, choice_of(path), seed=5)
         screen = render_terminal(verdict, load_exercise(course.description(EXERCISE)), width=400)
         assert "Traceback" not in screen
         assert verdict.exit_code() == (0 if verdict.outcome is Result.FIXED else 1)
@@ -134,7 +134,7 @@ def test_a_file_without_its_function_is_refused_with_those_that_it_has(course, t
         ("x = 1\n", "none"),
     ):
         path.write_text(content, encoding="utf-8")
-        verdict = grading.grade(course, "exercise_31", choice_of(path), seed=5)
+        verdict = judge_file(course, "exercise_31", choice_of(path), seed=5)
         reason = f"there is no function critic_loss; the functions found: {found}; name your function critic_loss"
         assert refused(verdict) == reason
 
@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_read_is_not_gradable(course, tmp_path, name, cont
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    assert refused(grading.grade(course, EXERCISE, choice_of(path))).removeprefix(f"{name} ") == sentence
+    assert refused(judge_file(course, EXERCISE, choice_of(path))).removeprefix(f"{name} ") == sentence
 
 
 def test_the_command_line_ends_with_one_and_no_traceback_for_broken_files(run_cli, tmp_path):

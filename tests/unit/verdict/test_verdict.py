@@ -9,7 +9,7 @@ from grader.report.phrases import whose_picture
 from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.likeness import mended_in_part, tell_apart
-from grader.verdict.verdict import Result, judge
+from grader.verdict.verdict import Result, make_verdict
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
 
@@ -76,7 +76,7 @@ def examination(failure_kinds: dict[str, str], **others) -> Examination:
 
 def read(failure_kinds: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
     """The verdict on such a submission."""
-    return judge(EXERCISE, key, examination(failure_kinds, methods=methods or {}, **others), "attention.py", 7)
+    return make_verdict(EXERCISE, key, examination(failure_kinds, methods=methods or {}, **others), "attention.py", 7)
 
 
 def statuses(verdict):
@@ -209,7 +209,7 @@ def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_ab
         *(Outcome(check, Status.PASSED) for check in ("shapes", "dtype")),
     ]
     seen = Examination(outcomes, comparing=frozenset({"values"}), recognised=frozenset(recognised))
-    verdict = judge(EXERCISE, KEY, seen, "attention.py", 7)
+    verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7)
     assert statuses(verdict)[:2] == [expected, UNKNOWN]
 
 
@@ -285,7 +285,7 @@ def test_the_defects_that_explain_a_failure_are_named_as_its_causes():
 
 def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
     why = Finding("crash:SyntaxError", "it cannot be compiled", Location("attention.py", 3, "x = (", 5))
-    verdict = judge(EXERCISE, KEY, Examination([], why, seconds=0.5), "attention.py", 7)
+    verdict = make_verdict(EXERCISE, KEY, Examination([], why, seconds=0.5), "attention.py", 7)
     assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.NOT_GRADABLE, 1, 0)
     assert verdict.reason == "it cannot be compiled (attention.py, line 3, column 5)"
     assert statuses(verdict) == [UNKNOWN] * 3
@@ -298,7 +298,7 @@ def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_men
     outcomes.append(Outcome("causal", Status.FAILED, Finding("changed", "causal is off")))
     seen = Examination(outcomes, saw={"causal": saw})
     told = mended_in_part(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
-    verdict = judge(EXERCISE, KEY, told, "attention.py", 7)
+    verdict = make_verdict(EXERCISE, KEY, told, "attention.py", 7)
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
 
@@ -362,7 +362,7 @@ def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them(
     told = tell_apart(seen, [Examination(seen.outcomes, saw=dict.fromkeys(wrong, 0.25))])
     assert [outcome.is_unlike for outcome in told.outcomes] == [True, True, True, False]
     assert {outcome.finding.kind for outcome in told.outcomes if outcome.finding} == {"values"}
-    causes = group_causes(judge(EXERCISE, KEY, told, "attention.py", 7))
+    causes = group_causes(make_verdict(EXERCISE, KEY, told, "attention.py", 7))
     assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
 
 
