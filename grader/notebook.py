@@ -147,7 +147,7 @@ def _only(text: str, spans: list[tuple[int, int]]) -> str:
     return "\n".join(line if number in keeps else "" for number, line in enumerate(lines[:last], 1)) + "\n"
 
 
-Kind = TypeVar("Kind")
+T = TypeVar("T")
 
 _pool = ExaminerPool(most_idle=1)
 _seed = secrets.randbelow(MAX_SEED)
@@ -234,7 +234,7 @@ def _exercise(line: str) -> str:
     return here
 
 
-def _told(step: Callable[[], Kind]) -> Kind | None:
+def _told(step: Callable[[], T]) -> T | None:
     """What the step returns; the kit's own errors as one sentence in place of a traceback."""
     try:
         return step()

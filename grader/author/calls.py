@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from grader.author.interface import Interface
-from grader.author.other_values import other_values
-from grader.author.parameters import Parameter
+from grader.author.interface import FoundInterface
+from grader.author.parameters import Parameter, other_values
 from grader.author.proposal import Proposal, Shape
 from grader.author.sizes import Role, size_role
 from grader.course.checks import Kind
@@ -20,7 +19,7 @@ LONGEST_DEFAULT = 512
 """Attention over more than that takes too long to be tried by each grading."""
 
 
-def checks_of_calls(interface: Interface, proposal: Proposal) -> Iterator[CheckFields]:
+def checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
     """What forward may be told besides, what a module keeps from one call to the next, and what is too long for it."""
     if interface.kind is not Kind.MODULE:
         return
@@ -43,7 +42,7 @@ def checks_of_calls(interface: Interface, proposal: Proposal) -> Iterator[CheckF
 
 
 def _checks_of_default_length(
-    interface: Interface, proposal: Proposal, length: str, limit: str, given: CheckFields
+    interface: FoundInterface, proposal: Proposal, length: str, limit: str, given: CheckFields
 ) -> Iterator[CheckFields]:
     """The longest input that the default of a limit allows, and one that is too long for it."""
     longest = parameter_of(interface, limit).default
@@ -64,7 +63,7 @@ def _checks_of_default_length(
         yield {**refuses, **given, **by_default, "ladder": [{**rung, length: longest + 1}]}
 
 
-def checks_of_forward(interface: Interface) -> Iterator[CheckFields]:
+def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
     """`matches_reference` with each other value of what a module's forward may be told besides."""
     for each in interface.forward if interface.kind is Kind.MODULE else ():
         for suffix, value in other_values(each):
@@ -75,7 +74,7 @@ CALLS = (4, 1, 3)
 """The lengths of calls in turn; together no longer than the shortest limit of a ladder."""
 
 
-def _checks_of_memory(interface: Interface, length: str, given: CheckFields) -> Iterator[CheckFields]:
+def _checks_of_memory(interface: FoundInterface, length: str, given: CheckFields) -> Iterator[CheckFields]:
     """`calls_in_turn`, one call after the other, and with what the module forgets in between."""
     calls = [{length: each} for each in CALLS]
     yield {"property": "calls_in_turn", **given, "calls": calls}
@@ -83,7 +82,7 @@ def _checks_of_memory(interface: Interface, length: str, given: CheckFields) -> 
         yield {"property": "calls_in_turn", "id": f"calls_with_{name}", **given, "calls": calls, "after_each": name}
 
 
-def parameter_of(interface: Interface, name: str) -> Parameter:
+def parameter_of(interface: FoundInterface, name: str) -> Parameter:
     """The constructor's parameter of this name; what is the kit's own is none that has a default."""
     return next((each for each in interface.constructor if each.name == name), Parameter(name, is_required=True))
 
@@ -93,7 +92,7 @@ LENGTH_OF_SOURCE = 7
 """A length that no size of a ladder has."""
 
 
-def _shape_of_other_source(name: str, interface: Interface, proposal: Proposal) -> Shape:
+def _shape_of_other_source(name: str, interface: FoundInterface, proposal: Proposal) -> Shape:
     """The shape of what is looked at in place of the first input; empty where a name stands for no such thing."""
     first = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
     if "mask" in name or not SOURCES.search(name) or "tokens" not in first:

@@ -16,6 +16,7 @@ from grader.course.fragments import put_back
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
+from grader.errors import KitError
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
 from grader.examiner.examiner import Examiner
@@ -139,9 +140,13 @@ def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> 
     usual = []
     with tester(source, course, exercise, reference) as fails:
         for test in usual_tests(exercise):
-            with contextlib.suppress(Exception):  # sizes that the reference refuses are no test of it
+            try:
                 if not fails(test):
                     usual.append(test)
+            except KitError:
+                raise
+            except Exception:  # noqa: BLE001, S112 - sizes that the reference refuses are no test of it
+                continue
 
     def missed_by(text: str) -> list[str]:
         with tester(source, course, exercise, text) as fails:

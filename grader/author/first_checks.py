@@ -4,15 +4,14 @@ from collections.abc import Collection, Iterator
 from itertools import takewhile
 
 from grader.author.calls import REFUSALS, CheckFields, checks_of_calls, parameter_of
-from grader.author.interface import Interface
-from grader.author.other_values import NO_OTHER, SOME_SHARE, other_values
-from grader.author.parameters import Constant, Parameter
+from grader.author.interface import FoundInterface
+from grader.author.parameters import NO_OTHER, OTHER_SHARE, Constant, Parameter, other_values
 from grader.author.proposal import CLIP, TIGHT, Proposal, Shape, mask_shape
 from grader.course.checks import Kind
 from grader.examiner.subjects import KINDS
 
 
-def first_checks(interface: Interface, proposal: Proposal) -> list[CheckFields]:
+def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
     """The checks that fit nearly everything of this kind, and those that reach what the signature leaves open."""
     is_module = interface.kind is Kind.MODULE
     checks = _checks_of_module(interface, proposal) if is_module else _checks_of_kind(interface.kind)
@@ -29,7 +28,7 @@ def _checks_of_kind(kind: Kind) -> list[CheckFields]:
     return [*checks, {"property": "leaves_inputs_alone", "public": True}]
 
 
-def _checks_of_module(interface: Interface, proposal: Proposal) -> list[CheckFields]:
+def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
     """The checks that fit nearly every module."""
     shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
     batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
@@ -59,7 +58,7 @@ def _checks_of_module(interface: Interface, proposal: Proposal) -> list[CheckFie
     ]
 
 
-def _checks_of_arguments(interface: Interface, proposal: Proposal) -> Iterator[CheckFields]:
+def _checks_of_arguments(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
     """What the constructor's arguments may be besides: other values, their defaults, what is refused."""
     yield from checks_of_kits_own(interface)
     yield from _checks_without_labels(interface, proposal)
@@ -80,7 +79,7 @@ def _checks_of_arguments(interface: Interface, proposal: Proposal) -> Iterator[C
             yield check_of_refusal(interface.kind, each)
 
 
-def _checks_of_form(interface: Interface, proposal: Proposal) -> Iterator[CheckFields]:
+def _checks_of_form(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
     """Training mode, where nothing is drawn, and the parameters under a flag: a key's bias changes no value."""
     dropped = proposal.constructor.get(proposal.dropout, parameter_of(interface, proposal.dropout).default)
     if not proposal.dropout or dropped == 0:
@@ -100,7 +99,7 @@ def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
     return {**refuses, "constructor": {parameter.name: value}}
 
 
-def checks_of_kits_own(interface: Interface) -> Iterator[CheckFields]:
+def checks_of_kits_own(interface: FoundInterface) -> Iterator[CheckFields]:
     """What the kit can do with an optimizer or a step, where the file is made for it."""
     if interface.kind is Kind.OPTIMIZER:
         yield compared("values_after_many_steps", {"steps": 23})
@@ -113,7 +112,9 @@ def checks_of_kits_own(interface: Interface) -> Iterator[CheckFields]:
             yield compared(f"values_with_tight_{each.name}", {each.name: TIGHT})
 
 
-def checks_of_other_values(interface: Interface, parameter: Parameter, given: Collection[str]) -> Iterator[CheckFields]:
+def checks_of_other_values(
+    interface: FoundInterface, parameter: Parameter, given: Collection[str]
+) -> Iterator[CheckFields]:
     """`matches_reference` with each other value of a parameter, where the interface gives those that are `given`.
 
     By position arguments are handed over in the order of the signature, so those before it have their defaults.
@@ -129,7 +130,7 @@ def checks_of_other_values(interface: Interface, parameter: Parameter, given: Co
         yield compared(f"values_with_{suffix}", {**defaults, parameter.name: value})
 
 
-def _checks_without_labels(interface: Interface, proposal: Proposal) -> Iterator[CheckFields]:
+def _checks_without_labels(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
     """`matches_reference` where nothing counts, in the labels or by the mask, if the file looks out for that."""
     for name, spec in proposal.inputs.items() if interface.guards_nothing else ():
         ignored = spec.get("ignored") if isinstance(spec, dict) else None
@@ -150,7 +151,7 @@ LARGEST_DEFAULT = 1024
 """A default beyond it is no size to be tried in milliseconds."""
 
 
-def _check_of_defaults(interface: Interface, proposal: Proposal, given: set[str]) -> CheckFields:
+def _check_of_defaults(interface: FoundInterface, proposal: Proposal, given: set[str]) -> CheckFields:
     """`matches_reference` with the defaults of what is given elsewhere, sizes at a rung that has them."""
     rung = dict(proposal.ladder[-1])
     left_out = [name for name in given if name not in rung]
@@ -167,7 +168,7 @@ def _check_of_defaults(interface: Interface, proposal: Proposal, given: set[str]
     return {**check, "ladder": [rung]} if rung.keys() & left_out or rung != proposal.ladder[-1] else check
 
 
-def _masks(interface: Interface, proposal: Proposal) -> dict[str, Shape]:
+def _masks(interface: FoundInterface, proposal: Proposal) -> dict[str, Shape]:
     """The masks that may be given besides, with their shapes."""
     places = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
     names = [name for name in proposal.left_out if "mask" in name.lower()]
@@ -195,7 +196,7 @@ MANY_SAMPLES = 9
 """No other size of a ladder's last rung is as large."""
 
 
-def doubtful_checks(interface: Interface, proposal: Proposal) -> list[CheckFields]:
+def doubtful_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
     """Checks of what may be given besides, of which the names alone do not say what it is."""
     masks = _masks(interface, proposal)
     checks = [
@@ -210,4 +211,4 @@ def doubtful_checks(interface: Interface, proposal: Proposal) -> list[CheckField
         if not each.is_required and each.default is None and not each.is_unread
         if each.name not in masks and not NO_OTHER.search(each.name.lower()) and not [*other_values(each)]
     ]
-    return [*checks, *(compared(f"values_with_{name}_given", {name: SOME_SHARE}) for name in open_ones)]
+    return [*checks, *(compared(f"values_with_{name}_given", {name: OTHER_SHARE}) for name in open_ones)]

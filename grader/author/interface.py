@@ -5,35 +5,32 @@ import re
 
 from msgspec import Struct, structs
 
-from grader.author.axes import (
+from grader.author.parameters import (
+    SCALARS,
     Function,
+    Parameter,
     documented_shapes,
     masks_with_axes_added,
     named,
     own_nodes,
+    parameters_of,
     unpacked_shapes,
     widths_of_layers,
+    with_uses,
 )
-from grader.author.parameters import Parameter, parameters_of, with_uses
 from grader.course.checks import Kind
 from grader.errors import UsageError
 
 LOSS = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
 STEP = re.compile(r"step|train|update|epoch")
-SCALARS = re.compile(
-    r"^(p|k|eps|dim|alpha|beta|gamma|tau|lam|lambda_?|temperature|smoothing|margin|threshold|reduction|ignore_index)$"
-    r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps|stride|offset|seed|every)$"
-)
-"""Names of what is handed over as it stands."""
-
-
 PAIRS = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rotate_half")
 """What takes features in pairs."""
 
 
-class Interface(Struct, frozen=True):
-    """What a class shows. `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
+class FoundInterface(Struct, frozen=True):
+    """What a source shows, before a description says it.
 
+    `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
     `others` are the file's other modules with a forward; `refuses_remainders` tells that the constructor looks at the
     remainder of a division and may refuse it; `takes_closure` that an optimizer's step takes one; `skips_missing` that
     the file looks for parameters without a gradient; `guards_nothing` that it divides by no less than something;
@@ -61,7 +58,7 @@ class Interface(Struct, frozen=True):
     has_buffers: bool = False
 
 
-def find_interface(source: str, name: str) -> Interface:
+def find_interface(source: str, name: str) -> FoundInterface:
     """The interface of the last module with a forward in the source, or else of what is of another kind.
 
     `UsageError` where there is none.
@@ -83,7 +80,7 @@ def find_interface(source: str, name: str) -> Interface:
     )
 
 
-def _find_entry(tree: ast.Module, name: str) -> Interface:
+def _find_entry(tree: ast.Module, name: str) -> FoundInterface:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     modules = _modules(classes)
     other = _other_kind(tree)
@@ -100,7 +97,7 @@ def _find_entry(tree: ast.Module, name: str) -> Interface:
     methods = modules[entry]
     forward, constructor = methods["forward"], methods.get("__init__")
     keeping = [name for name, method in methods.items() if name != "__init__" and _keeps_something(method)]
-    return Interface(
+    return FoundInterface(
         entry,
         parameters_of(constructor)[1:] if constructor else [],
         parameters_of(forward)[1:],
@@ -146,7 +143,7 @@ def _count_outputs(method: Function) -> int:
     return len(returned[-1].elts) if returned and isinstance(returned[-1], ast.Tuple) else 1
 
 
-def _other_kind(tree: ast.Module) -> Interface | None:
+def _other_kind(tree: ast.Module) -> FoundInterface | None:
     """The interface of the last thing in a module that is of another kind; None where there is none."""
     functions = [node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")]
     steps = [each for each in functions if STEP.search(each.name) and _takes_model_and_optimizer(each)]
@@ -175,21 +172,21 @@ def _kind_of(node: ast.ClassDef) -> Kind | None:
     return Kind.DATASET if is_dataset else None
 
 
-def _of_class(node: ast.ClassDef, kind: Kind) -> Interface:
+def _of_class(node: ast.ClassDef, kind: Kind) -> FoundInterface:
     made = next((each for each in node.body if isinstance(each, Function) and each.name == "__init__"), None)
     parameters = parameters_of(made)[1:] if made else []
     if kind is Kind.OPTIMIZER:
-        return Interface(node.name, parameters[1:], [], {}, 1, [], kind=kind)
+        return FoundInterface(node.name, parameters[1:], [], {}, 1, [], kind=kind)
     given = [each for each in parameters if not each.is_required or _is_scalar(each)]
-    return Interface(node.name, given, [each for each in parameters if each not in given], {}, 1, [], kind=kind)
+    return FoundInterface(node.name, given, [each for each in parameters if each not in given], {}, 1, [], kind=kind)
 
 
-def _of_function(kind: Kind, function: Function) -> Interface:
+def _of_function(kind: Kind, function: Function) -> FoundInterface:
     parameters = parameters_of(function)[2 if kind is Kind.TRAINING_STEP else 0 :]
     given = [each for each in parameters if not each.is_required or _is_scalar(each)]
     inputs = [each for each in parameters if each not in given]
     axes = documented_shapes(function) | dict(unpacked_shapes(function))
-    return Interface(function.name, given, inputs, axes, _count_outputs(function), [], kind=kind)
+    return FoundInterface(function.name, given, inputs, axes, _count_outputs(function), [], kind=kind)
 
 
 def _is_scalar(parameter: Parameter) -> bool:

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 from grader.author.derived_files import derive_schema, remember_written
-from grader.author.interface import Interface, find_interface
+from grader.author.interface import FoundInterface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
 from grader.course.checks import Kind
@@ -95,7 +95,7 @@ def _starters(source: Path, exercise_id: str) -> tuple[str, str]:
     return starter, notebook_text([*make_cells(starter, exercise_id), grading_cell(exercise_id)])
 
 
-def _next_steps(course: Course, exercise_id: str, interface: Interface, proposal: Proposal, blanks: int) -> str:
+def _next_steps(course: Course, exercise_id: str, interface: FoundInterface, proposal: Proposal, blanks: int) -> str:
     where = "" if Path.cwd().is_relative_to(course.root) else f" --course {course.root}"
 
     def joined(names: list[str]) -> str:

@@ -1,13 +1,13 @@
-"""A signature's parameters, and what a file does with each: what it compares one with, and what it refuses."""
+"""A function's parameters by its source: defaults, uses, the axes of its inputs, and other values to try."""
 
 import ast
 import re
 from collections.abc import Iterator
+from math import copysign, isinf
 
 from msgspec import Struct, structs
 
-from grader.author.axes import Function, named
-
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Constant = bool | int | float | str | None
 
 
@@ -113,3 +113,148 @@ def _constant(default: ast.expr | None) -> Constant:
     except ValueError:
         return None
     return value if isinstance(value, Constant) else None
+
+
+def named(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def own_nodes(method: Function) -> Iterator[ast.AST]:
+    """The method's nodes, without those of functions inside it."""
+    waiting: list[ast.AST] = list(method.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def unpacked_shapes(method: Function) -> Iterator[tuple[str, list[str]]]:
+    """Inputs with the names their axes get, as in `b, t, d = x.shape` or `... = x.size()`."""
+    for node in own_nodes(method):
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)):
+            continue
+        names = [target.id for target in node.targets[0].elts if isinstance(target, ast.Name)]
+        value = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value
+        is_shape = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
+        if is_shape and isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+            yield value.value.id, names
+
+
+def masks_with_axes_added(method: Function) -> Iterator[tuple[str, list[str]]]:
+    """Masks with the names that their own axes get in `mask[:, None, None, :]`."""
+    for node in own_nodes(method):
+        for part in ast.walk(node) if isinstance(node, ast.stmt) else ():
+            if isinstance(part, ast.Subscript) and "mask" in named(part.value) and isinstance(part.slice, ast.Tuple):
+                axes = [axis for axis in part.slice.elts if isinstance(axis, ast.Slice) and axis.step is None]
+                if any(isinstance(axis, ast.Constant) and axis.value is None for axis in part.slice.elts):
+                    yield named(part.value), ["batch", "tokens", "keys"][: len(axes)]
+
+
+DOCUMENTED = re.compile(r"(\w+)(?: of shape| of|:)? ?[(\[]((?:\w+,)(?: ?\w+,?)*)[)\]]")
+"""An input and its axes in a docstring, as in `scores (queries, items)` or `answers: (queries,)`."""
+
+
+def documented_shapes(function: Function) -> dict[str, list[str]]:
+    """Inputs with the names that the docstring gives their axes."""
+    found = DOCUMENTED.findall(ast.get_docstring(function) or "")
+    return {name: [axis.strip() for axis in axes.split(",") if axis.strip()] for name, axes in found}
+
+
+def widths_of_layers(made: Function, forward: Function) -> dict[str, str]:
+    """Of each input of forward that goes into a linear layer, the constructor's argument that is its width; under
+    `return`, that of what a layer makes of the output.
+    """
+    layers = dict(_linear_layers(made))
+    widths: dict[str, str] = {}
+    for node in ast.walk(forward):
+        if isinstance(node, ast.Call) and (sizes := layers.get(_layer(node))) and len(node.args) == 1:
+            widths.setdefault(named(node.args[0]), sizes[0])
+        if isinstance(node, ast.Return) and node.value is not None:
+            [first, *_] = node.value.elts if isinstance(node.value, ast.Tuple) and node.value.elts else [node.value]
+            if isinstance(first, ast.Call) and (sizes := layers.get(_layer(first))):
+                widths["return"] = sizes[1]
+    return {name: width for name, width in widths.items() if width}
+
+
+def _linear_layers(made: Function) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Linear layers that a constructor makes, with the names of their widths; empty for what is no plain name."""
+    for node in ast.walk(made):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and named(node.value.func) == "Linear":
+            sizes = [named(each) if isinstance(each, ast.Name) else "" for each in node.value.args]
+            if len(sizes) > 1 and named(node.targets[0]):
+                yield named(node.targets[0]), (sizes[0], sizes[1])
+
+
+def _layer(call: ast.Call) -> str:
+    """`to_q` of `self.to_q(x)`."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) and named(call.func.value) == "self" else ""
+
+
+SCALARS = re.compile(
+    r"^(p|k|eps|dim|alpha|beta|gamma|tau|lam|lambda_?|temperature|smoothing|margin|threshold|reduction|ignore_index)$"
+    r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps|stride|offset|seed|every)$"
+)
+"""Names of what is handed over as it stands."""
+
+NO_OTHER = re.compile(
+    r"dropout|drop_?p|^ignore_index$|verbose|debug|print|device|dtype|vocab|(^|_)(generator|rng|dim|axis|classes)$"
+)
+"""Names of what is tried otherwise, would show in nothing that is compared, or has to fit the inputs."""
+TINY = re.compile(r"(^|_)eps")
+NUMBER = re.compile(r"clip|scale|limit|bound|cap$|ratio")
+OTHER_SHARE, SMALLER, SOME_EPS, SMALL, SOME_FILL = 0.25, 0.6, 0.01, 3, 9.0
+
+
+def other_values(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
+    """Values that a parameter with a default may be given besides, each with how a check with it may be called."""
+    name, default = parameter.name, parameter.default
+    if parameter.is_required or parameter.is_unread or NO_OTHER.search(name.lower()):
+        return
+    yield from _values_that_tell(parameter)
+    if isinstance(default, bool):
+        yield f"{name}_{'off' if default else 'on'}", not default
+    elif isinstance(default, str):
+        for word in dict.fromkeys((*parameter.words, *(NO_REDUCTION if name == "reduction" else ()))):
+            if word != default:
+                yield f"{name}_{re.sub(r'[^A-Za-z0-9_-]+', '_', word)}", word
+    elif isinstance(default, float):
+        yield f"other_{name}", _other_float(name, default)
+    elif isinstance(default, int) and default >= 0:
+        yield f"other_{name}", default // 2 | 1 if default > SMALL else default + 1
+    elif default is None and re.search(r"float|int", parameter.annotation):
+        yield f"{name}_given", 2 if "int" in parameter.annotation else OTHER_SHARE
+    elif default is None and not parameter.annotation and (SCALARS.search(name) or NUMBER.search(name)):
+        yield f"{name}_given", 2 if COUNT.search(name) else OTHER_SHARE
+
+
+def _values_that_tell(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
+    """Values at which the file begins to do something else."""
+    for bound in parameter.bounds:
+        if bound != parameter.default and bound not in (parameter.refused or ())[:1]:
+            yield f"{parameter.name}_{_told(bound)}", bound
+    if parameter.is_capped and isinstance(parameter.default, int):
+        yield f"{parameter.name}_beyond_all", BEYOND_ALL
+
+
+NO_REDUCTION = ("none",)
+"""What a loss is told that compares its reduction with the others alone."""
+
+BEYOND_ALL = 1000
+"""More than there is of anything that is tried."""
+
+COUNT = re.compile(r"^(k|num_.*|n_.*|.*(size|len|length|steps|stride|offset|every|index))$")
+"""Names of whole numbers."""
+
+
+def _told(number: float) -> str:
+    """A number as part of a check's name."""
+    return re.sub(r"[^0-9]", "_", f"{number:g}".replace("-", "minus_"))
+
+
+def _other_float(name: str, default: float) -> float:
+    if isinf(default):
+        return copysign(SOME_FILL, default)
+    if TINY.search(name):
+        return SOME_EPS
+    return float(f"{default * SMALLER:.2g}") if default else OTHER_SHARE

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from grader.author.calls import CheckFields, checks_of_forward
 from grader.author.first_checks import check_of_refusal, checks_of_kits_own, checks_of_other_values
-from grader.author.interface import Interface, find_interface
+from grader.author.interface import FoundInterface, find_interface
 from grader.author.mutants import Mutant
 from grader.course.problem import blank
 from grader.course.records import Exercise
@@ -173,7 +173,7 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
     return checks
 
 
-def _changed_defaults(interface: Interface, mutant: str) -> set[str]:
+def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:
     """The arguments whose defaults are others in a mutant."""
     theirs = find_interface(mutant, "the mutant") if mutant else interface
     ours = {each.name: each.default for each in [*interface.constructor, *interface.forward]}

@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-from grader.author.interface import Interface
+from grader.author.interface import FoundInterface
 from grader.author.parameters import Constant, Parameter
 from grader.author.sizes import VOCABULARY, Ladder, Role, heads_of, ladder_of, other_ladder, refused_sizes
 from grader.course.checks import Kind
@@ -38,7 +38,7 @@ class Proposal(Struct, frozen=True):
     dropout: str
 
 
-def propose(interface: Interface) -> Proposal:
+def propose(interface: FoundInterface) -> Proposal:
     """Sizes, shapes and a ladder for the interface."""
     if interface.kind is not Kind.MODULE:
         return _propose_other(interface)
@@ -121,13 +121,13 @@ def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[d
     return values, blanks
 
 
-def mask_shape(name: str, interface: Interface, weights: Shape) -> Shape:
+def mask_shape(name: str, interface: FoundInterface, weights: Shape) -> Shape:
     """A mask's shape: that of the weights, or of padding where the source sees two axes of it."""
     is_padding = weights and len(interface.axes.get(name, weights)) == len(("batch", "keys"))
     return ["batch", weights[-1]] if is_padding else weights
 
 
-def _inputs(names: list[str], interface: Interface, sizes: dict[str, Role]) -> dict[str, Shape]:
+def _inputs(names: list[str], interface: FoundInterface, sizes: dict[str, Role]) -> dict[str, Shape]:
     like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
     return {
         name: _shape(
@@ -203,7 +203,7 @@ STEPS_SEEN = 5
 """An optimizer's parameters are seen before its four steps and after each."""
 
 
-def _propose_other(interface: Interface) -> Proposal:
+def _propose_other(interface: FoundInterface) -> Proposal:
     """Shapes, sizes and a ladder for what is no module."""
     names = [each.name for each in interface.forward]
     if interface.kind is Kind.OPTIMIZER:
@@ -221,7 +221,7 @@ def _propose_other(interface: Interface) -> Proposal:
     return _other_proposal(interface, given, outputs)
 
 
-def _other_input(name: str, front: Shape, places: Shape, interface: Interface) -> Shape | dict[str, object]:
+def _other_input(name: str, front: Shape, places: Shape, interface: FoundInterface) -> Shape | dict[str, object]:
     """What a name stands for: token ids, lengths, a mask, or numbers with as many axes as the source or its docstring
     names, after those in `front`.
     """
@@ -264,7 +264,7 @@ SOME_RATE = 0.05
 """A step as large as what is compared: a default's may be lost in rounding."""
 
 
-def _other_proposal(interface: Interface, inputs: dict[str, InputFields], outputs: list[Shape]) -> Proposal:
+def _other_proposal(interface: FoundInterface, inputs: dict[str, InputFields], outputs: list[Shape]) -> Proposal:
     required = [each.name for each in interface.constructor if each.is_required]
     optional = [each.name for each in interface.constructor if not each.is_required]
     constructor: dict[str, bool | int | float | str | None] = dict.fromkeys(required)

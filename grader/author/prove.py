@@ -36,7 +36,7 @@ from grader.service.pool import TaskPool
 
 T = TypeVar("T")
 
-BATCH = 12
+MUTANTS_IN_A_TASK = 12
 """Mutants that one process tries in a row: collecting the checks costs as much as trying one."""
 
 Job = tuple[Future[Any], Callable[[], None]]
@@ -84,8 +84,8 @@ def record_of(course: Course, exercise_id: str) -> Path:
     return course.key(exercise_id).with_name("proof.json")
 
 
-STEPS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests)
-"""What finds steps of a proof; each is remembered by its name."""
+STEP_TASKS: tuple[StepTask, ...] = (judge_exactly, judge_rewrites, run_usual_tests)
+"""What processes of the pool do for a proof, each of which gives some of its steps; remembered by their names."""
 
 
 class _UnfinishedProof:
@@ -107,7 +107,7 @@ class _UnfinishedProof:
         how = kit_digest(run_usual_tests.__module__)
         about = [missed_by, exercise.difficulty, how, [] if exercise.defects else mends]
         told = hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:16]
-        self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEPS}
+        self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEP_TASKS}
         self._digest = self._cache.digest(
             steps=self._names.values(),
             status=(mutant.text for mutant in self._matching.others),
@@ -126,7 +126,7 @@ class _UnfinishedProof:
         """Hand over what has not been found out yet."""
         if self._record:
             return
-        for task in STEPS:
+        for task in STEP_TASKS:
             if self._steps[task] is None:
                 yield self._start(pool, task, partial(self._store_steps, task))
         uncompared = [mutant for mutant in self._matching.declared if mutant.text not in self._differences]
@@ -163,7 +163,7 @@ class _UnfinishedProof:
         survivors = [mutant for mutant in others if self._statuses[mutant.text] is MutantStatus.SURVIVED]
         statuses = Counter(self._statuses[mutant.text] for mutant in others)
         statuses[MutantStatus.EQUIVALENT] += len(self._matching.declared)
-        steps = [step for task in STEPS for step in self._steps[task] or []]
+        steps = [step for task in STEP_TASKS for step in self._steps[task] or []]
         proof = self._proof(
             steps,
             {status: statuses[status] for status in MutantStatus},
@@ -214,10 +214,8 @@ class _UnfinishedProof:
 
 
 def _batches(mutants: list[Mutant]) -> Iterator[list[Mutant]]:
-    return (mutants[start : start + BATCH] for start in range(0, len(mutants), BATCH))
+    return (mutants[start : start + MUTANTS_IN_A_TASK] for start in range(0, len(mutants), MUTANTS_IN_A_TASK))
 
-
-Kind = TypeVar("Kind")
 
 COMPARING, PROVING = "grader.author.differential", "grader.author.proof_tasks"
 """The modules in which texts are compared and judged."""
@@ -294,5 +292,5 @@ def _read(path: Path) -> dict[str, msgspec.Raw]:
     return known
 
 
-def _decode(raw: msgspec.Raw | None, kind: type[Kind]) -> Kind | None:
+def _decode(raw: msgspec.Raw | None, kind: type[T]) -> T | None:
     return None if raw is None else msgspec.json.decode(raw, type=kind)

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from grader.author.first_checks import doubtful_checks, first_checks
-from grader.author.interface import Interface
+from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
 from grader.author.sizes import draw_sizes_above
 from grader.course.checks import Kind
@@ -174,7 +174,7 @@ BLANKS = {
 }
 
 
-def describe(interface: Interface, proposal: Proposal, name: str) -> str:
+def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
     """The text of the exercise.yaml; `name` is the file that the interface was found in."""
     constructor = dict(proposal.constructor)
     for keyword in proposal.blanks:
@@ -210,19 +210,19 @@ CALLED = {
 """What the inputs are, by kind."""
 
 
-def _entry(interface: Interface) -> str:
+def _entry(interface: FoundInterface) -> str:
     if interface.kind is Kind.MODULE:
         return f"  class: {interface.class_name}"
     key = "class" if interface.kind in (Kind.OPTIMIZER, Kind.DATASET) else "function"
     return f"  kind: {interface.kind}\n  {key}: {interface.class_name}"
 
 
-def _checks(interface: Interface, proposal: Proposal) -> str:
+def _checks(interface: FoundInterface, proposal: Proposal) -> str:
     checks = [render_check(check) for check in first_checks(interface, proposal)]
     return "\n".join([*checks, *_suggestions(interface, proposal)])
 
 
-def _suggestions(interface: Interface, proposal: Proposal) -> list[str]:
+def _suggestions(interface: FoundInterface, proposal: Proposal) -> list[str]:
     """Checks of what may be given besides, for their author to correct and to switch on."""
     lines = [
         f"  # {line[2:]}" for check in doubtful_checks(interface, proposal) for line in render_check(check).split("\n")

@@ -1,8 +1,10 @@
 """A proof finds what the checks of an exercise do not see, and holds for every exercise that is handed out."""
 
+import contextlib
 import itertools
 import re
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import yaml
 from msgspec import structs
 
+from grader.author import difficulty
 from grader.author.differential import find_differences
 from grader.author.difficulty import Fault, difficulty_of, run_usual_tests, share_hidden
 from grader.author.mutants import OPERATORS, Mutant, is_same_in_other_words, mutants_of
@@ -31,6 +34,7 @@ from grader.author.sizes import told_shapes
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
+from grader.errors import WorkerKilledError
 from grader.examiner.key import has_key
 from grader.service.pool import TaskPool
 from tests.support.commands import run_program
@@ -391,6 +395,19 @@ def test_the_easiest_hunt_is_one_and_the_hardest_five() -> None:
     loud = Fault("", [], 3, {}, 0, 10, 10, raises=True, lines=1)
     hidden = Fault("", ["shapes", "one head", "a seed"], 3, {}, 3, 1, 10, raises=False, lines=9)
     assert (difficulty_of([loud]), difficulty_of([hidden])) == (1, 5)
+
+
+def test_a_usual_test_whose_worker_was_killed_is_not_passed_over(judge_text, course: Course, monkeypatch) -> None:
+    @contextlib.contextmanager
+    def killed(*_: object) -> Iterator[Callable[[object], str]]:
+        def fails(_test: object) -> str:
+            raise WorkerKilledError("its worker was killed")
+
+        yield fails
+
+    monkeypatch.setattr(difficulty, "tester", killed)
+    with pytest.raises(WorkerKilledError):
+        difficulty.measure_faults(judge_text.source, course, load_exercise(course.description(EXERCISE)))
 
 
 def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_named(
