@@ -61,7 +61,7 @@ def _unexplained(verdict: Verdict) -> set[str]:
     return {outcome.check for outcome in verdict.checks if outcome.status is not Status.PASSED}
 
 
-class Following(Struct, frozen=True):
+class FollowingEvent(Struct, frozen=True):
     """From now on this exercise is followed; its file is a path in the course."""
 
     exercise: Exercise
@@ -69,7 +69,7 @@ class Following(Struct, frozen=True):
     is_next: bool
 
 
-class Judged(Struct, frozen=True):
+class VerdictEvent(Struct, frozen=True):
     """A verdict on what was saved last, at a time of day; brief where no save asked for it, again if told before.
 
     `known` were fixed before, `first_seen` tells with which sizes the others showed.
@@ -86,31 +86,31 @@ class Judged(Struct, frozen=True):
     first_seen: dict[str, str] = {}
 
 
-class Waiting(Struct, frozen=True):
-    """A judgement takes longer than usual; the file is a path in the course."""
+class WaitingEvent(Struct, frozen=True):
+    """A judgement takes longer than usual; `file` is the name of what is judged."""
 
     file: str
 
 
-class Hinted(Struct, frozen=True):
+class HintEvent(Struct, frozen=True):
     """A hint that was asked for."""
 
     hint: Hint
 
 
-class Said(Struct, frozen=True):
+class TextEvent(Struct, frozen=True):
     """A diff, or what keeps the kit from giving a verdict."""
 
     text: str
 
 
-class Finished(Struct, frozen=True):
+class FinishedEvent(Struct, frozen=True):
     """Every exercise is fixed."""
 
 
 FIRST_IS_COMING = "The first verdict is on its way."
 
-Event = Following | Judged | Waiting | Hinted | Said | Finished
+Event = FollowingEvent | VerdictEvent | WaitingEvent | HintEvent | TextEvent | FinishedEvent
 
 
 KEYS = "h hint · d diff · r report · q quit"
@@ -137,24 +137,24 @@ class Screen(Struct, frozen=True):
 def render_event(event: Event, screen: Screen) -> str:
     """The event as text, to be written after what has been."""
     match event:
-        case Following():
+        case FollowingEvent():
             return _page(_following(event), screen)
-        case Judged(is_brief=True):
+        case VerdictEvent(is_brief=True):
             return _page([_result(event), *_keys(screen)], screen)
-        case Judged():
+        case VerdictEvent():
             return _report(event, screen)
-        case Waiting(file):
+        case WaitingEvent(file):
             return _page([Text(f"Judging {printable(file)} ...", "dim")], screen)
-        case Hinted(hint):
+        case HintEvent(hint):
             return "\n" + render_hint(hint, width=screen.width, color=screen.color)
-        case Said(text):
+        case TextEvent(text):
             lines = text.rstrip("\n").split("\n")
             return _page([Text(), *(Text(printable_line(line, MOST_LINE)) for line in lines)], screen)
-        case Finished():
+        case FinishedEvent():
             return _page([Text("Every exercise is fixed.", "bold green")], screen)
 
 
-def _report(event: Judged, screen: Screen) -> str:
+def _report(event: VerdictEvent, screen: Screen) -> str:
     head = _page(_head(event), screen)
     foot = _page([Text(), *_keys(screen)], screen)
     taken = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
@@ -171,7 +171,7 @@ def _report(event: Judged, screen: Screen) -> str:
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 
 
-def _head(event: Judged) -> list[Line]:
+def _head(event: VerdictEvent) -> list[Line]:
     """Which file, when, and what changed."""
     parts: list[str | tuple[str, str]] = [(Path(event.verdict.file).name, "bold"), f" · {event.at}"]
     if event.change is not None and event.verdict.outcome is not Result.NOT_GRADABLE:
@@ -182,14 +182,14 @@ def _head(event: Judged) -> list[Line]:
     return [Text.assemble(*parts), *remark]
 
 
-def _following(event: Following) -> list[Line]:
+def _following(event: FollowingEvent) -> list[Line]:
     exercise = event.exercise
     word = "Next" if event.is_next else "Watching"
     story = f"exercises/{exercise.id}/README.md tells its story; a verdict follows every save of {event.file}."
     return [Text(), Text.assemble((f"{word}: {exercise.id}", "bold"), f" · {exercise.title}"), Text(story, "dim")]
 
 
-def _result(event: Judged) -> Text:
+def _result(event: VerdictEvent) -> Text:
     verdict = event.verdict
     if event.exercise.is_public() or verdict.outcome is Result.NOT_GRADABLE:
         return Text(f"As it is now: {printable(verdict.reason or '')}.", "dim")

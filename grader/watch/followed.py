@@ -16,7 +16,7 @@ from grader.student.progress import load_progress, remember_verdict
 from grader.submission import Unreadable
 from grader.submission.choice import Choice, choose_file
 from grader.verdict.verdict import Result, Verdict, refuse
-from grader.watch.events import FIRST_IS_COMING, Event, Judged, Said, compare
+from grader.watch.events import FIRST_IS_COMING, Event, TextEvent, VerdictEvent, compare
 from grader.watch.inputs import looks_cut_off, signature
 
 
@@ -29,7 +29,7 @@ class Judgement(Struct, frozen=True):
     trouble: str = ""
 
 
-class Judging:
+class BackgroundJudge:
     """Judges in a thread, one content at a time, and tells what came of it. All inputs are drawn from one seed."""
 
     def __init__(self, course: Course, seed: int, tell: Callable[[Judgement], None]) -> None:
@@ -105,10 +105,10 @@ CANCEL_SECONDS = 2.0
 """For how long a submission may keep a newer one waiting: longer than a new examiner takes to start."""
 
 
-class Followed:
+class FollowedExercise:
     """Has each new content judged, and gives what is to be told of it once the file has been left alone."""
 
-    def __init__(self, course: Course, exercise: Exercise, judging: Judging, *, is_brief: bool) -> None:
+    def __init__(self, course: Course, exercise: Exercise, judging: BackgroundJudge, *, is_brief: bool) -> None:
         self.exercise = exercise
         self._signature = signature(course, exercise.id)
         self.content = choose_file(course, exercise.id)
@@ -118,7 +118,7 @@ class Followed:
         self._saved = 0.0
         self._judged: Judgement | None = None
         self._shown: Judgement | None = None
-        self._told: Judged | None = None
+        self._told: VerdictEvent | None = None
         self._graded: Verdict | None = None
         self._slow: float | None = None
         self._statuses = load_progress(course, exercise.id).statuses
@@ -166,7 +166,7 @@ class Followed:
             self.look()
             return None
         self._judged, self._shown = None, judged
-        return Said(judged.trouble) if judged.verdict is None else self._tell(judged.verdict)
+        return TextEvent(judged.trouble) if judged.verdict is None else self._tell(judged.verdict)
 
     def report(self) -> Event | None:
         """The last verdict once more; where the kit could give none, another try and nothing yet."""
@@ -175,7 +175,7 @@ class Followed:
             self._judge()
             return None
         if self._told is None:
-            return Said(FIRST_IS_COMING)
+            return TextEvent(FIRST_IS_COMING)
         return structs.replace(self._told, is_brief=False, is_again=True)
 
     def verdict(self) -> Verdict | None:
@@ -216,7 +216,7 @@ class Followed:
         is_cut_off = self._shown is not None and looks_cut_off(self._shown.content, judged.content)
         return QUIET_SECONDS if is_graded and not is_cut_off else LONG_QUIET_SECONDS
 
-    def _tell(self, verdict: Verdict) -> Judged:
+    def _tell(self, verdict: Verdict) -> VerdictEvent:
         is_first = not self._statuses and self._graded is None
         change = None if is_first else compare(self._statuses, self._graded, verdict)
         before = load_progress(self._course, self.exercise.id)
@@ -226,7 +226,7 @@ class Followed:
             self._graded = verdict
         at = time.strftime("%H:%M:%S")
         known = frozenset(before.fixed())
-        self._told = Judged(
+        self._told = VerdictEvent(
             self.exercise,
             verdict,
             change,

@@ -15,8 +15,16 @@ from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
 from grader.verdict.judge import MAX_SEED
-from grader.watch.events import FIRST_IS_COMING, Event, Finished, Following, Hinted, Said, Waiting
-from grader.watch.followed import Followed, Judgement, Judging
+from grader.watch.events import (
+    FIRST_IS_COMING,
+    Event,
+    FinishedEvent,
+    FollowingEvent,
+    HintEvent,
+    TextEvent,
+    WaitingEvent,
+)
+from grader.watch.followed import BackgroundJudge, FollowedExercise, Judgement
 from grader.watch.inputs import END_OF_INPUT, Keys, Saves
 
 LOOK_SECONDS = 0.5
@@ -42,7 +50,7 @@ Message = Saved | Pressed | Judgement
 def watching(course: Course, exercise_id: str | None) -> Iterator["Watch"]:
     """A watch of the exercise, or of one after the other. It leaves the terminal as it was, and no process."""
     inbox: queue.Queue[Message] = queue.Queue()
-    judging = Judging(course, secrets.randbelow(MAX_SEED), inbox.put)
+    judging = BackgroundJudge(course, secrets.randbelow(MAX_SEED), inbox.put)
     with contextlib.ExitStack() as stack:
         stack.callback(judging.close)
         stack.enter_context(Saves(course, lambda: inbox.put(Saved())))
@@ -60,7 +68,7 @@ class Watch:
         course: Course,
         exercise_id: str | None,
         inbox: "queue.Queue[Message]",
-        judging: Judging,
+        judging: BackgroundJudge,
         keys: Keys,
     ) -> None:
         self.keys = keys
@@ -77,13 +85,13 @@ class Watch:
         is_next = False
         while exercise_id:
             exercise = load_exercise(self._course.description(exercise_id))
-            followed = Followed(self._course, exercise, self._judging, is_brief=is_next)
-            yield Following(exercise, str(followed.content.path.relative_to(self._course.root)), is_next)
+            followed = FollowedExercise(self._course, exercise, self._judging, is_brief=is_next)
+            yield FollowingEvent(exercise, str(followed.content.path.relative_to(self._course.root)), is_next)
             yield from self._follow(followed)
             if self._is_over:
                 return
             exercise_id, is_next = self._first_left(), True
-        yield Finished()
+        yield FinishedEvent()
 
     def _first_left(self) -> str | None:
         """The easiest exercise that is not yet done. One that cannot be read is passed over while others are left."""
@@ -103,7 +111,7 @@ class Watch:
             raise broken
         return min(left)[1] if left else None
 
-    def _follow(self, followed: Followed) -> Iterator[Event]:
+    def _follow(self, followed: FollowedExercise) -> Iterator[Event]:
         """What happens until somebody quits or, where no exercise was named, this one is fixed."""
         while True:
             message = self._next_message(followed)
@@ -118,7 +126,7 @@ class Watch:
                 followed.look()
             followed.cancel_slow()
             if followed.is_slow():
-                yield Waiting(str(followed.content.path.name))
+                yield WaitingEvent(followed.content.path.name)
             news = followed.news()
             if news is not None:
                 yield news
@@ -126,25 +134,25 @@ class Watch:
                     self._fixed.add(followed.exercise.id)
                     return
 
-    def _next_message(self, followed: Followed) -> Message | None:
+    def _next_message(self, followed: FollowedExercise) -> Message | None:
         """The next message, or None once something else is to be looked at."""
         try:
             return self._inbox.get(timeout=followed.seconds_to_wait(LOOK_SECONDS))
         except queue.Empty:
             return None
 
-    def _press(self, followed: Followed, key: str) -> Iterator[Event]:
+    def _press(self, followed: FollowedExercise, key: str) -> Iterator[Event]:
         """What a key asks for."""
         exercise = followed.exercise
         try:
             if key == HINT:
                 verdict = followed.verdict()
-                yield Hinted(next_hint(self._course, exercise, verdict)) if verdict else Said(FIRST_IS_COMING)
+                yield HintEvent(next_hint(self._course, exercise, verdict)) if verdict else TextEvent(FIRST_IS_COMING)
             elif key == DIFF:
-                yield Said(changes(self._course, exercise.id) or "Nothing has changed since the starter.")
+                yield TextEvent(changes(self._course, exercise.id) or "Nothing has changed since the starter.")
             elif key == REPORT:
                 again = followed.report()
                 if again is not None:
                     yield again
         except (KitError, OSError) as error:
-            yield Said(str(error))
+            yield TextEvent(str(error))

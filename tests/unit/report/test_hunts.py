@@ -8,7 +8,7 @@ from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict
-from grader.watch.events import Judged, Screen, compare, render_event
+from grader.watch.events import Screen, VerdictEvent, compare, render_event
 from tests.support.paths import CORPUS
 
 HUNTS = ("exercise_02", "exercise_03", "exercise_04")
@@ -53,7 +53,7 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
         show(exercise.id, page)
         if before is not None:
             change = compare(progress.statuses, before, verdict)
-            event = Judged(exercise, verdict, change, "", "12:00:00", known=frozenset(known), first_seen=seen)
+            event = VerdictEvent(exercise, verdict, change, "", "12:00:00", known=frozenset(known), first_seen=seen)
             screen = Screen(width, LINES_OF_A_WATCH, color, clears=True, has_keys=True)
             watched = render_event(event, screen).replace("\x1b[H\x1b[2J\x1b[3J", "")
             show(f"watch {exercise.id}", watched)
@@ -84,7 +84,7 @@ def test_a_watch_fits_its_screen_with_the_news_first(verdicts, own_course, exerc
     before = None
     for verdict in verdicts[exercise_id]:
         statuses = {} if before is None else {each.id: each.status for each in before.defects}
-        event = Judged(exercise, verdict, compare(statuses, before, verdict), "", "12:00:00")
+        event = VerdictEvent(exercise, verdict, compare(statuses, before, verdict), "", "12:00:00")
         page = render_event(event, Screen(80, LINES_OF_A_WATCH, color=False, clears=True, has_keys=True))
         lines = page.replace("\x1b[H\x1b[2J\x1b[3J", "").splitlines()
         assert lines[0].startswith("attention.py · 12:00:00")

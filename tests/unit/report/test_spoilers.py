@@ -19,7 +19,7 @@ from grader.student.hints import next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash
-from grader.watch.events import Judged, Screen, compare, render_event
+from grader.watch.events import Screen, VerdictEvent, compare, render_event
 from tests.support.paths import ROOT
 from tests.support.sampling import sampled, telling_subsets
 
@@ -40,7 +40,7 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     statuses = {} if before is None else {each.id: each.status for each in before.defects}
     change = compare(statuses, before, verdict)
     screen = Screen(80, 24, color=False, clears=True, has_keys=True)
-    found["watch"] = render_event(Judged(exercise, verdict, change, "", "12:00:00"), screen)
+    found["watch"] = render_event(VerdictEvent(exercise, verdict, change, "", "12:00:00"), screen)
     for number in range(1, len(exercise.defects) + 1):
         for step in range(1, STEPS + 1):
             found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
