@@ -25,10 +25,26 @@ DRAWING = (
     "tqdm",
     "IPython",
     "ipywidgets",
+    "graphviz",
+    "bertviz",
+    "torchviz",
+    "torchinfo",
+    "torchsummary",
     "tensorboard",
+    "tensorboardX",
     "wandb",
+    "mlflow",
+    "loguru",
+    "ipdb",
+    "jaxtyping",
+    "torchtyping",
+    "beartype",
+    "typeguard",
 )
-"""Libraries that draw, show progress or keep a record, and change no value."""
+"""Libraries that draw, show progress, keep a record or look at types, and change no value."""
+
+TENSORBOARD = "torch.utils.tensorboard."
+"""Torch's own part that keeps a record."""
 
 COMPUTING = (
     "pandas",
@@ -37,9 +53,22 @@ COMPUTING = (
     "einops",
     "torchvision",
     "torchaudio",
+    "torchtext",
+    "torchmetrics",
+    "lightning",
+    "pytorch_lightning",
     "transformers",
+    "tokenizers",
+    "accelerate",
+    "timm",
+    "xformers",
+    "flash_attn",
     "datasets",
     "tiktoken",
+    "nltk",
+    "PIL",
+    "cv2",
+    "skimage",
 )
 """Libraries that people import beside torch; those that are installed may be used."""
 
@@ -64,17 +93,19 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def __init__(self, at_top: set[str]) -> None:
         self.is_busy = False
-        self._libraries = {*DRAWING, *(library for library in COMPUTING if library in at_top)}
+        self._libraries = at_top.intersection(COMPUTING)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         library = fullname.partition(".")[0]
-        if library not in self._libraries or self.is_busy:
+        if self.is_busy:
+            return None
+        if library in DRAWING or f"{fullname}.".startswith(TENSORBOARD):
+            return ModuleSpec(fullname, _StubLoader(_Drawing), is_package=True)
+        if library not in self._libraries:
             return None
         known = sys.modules.get(library)
-        if library in DRAWING:
-            return ModuleSpec(fullname, _StubLoader(_Drawing), is_package=True)
         if isinstance(known, _Absent):
             return ModuleSpec(fullname, _StubLoader(_Absent), is_package=True)
         self.is_busy = True  # a module is not lazy for the library's own imports
@@ -174,6 +205,8 @@ class _Pen(Nothing):
             return _Progress(range(*arguments) if self._name == "trange" else next(iter(arguments), ()))
         if self._name == "subplots":
             return _Pen(), _grid(*arguments, **options)
+        if len(arguments) == 1 and not options and callable(arguments[0]):
+            return arguments[0]  # what it decorates
         if self._name == "plot":
             return [_Pen()]
         if self._name == "hist":
@@ -185,6 +218,11 @@ class _Pen(Nothing):
 
     def __setitem__(self, _index: object, _value: object) -> None:
         """It is drawn nowhere."""
+
+    def __or__(self, _other: object) -> Any:
+        return self
+
+    __ror__ = __or__
 
 
 class _Progress(Nothing):

@@ -14,6 +14,11 @@ UNUSED = (
     "import torchvision.transforms as transforms",
     "import matplotlib",
     "import seaborn as sns, tqdm, IPython",
+    "from torch.utils.tensorboard import SummaryWriter",
+    "from torch.utils.tensorboard.writer import SummaryWriter",
+    "from PIL import Image",
+    "import pytorch_lightning as pl",
+    "from flash_attn import flash_attn_func",
 )
 
 DRAWING = {
@@ -26,6 +31,13 @@ DRAWING = {
     "with tqdm(total=2) as bar: bar.update(1)\nfor i in (bar := tqdm([7])): bar.set_postfix(loss=i)",
     "progress in a notebook": "from tqdm.auto import tqdm\nassert [*tqdm([1])] == [1]\n"
     "import tqdm\nassert [*tqdm.tqdm([1])] == [1]",
+    "a record": "from torch.utils.tensorboard import SummaryWriter\nwriter = SummaryWriter('runs')\n"
+    "writer.add_scalar('loss', 1.0, 0)\nwriter.close()\nfrom loguru import logger\nlogger.info('loaded')\n"
+    "@logger.catch\ndef four(): return 4\nassert four() == 4",
+    "types": "from typing import Optional\nfrom beartype import beartype\nfrom jaxtyping import Float, Int, jaxtyped\n"
+    "@jaxtyped(typechecker=beartype)\ndef five(x: Float[torch.Tensor, 'b t'], y: Int[torch.Tensor, ''] | None = None,\n"
+    "         z: Optional[Float[torch.Tensor, '...']] = None) -> tuple[Float[torch.Tensor, 'b'], ...]: return 5\n"
+    "assert five(1) == 5\n@beartype\ndef six(x): return 6\nassert six(1) == 6",
     "display": "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))",
 }
 
