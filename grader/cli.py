@@ -29,11 +29,11 @@ COMPLETE_VARIABLE = "_GRADER_COMPLETE"
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Show which protections hold on this machine, each proven by an attempt, and what to do about the rest."""
-    from grader.report.tables import render_state
+    from grader.report.tables import render_host_states
     from grader.service.doctor import examine_machine
 
     found = examine_machine(current_course())
-    print_report(render_state(found, width=width(), color=has_color()))
+    print_report(render_host_states(found, width=width(), color=has_color()))
     ctx.exit(0 if all(each.is_well for each in found) else 1)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from grader.batch.layouts.files import SkippedFiles, Unpacker
-from grader.batch.layouts.units import Unit, Units
+from grader.batch.layouts.units import Unit, UnitSubmissions
 from grader.batch.tasks import SubmissionLoader
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
@@ -69,7 +69,7 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
     module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
-        found = list(Units(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker))
+        found = list(UnitSubmissions(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker))
         if not found:
             there = "; ".join(skipped.lines())
             reason = f"nothing to judge was handed in: hand in {module} or {Path(module).stem}.ipynb"

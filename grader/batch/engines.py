@@ -163,15 +163,15 @@ class RemoteCall(NamedTuple):
     gives: Any
 
 
-KINDS = {
+REMOTE_CALLS = {
     "judge": RemoteCall(tasks.judge, Task, TaskResult),
     "fingerprint": RemoteCall(tasks.fingerprint, Submission, str),
     "trial": RemoteCall(tasks.trial, str, TaskResult),
 }
 
 
-class Order(Struct, frozen=True):
-    """One call of a function, and the versions that its answer must rest on; fingerprints need no exercise."""
+class RemoteRequest(Struct, frozen=True):
+    """A call of one of `REMOTE_CALLS`, and the versions that its answer must rest on; fingerprints need no exercise."""
 
     kind: str
     payload: bytes
@@ -195,35 +195,35 @@ def _cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterato
 
 
 def answer(message: bytes) -> bytes:
-    """On a worker: what becomes of an order, judged by the course that lies there. Called by Dask."""
-    order = msgspec.msgpack.decode(message, type=Order)
-    kind = KINDS[order.kind]
+    """On a worker: what becomes of a request, judged by the course that lies there. Called by Dask."""
+    request = msgspec.msgpack.decode(message, type=RemoteRequest)
+    kind = REMOTE_CALLS[request.kind]
     try:
         course = find_course(Path.cwd())
-        refusal = _why_refused(order, course)
+        refusal = _why_refused(request, course)
     except (KitError, OSError) as error:
         refusal = TaskResult(None, f"the worker on {socket.gethostname()} has no course to judge by: {error}")
     if refusal is not None:
         return msgspec.msgpack.encode(refusal if kind.gives is TaskResult else "")
-    location = CourseLocation(str(course.root), order.is_strict)
-    return msgspec.msgpack.encode(kind.function(location, msgspec.msgpack.decode(order.payload, type=kind.takes)))
+    location = CourseLocation(str(course.root), request.is_strict)
+    return msgspec.msgpack.encode(kind.function(location, msgspec.msgpack.decode(request.payload, type=kind.takes)))
 
 
-def _why_refused(order: Order, course: Course) -> TaskResult | None:
+def _why_refused(request: RemoteRequest, course: Course) -> TaskResult | None:
     """On a worker: why its verdict would not be the batch's own."""
-    here, wanted = versions(course, order.exercise or course.first_exercise()), order.versions
+    here, wanted = versions(course, request.exercise or course.first_exercise()), request.versions
     where = f"the worker on {socket.gethostname()}"
     if (here.kit, here.torch) != (wanted.kit, wanted.torch):
         has = f"has kit {here.kit} with torch {here.torch}, the batch {wanted.kit} with {wanted.torch}"
         return TaskResult(None, f"{where} {has}; install the same on both")
-    if order.exercise and here.exercise != wanted.exercise:
-        text = f"{where} has another version of {order.exercise} in {course.root}; bring both to the same"
+    if request.exercise and here.exercise != wanted.exercise:
+        text = f"{where} has another version of {request.exercise} in {course.root}; bring both to the same"
         return TaskResult(None, text, is_exercise_broken=True)
     return None
 
 
 class _ClusterExecutor(Executor):
-    """Sends calls of the functions in `KINDS` through Dask's executor; its futures never raise."""
+    """Sends calls of the functions in `REMOTE_CALLS` through Dask's executor; its futures never raise."""
 
     def __init__(self, client: "Client", course: Course, address: str) -> None:
         self._client = client
@@ -238,12 +238,12 @@ class _ClusterExecutor(Executor):
         """What `function(location, payload)` gives on some worker; `KitError` where the cluster has gone."""
         location, payload = arguments
         name = function.__name__
-        message = msgspec.msgpack.encode(self._order(name, payload, is_strict=location.is_strict))
+        message = msgspec.msgpack.encode(self._request(name, payload, is_strict=location.is_strict))
         inner = self._inner.submit(answer, message, key=(self._group, next(self._numbers)))
         if self._client.status != CONNECTED:  # only now: what was sent before the connection broke has been cancelled
             raise KitError(f"the scheduler at {self._address} is gone; the same command goes on from here")
         outer: Future[Any] = Future()
-        inner.add_done_callback(lambda done: outer.set_result(self._received(KINDS[name], done)))
+        inner.add_done_callback(lambda done: outer.set_result(self._received(REMOTE_CALLS[name], done)))
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as in Executor
@@ -251,12 +251,12 @@ class _ClusterExecutor(Executor):
         if self._client.status == CONNECTED:
             self._inner.shutdown(wait=False)
 
-    def _order(self, name: str, payload: Any, *, is_strict: bool) -> Order:
+    def _request(self, name: str, payload: Any, *, is_strict: bool) -> RemoteRequest:
         exercise = payload.record.exercise if isinstance(payload, Task) else payload if isinstance(payload, str) else ""
         known = exercise or self._course.first_exercise()
         if known not in self._versions:
             self._versions[known] = versions(self._course, known)
-        return Order(name, msgspec.msgpack.encode(payload), exercise, self._versions[known], is_strict)
+        return RemoteRequest(name, msgspec.msgpack.encode(payload), exercise, self._versions[known], is_strict)
 
     def _received(self, kind: RemoteCall, done: Future[bytes]) -> Any:
         """The answer; where there is none, in the same form, why."""

@@ -43,7 +43,7 @@ class Options(Struct, frozen=True):
     roster: Roster = Roster()
 
 
-class Report(Struct, frozen=True):
+class BatchReport(Struct, frozen=True):
     """What a batch came to: its own counts, what it skipped, a row of the gradebook for each exercise, and warnings."""
 
     progress: Progress
@@ -66,7 +66,7 @@ def grade_submissions(
     options: Options,
     show: Callable[[int], Show],
     warn: Callable[[str], None] = lambda _text: None,
-) -> Report:
+) -> BatchReport:
     """Judge every submission in a folder or file that the gradebook holds no verdict on.
 
     `show` is given the layout's last position, and gives what is called with the progress, again and again; `warn` is
@@ -97,7 +97,7 @@ def grade_submissions(
         number = book.begin_batch(seed, str(submissions.absolute()), recorded)
         batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
         warnings += [*batch.progress.alarms, *class_list.warnings(), *_without_effect(options, batch.progress)]
-        return Report(batch.progress, skipped, book.totals(), warnings, layout.name)
+        return BatchReport(batch.progress, skipped, book.totals(), warnings, layout.name)
 
 
 def _memory_warning(course: Course, engine: Engine) -> list[str]:
@@ -183,7 +183,7 @@ def _progress_line(progress: Progress, total: int, clock: Clock) -> str:
     return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(left)} left"
 
 
-def render_report(report: Report, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:
+def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:
     """What a batch came to: what was skipped, a row for each exercise, and what this run did."""
     lines: list[Line] = [Text(line, "yellow") for line in (*report.skipped.lines(), *map(printable, report.warnings))]
     for exercise, why in report.progress.broken.items():

@@ -100,8 +100,8 @@ class Batch:
         self._key = gradebook.secret("seed_key")
         self._shares = shares
         self._show = show
-        self._open_counts = not engine.location.is_strict
-        self._deduplicator = Deduplicator(gradebook, open_counts=self._open_counts)
+        self._accepts_open = not engine.location.is_strict
+        self._deduplicator = Deduplicator(gradebook, accepts_open=self._accepts_open)
         self._exercises: dict[str, OpenExercise] = {}
         self._queue: deque[tuple[Task, Future[str] | None]] = deque()
         self._running: dict[Future[TaskResult], Task] = {}
@@ -140,7 +140,7 @@ class Batch:
         record, submission = loader.load(files)
         if submission is GONE:
             self._lose(record, opened.versions, GONE.reason)
-        elif self._gradebook.is_judged(record, opened.versions, open_counts=self._open_counts):
+        elif self._gradebook.is_judged(record, opened.versions, accepts_open=self._accepts_open):
             self.progress.skipped += 1
         else:
             self._queue_up(record, submission, opened)

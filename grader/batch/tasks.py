@@ -129,9 +129,9 @@ class Deduplicator:
     judged and what is shared depends on the order of submissions alone, not on who is done first.
     """
 
-    def __init__(self, gradebook: Gradebook, *, open_counts: bool) -> None:
+    def __init__(self, gradebook: Gradebook, *, accepts_open: bool) -> None:
         self._gradebook = gradebook
-        self._open_counts = open_counts
+        self._open_counts = accepts_open
         self._leaders: dict[DedupeKey, Task] = {}
         self._followers: dict[Task, list[Task]] = {}
         self._distrusted: set[str] = set()
@@ -188,7 +188,7 @@ class Deduplicator:
 
     def _judged(self, likeness: Likeness, task: Task) -> SharedVerdict | None:
         return self._gradebook.judged_alike(
-            likeness, task.record, task.versions, task.seed, open_counts=self._open_counts
+            likeness, task.record, task.versions, task.seed, accepts_open=self._open_counts
         )
 
 

@@ -231,7 +231,7 @@ def history(student: str, gradebook: Path) -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:
     """Write a gradebook in another program's format, or as feedback for students, into a folder."""
-    from grader.report.exports import Exercises, left_out
+    from grader.report.exports import ExerciseLoader, left_out
     from grader.report.exports import export as write_export
     from grader.report.exports.platforms import write_feedback
 
@@ -239,10 +239,10 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
     if bool(to) == feedback or (feedback and anonymous):
         raise UsageError("say what to write: --to FORMAT, or --feedback alone")
     if to:
-        count = write_export(gradebook, to, folder, course, anonymous=anonymous).files
+        count = write_export(gradebook, to, folder, course, anonymous=anonymous)
         written = "1 file" if count == 1 else f"{count:,} files"
     else:
-        written = f"feedback on {write_feedback(gradebook, folder, Exercises(course)):,} submissions"
+        written = f"feedback on {write_feedback(gradebook, folder, ExerciseLoader(course)):,} submissions"
     click.echo(f"{folder} holds {written}.")
     if gone := left_out(gradebook, course, to or ""):
         click.echo(
@@ -253,7 +253,7 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
 def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any]) -> int:
     """Run a batch with its display; its exit code."""
     from grader.batch.engines import EngineKind, choose_engine
-    from grader.batch.grading import Display, grade_submissions, render_report
+    from grader.batch.grading import Display, grade_submissions, render_batch
 
     course = current_course()
     kind, scheduler, jobs = EngineKind(told["engine"]), told["scheduler"], told["jobs"]
@@ -261,5 +261,5 @@ def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any
     write = partial(click.echo, err=True)
     with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:
         report = grade_submissions(course, submissions, gradebook, chosen, options, display.show, write)
-    print_report(render_report(report, display.clock, str(gradebook), width=width(), color=has_color()))
+    print_report(render_batch(report, display.clock, str(gradebook), width=width(), color=has_color()))
     return report.exit_code()

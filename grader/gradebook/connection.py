@@ -12,7 +12,7 @@ from grader.errors import KitError, UsageError
 from grader.gradebook.rows import write_checksum
 from grader.gradebook.schema import (
     APPLICATION_ID,
-    FIRST_SEALED,
+    FIRST_WITH_CHECKSUMS,
     OLDEST_READ,
     SCHEMA_VERSION,
     create_tables,
@@ -180,7 +180,7 @@ class GradebookConnection:
         elif version < SCHEMA_VERSION:
             with self.transaction() as connection:
                 migrate(connection, version)
-                if version < FIRST_SEALED:
+                if version < FIRST_WITH_CHECKSUMS:
                     for (verdict,) in connection.execute("SELECT id FROM verdicts").fetchall():
                         write_checksum(connection, verdict)
 

@@ -111,10 +111,10 @@ class Gradebook(GradebookConnection):
                 row = (student.id, student.name, student.group, as_json(student.columns), student.is_enrolled)
                 connection.execute("INSERT INTO students VALUES (?, ?, ?, ?, ?)", row)
 
-    def is_judged(self, submission: SubmissionRecord, versions: Versions, *, open_counts: bool) -> bool:
+    def is_judged(self, submission: SubmissionRecord, versions: Versions, *, accepts_open: bool) -> bool:
         """Whether the submission's newest verdict is about this source, exercise, kit and torch.
 
-        One made where files or network were open counts only if `open_counts`, one that is damaged or regraded never.
+        One made where files or network were open counts only if `accepts_open`, one that is damaged or regraded never.
         """
         row = self.row(
             "SELECT digest, kit, torch, exercise_version, outcome, is_closed, id, coalesce(shared_with, id)"
@@ -126,7 +126,7 @@ class Gradebook(GradebookConnection):
         if row is None:
             return False
         *judged, outcome, is_closed, verdict, seen_in = row
-        if outcome == NOT_JUDGED or not (is_closed or open_counts) or self.damaged & {verdict, seen_in}:
+        if outcome == NOT_JUDGED or not (is_closed or accepts_open) or self.damaged & {verdict, seen_in}:
             return False
         is_due_again = verdict <= self.regrade(submission)[0]
         return not is_due_again and judged == [submission.digest, *msgspec.structs.astuple(versions)]
@@ -145,14 +145,14 @@ class Gradebook(GradebookConnection):
         return changes - (last == submission.digest)
 
     def judged_alike(
-        self, key: Likeness, submission: SubmissionRecord, versions: Versions, seed: int, *, open_counts: bool
+        self, key: Likeness, submission: SubmissionRecord, versions: Versions, seed: int, *, accepts_open: bool
     ) -> SharedVerdict | None:
         """The first verdict judged (not shared) whose digest or fingerprint is the submission's, all else equal.
 
         None where something was not in time, or did not load to its end: that may be this machine's doing.
         """
         value = submission.digest if key == "digest" else submission.fingerprint
-        wanted = (value, versions.exercise, versions.kit, versions.torch, seed, not open_counts)
+        wanted = (value, versions.exercise, versions.kit, versions.torch, seed, not accepts_open)
         found = self.rows(ALIKE.format(key=key), *wanted, self.regrade(submission)[0], NOT_JUDGED)
         return next((SharedVerdict(row[0], bool(row[1])) for row in found if row[0] not in self.damaged), None)
 

@@ -62,13 +62,13 @@ COLUMNS = (
     "id, submission, batch, file, digest, fingerprint, remark, exercise_version, kit, torch, outcome, score, max_score,"
     " reason, seen, seed, seconds, isolation, is_closed, is_bound, shared_with, judged_at, regrade"
 )
-SEALED = (
+CHECKSUMMED = (
     "SELECT student, exercise FROM submissions WHERE id = (SELECT submission FROM verdicts WHERE id = ?)",
     f"SELECT {COLUMNS} FROM verdicts WHERE id = ?",
     "SELECT * FROM defects WHERE verdict = ? ORDER BY number",
     "SELECT * FROM checks WHERE verdict = ? ORDER BY number",
 )
-"""What the checksum covers."""
+"""What a verdict's checksum covers."""
 
 
 def write_checksum(connection: sqlite3.Connection, verdict: int) -> None:
@@ -102,7 +102,7 @@ def _is_intact(connection: sqlite3.Connection, verdict: int) -> bool:
 
 def _checksum(connection: sqlite3.Connection, verdict: int) -> str:
     digest = hashlib.sha256()
-    for statement in SEALED:
+    for statement in CHECKSUMMED:
         rows = connection.execute(statement, (verdict,)).fetchall()
         digest.update(msgspec.msgpack.encode(rows))
     return digest.hexdigest()

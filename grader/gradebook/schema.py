@@ -10,7 +10,7 @@ SCHEMA_VERSION = 3
 OLDEST_READ = 2
 """The oldest version that can be read as it is; batches bring any to this one."""
 
-FIRST_SEALED = 2
+FIRST_WITH_CHECKSUMS = 2
 """The first version whose verdicts have checksums."""
 
 TABLES = {
@@ -144,7 +144,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Bring a file of an older version to this one, in the caller's transaction; checksums are made by the caller."""
-    if version < FIRST_SEALED:
+    if version < FIRST_WITH_CHECKSUMS:
         _from_1_to_2(connection)
     _add_key(connection, "seed_key")
     _mark(connection)

@@ -15,7 +15,7 @@ from grader.verdict.verdict import Result
 
 if TYPE_CHECKING:
     from grader.gradebook.class_records import PastVerdict
-    from grader.service.doctor import Examined
+    from grader.service.doctor import HostState
     from grader.student.hints import Hint
 
 
@@ -159,7 +159,7 @@ def render_history(student: str, verdicts: "list[PastVerdict]", *, width: int = 
     return render_page([Text(printable(student), "bold"), table], width, color=color)
 
 
-def render_state(found: "Sequence[Examined]", *, width: int = 100, color: bool = False) -> str:
+def render_host_states(found: "Sequence[HostState]", *, width: int = 100, color: bool = False) -> str:
     """One line for each thing looked at, and what to do about what is amiss."""
     lines = []
     for each in found:

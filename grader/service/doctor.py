@@ -39,8 +39,8 @@ LAYERS = {
 """The kernel's layers that a protection stands on."""
 
 
-class Examined(Struct, frozen=True):
-    """One thing looked at: its name, whether it is as it should be, what was seen, and what to do otherwise."""
+class HostState(Struct, frozen=True):
+    """One thing looked at on this machine: whether it is as it should be, what was seen, and what to do otherwise."""
 
     name: str
     is_well: bool
@@ -48,7 +48,7 @@ class Examined(Struct, frozen=True):
     remedy: str = ""
 
 
-def examine_machine(course: Course) -> list[Examined]:
+def examine_machine(course: Course) -> list[HostState]:
     """Everything the kit depends on, protections last."""
     found = [_python(), *_packages(), _disk(course), _solutions(course)]
     try:
@@ -56,13 +56,13 @@ def examine_machine(course: Course) -> list[Examined]:
     except KitError as error:
         return [
             *found,
-            Examined("worker", False, str(error), "grade with --spawn, which starts workers otherwise"),
+            HostState("worker", False, str(error), "grade with --spawn, which starts workers otherwise"),
         ]
-    found.append(Examined("worker", True, "starts, is confined and answers"))
+    found.append(HostState("worker", True, "starts, is confined and answers"))
     for name, holds in protections(isolation).items():
         closed = "a worker's own" if name == "process" else "closed, as an attempt shows"
         why = [f"{layer}: {isolation.problems[layer]}" for layer in LAYERS[name] if layer in isolation.problems]
-        found.append(Examined(name, holds, closed if holds else "; ".join(["open", *why]), REMEDIES[name]))
+        found.append(HostState(name, holds, closed if holds else "; ".join(["open", *why]), REMEDIES[name]))
     return found
 
 
@@ -78,41 +78,41 @@ def _isolation(course: Course) -> Isolation:
     return isolation
 
 
-def _python() -> Examined:
+def _python() -> HostState:
     is_well = sys.version_info >= OLDEST_PYTHON
-    return Examined("python", is_well, platform.python_version(), "install Python 3.11 or newer")
+    return HostState("python", is_well, platform.python_version(), "install Python 3.11 or newer")
 
 
-def _packages() -> list[Examined]:
+def _packages() -> list[HostState]:
     """The packages that the installed kit says it needs here, each with the versions that it admits."""
     try:
         lines = metadata.requires("grader") or []
     except metadata.PackageNotFoundError:
-        return [Examined("packages", False, "the kit is not installed", "pip install -e . in the course's folder")]
+        return [HostState("packages", False, "the kit is not installed", "pip install -e . in the course's folder")]
     needed = [Requirement(line) for line in lines]
     return [_package(each) for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
 
 
-def _package(needed: Requirement) -> Examined:
+def _package(needed: Requirement) -> HostState:
     remedy = f"pip install '{needed.name}{needed.specifier}'"
     try:
         version = metadata.version(needed.name)
     except metadata.PackageNotFoundError:
-        return Examined(needed.name, False, "missing", remedy)
-    return Examined(needed.name, needed.specifier.contains(version, prereleases=True), version, remedy)
+        return HostState(needed.name, False, "missing", remedy)
+    return HostState(needed.name, needed.specifier.contains(version, prereleases=True), version, remedy)
 
 
-def _disk(course: Course) -> Examined:
+def _disk(course: Course) -> HostState:
     free = shutil.disk_usage(course.root).free
     is_well = free > LEAST_FREE_BYTES and os.access(course.root, os.W_OK)
     state = "writable" if os.access(course.root, os.W_OK) else "read-only"
-    return Examined(
+    return HostState(
         "disk", is_well, f"{free / 1e9:.0f} GB free, {state}", "make room, or let the course's folder be written"
     )
 
 
-def _solutions(course: Course) -> Examined:
+def _solutions(course: Course) -> HostState:
     hidden = [exercise for exercise in course.exercise_ids() if course.reference(exercise).exists()]
     total = len(course.exercise_ids())
     seen = f"{len(hidden)} of {total} exercises can be graded by hidden checks"
-    return Examined("exercises", total > 0, seen if hidden else f"{total} exercises, public checks only")
+    return HostState("exercises", total > 0, seen if hidden else f"{total} exercises, public checks only")

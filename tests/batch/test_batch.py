@@ -21,7 +21,7 @@ import pytest
 from grader.batch import grading as display
 from grader.batch import tasks
 from grader.batch.engines import local_engine
-from grader.batch.grading import Clock, Options, Report, grade_submissions, render_report
+from grader.batch.grading import BatchReport, Clock, Options, grade_submissions, render_batch
 from grader.batch.layouts import SkippedFiles
 from grader.batch.layouts.own import Folder
 from grader.batch.run import CHANGED, Engine, Progress
@@ -70,7 +70,7 @@ def engine(course):
 def grade(course, engine, tmp_path):
     """Grade a folder in this process, over examiners that stay for the next test."""
 
-    def run(root: Path, own: Course = course, name: str = "class.sqlite", **options) -> Report:
+    def run(root: Path, own: Course = course, name: str = "class.sqlite", **options) -> BatchReport:
         running = local_engine(own, 1, is_strict=True) if own is not course else contextlib.nullcontext(engine)
         return grade_submissions(own, root, tmp_path / name, running, Options(**options), lambda _: lambda _: None)
 
@@ -563,9 +563,9 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(monkeypatch):
 
 
 def test_what_is_shown_of_names_is_visible_and_no_markup():
-    report = Report(Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), SkippedFiles(), [])
+    report = BatchReport(Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), SkippedFiles(), [])
     report.skipped.add("no submission", "[bold]\x1b[2J\u202ename")
-    text = render_report(report, Clock(), "class.sqlite", width=200, color=False)
+    text = render_batch(report, Clock(), "class.sqlite", width=200, color=False)
     assert "no submission: [bold]\\x1b[2J\\u202ename\n" in text
     assert "\\x1b[31m[red]wrong\n" in text
     assert "\x1b" not in text

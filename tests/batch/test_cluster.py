@@ -32,7 +32,7 @@ def deadly(place, job):
         os._exit(1)
     return judge(place, job)
 deadly.__name__ = "judge"
-engines.KINDS["judge"] = engines.KINDS["judge"]._replace(function=deadly)
+engines.REMOTE_CALLS["judge"] = engines.REMOTE_CALLS["judge"]._replace(function=deadly)
 """
 """Loaded into a worker: it dies of a submission that says so, as one would that runs out of memory over it."""
 

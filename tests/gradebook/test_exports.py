@@ -17,7 +17,7 @@ from junitparser import JUnitXml
 from grader.errors import UsageError
 from grader.gradebook import Gradebook, Student
 from grader.gradebook.class_records import ClassRecords
-from grader.report.exports import Exercises, cell, export, export_names, folder_name, student_tests
+from grader.report.exports import ExerciseLoader, cell, export, export_names, folder_name, student_tests
 from grader.report.exports.class_files import pseudonym
 from grader.report.exports.platforms import feedback_path, write_feedback
 from tests.support.paths import CORPUS, ROOT
@@ -49,7 +49,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
 
 def defect_ids(course, exercise: str) -> list[str]:
-    return [defect.id for defect in Exercises(course).get(exercise).defects]
+    return [defect.id for defect in ExerciseLoader(course).get(exercise).defects]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_an_export_that_cannot_be_written_is_said_and_leaves_no_draft(gradebook,
     names = (EXPORTED | {"html": ["index.html"], "feedback": "feedback.txt"})[to]
     taken = tmp_path / "out" / (f"ada/exercise_03/{names}" if isinstance(names, str) else names[0])
     taken.mkdir(parents=True)
-    about = (gradebook, tmp_path / "out", Exercises(course))
+    about = (gradebook, tmp_path / "out", ExerciseLoader(course))
     write = partial(write_feedback, *about) if to == "feedback" else partial(export, gradebook, to, about[1], course)
     with pytest.raises(UsageError, match=rf"{re.escape(str(taken))}: cannot be written: Is a directory"):
         write()
@@ -101,7 +101,7 @@ def test_there_is_a_test_for_every_format():
 @pytest.mark.parametrize("to", [name for name, file in EXPORTED.items() if isinstance(file, str)])
 def test_no_file_of_a_student_names_a_defect_that_is_still_there(gradebook, course, tmp_path, to):
     export(gradebook, to, tmp_path / "out", course)
-    write_feedback(gradebook, tmp_path / "out", Exercises(course))
+    write_feedback(gradebook, tmp_path / "out", ExerciseLoader(course))
     seen = 0
     for path in (tmp_path / "out").rglob("*"):
         if path.is_file() and path.parts[-3] in ("bob", "cleo"):
@@ -263,7 +263,7 @@ def test_a_verdict_comes_out_of_the_gradebook_as_it_went_in(gradebook, course):
     assert len(verdict.checks) == 16
     assert verdict.causes["values"] == ["mask-discarded"]
     assert "expected 0.293, saw 0.626" in verdict.checks[0].finding.text
-    exercise = Exercises(course).get("exercise_03")
+    exercise = ExerciseLoader(course).get("exercise_03")
     assert [test.name for test in student_tests(verdict, exercise)] == [
         "Defect 1",
         "Defect 2 (extra)",
@@ -294,7 +294,7 @@ def test_feedback_bears_the_names_that_the_platform_takes_back(gradebook, layout
 
 
 def test_feedback_is_the_students_own_page_and_text(gradebook, course, tmp_path):
-    assert write_feedback(gradebook, tmp_path / "out", Exercises(course)) == 4
+    assert write_feedback(gradebook, tmp_path / "out", ExerciseLoader(course)) == 4
     text = (tmp_path / "out/bob/exercise_03/feedback.txt").read_text(encoding="utf-8")
     assert "defect 1" in text
     assert "expected" in text
@@ -306,7 +306,7 @@ def test_feedback_names_no_seed_for_whoever_hands_in_later_is_judged_by_the_same
     connection = sqlite3.connect(gradebook)
     connection.executescript("UPDATE verdicts SET seed = 7160934; UPDATE batches SET seed = 7160934")
     connection.close()
-    assert write_feedback(gradebook, tmp_path / "out", Exercises(course)) == 4
+    assert write_feedback(gradebook, tmp_path / "out", ExerciseLoader(course)) == 4
     texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "out").rglob("feedback.*")]
     assert len(texts) == 8
     assert not [text for text in texts if "7160934" in text]
@@ -318,7 +318,7 @@ def test_defects_that_an_exercise_no_longer_has_are_left_out(gradebook, course, 
         connection.execute(f"UPDATE {table} SET {column} = replace({column}, 'mask-discarded', 'since-renamed')")
     connection.commit()
     connection.close()
-    assert write_feedback(gradebook, tmp_path / "feedback", Exercises(course)) == 4
+    assert write_feedback(gradebook, tmp_path / "feedback", ExerciseLoader(course)) == 4
     text = (tmp_path / "feedback/bob/exercise_03/feedback.txt").read_text(encoding="utf-8")
     assert ("defect 2" in text, "defect 1" in text, "since-renamed" in text) == (True, False, False)
     for to in export_names():

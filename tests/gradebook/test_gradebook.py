@@ -74,40 +74,40 @@ def test_the_newest_verdict_counts_and_the_older_ones_stay(gradebook, path):
 def test_a_verdict_holds_for_the_versions_it_was_made_with(gradebook, changed):
     gradebook.record(1, submission(fingerprint="f"), VERSIONS, verdict())
     others = structs.replace(VERSIONS, **{changed: "another"})
-    assert gradebook.is_judged(submission(), VERSIONS, open_counts=False)
-    assert not gradebook.is_judged(submission(), others, open_counts=False)
+    assert gradebook.is_judged(submission(), VERSIONS, accepts_open=False)
+    assert not gradebook.is_judged(submission(), others, accepts_open=False)
     for key, value in (("digest", "d1"), ("fingerprint", "f")):
-        assert gradebook.judged_alike(key, submission(**{key: value}), VERSIONS, 5, open_counts=False) == SharedVerdict(
-            1, is_bound=False
-        )
-        assert gradebook.judged_alike(key, submission(**{key: value}), others, 5, open_counts=False) is None
+        assert gradebook.judged_alike(
+            key, submission(**{key: value}), VERSIONS, 5, accepts_open=False
+        ) == SharedVerdict(1, is_bound=False)
+        assert gradebook.judged_alike(key, submission(**{key: value}), others, 5, accepts_open=False) is None
 
 
 def test_a_submission_that_goes_back_to_an_older_state_is_judged_again(gradebook):
     gradebook.record(1, submission(digest="d1"), VERSIONS, verdict())
     gradebook.record(1, submission(digest="d2"), VERSIONS, verdict())
-    assert gradebook.is_judged(submission(digest="d2"), VERSIONS, open_counts=False)
-    assert not gradebook.is_judged(submission(digest="d1"), VERSIONS, open_counts=False)
+    assert gradebook.is_judged(submission(digest="d2"), VERSIONS, accepts_open=False)
+    assert not gradebook.is_judged(submission(digest="d1"), VERSIONS, accepts_open=False)
 
 
 def test_another_student_or_exercise_is_another_submission(gradebook):
     gradebook.record(1, submission(), VERSIONS, verdict())
-    assert not gradebook.is_judged(submission("bob"), VERSIONS, open_counts=False)
-    assert not gradebook.is_judged(submission(exercise="exercise_04"), VERSIONS, open_counts=False)
+    assert not gradebook.is_judged(submission("bob"), VERSIONS, accepts_open=False)
+    assert not gradebook.is_judged(submission(exercise="exercise_04"), VERSIONS, accepts_open=False)
 
 
 def test_inputs_drawn_from_another_seed_are_not_shared(gradebook):
     gradebook.record(1, submission(), VERSIONS, verdict(seed=5))
-    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 6, open_counts=False) is None
+    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 6, accepts_open=False) is None
 
 
 @pytest.mark.parametrize("layer", ["filesystem", "network"])
 def test_a_verdict_made_in_the_open_counts_only_where_that_is_allowed(gradebook, layer):
     gradebook.record(1, submission(), VERSIONS, verdict(isolation=CLOSED | {layer: False}))
-    assert gradebook.is_judged(submission(), VERSIONS, open_counts=True)
-    assert not gradebook.is_judged(submission(), VERSIONS, open_counts=False)
-    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 5, open_counts=True)
-    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 5, open_counts=False) is None
+    assert gradebook.is_judged(submission(), VERSIONS, accepts_open=True)
+    assert not gradebook.is_judged(submission(), VERSIONS, accepts_open=False)
+    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 5, accepts_open=True)
+    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 5, accepts_open=False) is None
 
 
 def test_a_verdict_that_names_lines_or_grades_nothing_holds_for_exact_copies_alone(gradebook):
@@ -115,7 +115,7 @@ def test_a_verdict_that_names_lines_or_grades_nothing_holds_for_exact_copies_alo
     gradebook.record(1, submission(digest="d2"), VERSIONS, verdict(outcome=Result.NOT_GRADABLE, checks=[]))
     gradebook.record(1, submission(digest="d3"), VERSIONS, verdict())
     bound = [
-        gradebook.judged_alike("digest", submission(digest=f"d{n}"), VERSIONS, 5, open_counts=False).is_bound
+        gradebook.judged_alike("digest", submission(digest=f"d{n}"), VERSIONS, 5, accepts_open=False).is_bound
         for n in (1, 2, 3)
     ]
     assert bound == [True, True, False]
@@ -132,15 +132,15 @@ def test_a_shared_verdict_says_with_whom_and_leads_to_the_checks_of_the_other(gr
     assert checks[:2] == [("ada", "values", "passed"), ("ada", "shape", "failed")]
     assert [("bob", *check[1:]) for check in checks[:2]] == checks[2:]
     assert rows(path, "SELECT count(*) FROM checks") == [(2,)]
-    assert gradebook.is_judged(submission("bob", "d2"), VERSIONS, open_counts=False)
-    assert gradebook.judged_alike("digest", submission(digest="d2"), VERSIONS, 5, open_counts=False) is None
+    assert gradebook.is_judged(submission("bob", "d2"), VERSIONS, accepts_open=False)
+    assert gradebook.judged_alike("digest", submission(digest="d2"), VERSIONS, 5, accepts_open=False) is None
 
 
 def test_what_the_kit_could_not_judge_has_no_score_and_is_tried_again(gradebook, path):
     gradebook.record_not_judged(1, submission(), VERSIONS, 5, "the examiner died")
     assert rows(path, "SELECT outcome, score, reason FROM current") == [("not_judged", None, "the examiner died")]
-    assert not gradebook.is_judged(submission(), VERSIONS, open_counts=False)
-    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 5, open_counts=False) is None
+    assert not gradebook.is_judged(submission(), VERSIONS, accepts_open=False)
+    assert gradebook.judged_alike("digest", submission(digest="d1"), VERSIONS, 5, accepts_open=False) is None
 
 
 def test_names_and_texts_are_kept_as_they_are(gradebook, path):
@@ -462,8 +462,8 @@ def test_what_was_changed_since_it_was_recorded_is_noticed_and_does_not_count(pa
     connection.close()
     with Gradebook(path) as gradebook:
         student = rows(path, "SELECT student FROM submissions")[0][0]
-        assert gradebook.is_judged(submission(student), VERSIONS, open_counts=False) is not is_noticed
-        assert bool(gradebook.judged_alike("digest", submission(), VERSIONS, 5, open_counts=False)) is not is_noticed
+        assert gradebook.is_judged(submission(student), VERSIONS, accepts_open=False) is not is_noticed
+        assert bool(gradebook.judged_alike("digest", submission(), VERSIONS, 5, accepts_open=False)) is not is_noticed
         told = f"the verdict on {student}, exercise_03 is not as it was recorded, and is judged again; look after the"
         assert [line.removesuffix(" disk") for line in gradebook.damage()] == [told] * is_noticed
         gradebook.record(1, submission(student), VERSIONS, verdict())
@@ -481,7 +481,7 @@ def test_a_shared_verdict_falls_with_the_one_that_it_shares(path):
     connection.commit()
     connection.close()
     with Gradebook(path) as gradebook:
-        assert not gradebook.is_judged(submission("bob"), VERSIONS, open_counts=False)
+        assert not gradebook.is_judged(submission("bob"), VERSIONS, accepts_open=False)
 
 
 def test_a_lost_table_and_lost_verdicts_are_said(path):
@@ -573,13 +573,13 @@ def test_a_regrade_puts_verdicts_out_of_force_until_they_are_judged_again(gradeb
     for name in ("ada", "bob"):
         gradebook.record(1, submission(name), VERSIONS, verdict())
     assert gradebook.request_regrade("exercise_03", "ada", "the check was wrong") == 1
-    assert not gradebook.is_judged(submission("ada"), VERSIONS, open_counts=False)
-    assert gradebook.is_judged(submission("bob"), VERSIONS, open_counts=False)
-    assert gradebook.judged_alike("digest", submission("ada"), VERSIONS, 5, open_counts=False) is None
+    assert not gradebook.is_judged(submission("ada"), VERSIONS, accepts_open=False)
+    assert gradebook.is_judged(submission("bob"), VERSIONS, accepts_open=False)
+    assert gradebook.judged_alike("digest", submission("ada"), VERSIONS, 5, accepts_open=False) is None
     gradebook.record(1, submission("ada"), VERSIONS, verdict())
-    assert gradebook.is_judged(submission("ada"), VERSIONS, open_counts=False)
+    assert gradebook.is_judged(submission("ada"), VERSIONS, accepts_open=False)
     assert gradebook.request_regrade("exercise_03", None, "again") == 2
-    assert not gradebook.is_judged(submission("bob"), VERSIONS, open_counts=False)
+    assert not gradebook.is_judged(submission("bob"), VERSIONS, accepts_open=False)
     why = "SELECT verdicts.id, regrades.reason FROM verdicts LEFT JOIN regrades ON regrades.id = regrade ORDER BY 1"
     assert rows(path, why) == [(1, None), (2, None), (3, "the check was wrong")]
     with pytest.raises(UsageError, match="holds no verdict on exercise_03 by eve; look for names with history"):
@@ -602,8 +602,8 @@ def test_a_verdict_of_a_busy_machine_is_shared_with_no_copy(gradebook, status):
     gradebook.record(1, submission("bob", "d2"), VERSIONS, verdict(outcome=Result.NOT_GRADABLE, **unloaded))
     gradebook.record(1, submission("cleo", "d3"), VERSIONS, verdict(checks=[crash()]))
     for key, value in (("digest", "d1"), ("fingerprint", "f"), ("digest", "d2")):
-        assert gradebook.judged_alike(key, submission(**{key: value}), VERSIONS, 5, open_counts=False) is None
-    assert gradebook.judged_alike("digest", submission(digest="d3"), VERSIONS, 5, open_counts=False) is not None
+        assert gradebook.judged_alike(key, submission(**{key: value}), VERSIONS, 5, accepts_open=False) is None
+    assert gradebook.judged_alike("digest", submission(digest="d3"), VERSIONS, 5, accepts_open=False) is not None
 
 
 def test_a_check_that_was_not_in_time_is_no_difference_between_two_verdicts(gradebook):

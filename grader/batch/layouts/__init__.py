@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.batch.layouts.files import (
-    Exercises,
     Layout,
+    ModuleNames,
     SkippedFiles,
     SubmissionFiles,
     Unpacker,
@@ -19,25 +19,25 @@ from grader.batch.layouts.files import (
 )
 from grader.batch.layouts.own import Folder, Lines, Pattern, StudentFolders
 from grader.batch.layouts.platforms import (
+    CLASS_LAYOUTS,
     EXERCISES,
-    FAMILIES,
     GRADESCOPE_METADATA,
     MOODLE_FOLDER,
-    OF_A_CLASS,
+    PLATFORM_LAYOUTS,
     REPOSITORY,
     SUBMITTED,
 )
-from grader.batch.layouts.units import Family, Units, numbered
+from grader.batch.layouts.units import UnitLayout, UnitSubmissions, numbered
 from grader.errors import UsageError
 
 __all__ = ["LAYOUTS", "NAMES", "Layout", "LayoutOptions", "SkippedFiles", "SubmissionFiles", "open_layout"]
 
-NAMES = ("folders", "lines", *(family.NAME for family in FAMILIES))
+NAMES = ("folders", "lines", *(each.NAME for each in PLATFORM_LAYOUTS))
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 OWN = "DIR/<student>/<exercise>/attention.py (or .ipynb), DIR/<student>/<exercise>.py (or .ipynb)"
 LAYOUTS = (
     f"{OWN}, a .jsonl file whose lines have student, exercise and source, a platform's export "
-    f"({', '.join(family.NAME for family in FAMILIES)}), or a zip of any of them"
+    f"({', '.join(each.NAME for each in PLATFORM_LAYOUTS)}), or a zip of any of them"
 )
 
 
@@ -51,7 +51,7 @@ class LayoutOptions(Struct, frozen=True):
 
 @contextlib.contextmanager
 def open_layout(
-    path: Path, exercises: Exercises, skipped: SkippedFiles, options: LayoutOptions
+    path: Path, exercises: ModuleNames, skipped: SkippedFiles, options: LayoutOptions
 ) -> Iterator[tuple[Layout, Path]]:
     """The submissions in a folder, a JSON Lines file or a zip, and the folder that their files lie below.
 
@@ -77,26 +77,29 @@ def open_layout(
             names = handed_in(root)
         except OSError as error:
             raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
-        family = _family(root, names, options)
-        if family is None and not options.exercise:
+        chosen = _unit_layout(root, names, options)
+        if chosen is None and not options.exercise:
             yield Folder(root, exercises, skipped), root
         else:
-            yield Units(family or StudentFolders(), root, exercises, skipped, unpacker, options.exercise), root
+            yield (
+                UnitSubmissions(chosen or StudentFolders(), root, exercises, skipped, unpacker, options.exercise),
+                root,
+            )
 
 
-def _family(root: Path, names: list[str], options: LayoutOptions) -> Family | None:
-    """The platform's layout that is named, or that most of the names fit; None for the kit's own."""
+def _unit_layout(root: Path, names: list[str], options: LayoutOptions) -> UnitLayout | None:
+    """The pattern or the platform's layout that is named, or that most of the names fit; None for the kit's own."""
     if options.pattern:
         return Pattern(options.pattern)
     if options.name:
-        return next((family for family in FAMILIES if options.name == family.NAME), None)
-    counts = [(family.count(root, names), -number, family) for number, family in enumerate(FAMILIES)]
-    count, _, best = max(counts, key=lambda each: each[:2])
-    is_told = any(family.LANDMARK in names for family in FAMILIES)
+        return next((each for each in PLATFORM_LAYOUTS if options.name == each.NAME), None)
+    counts = [(each.count(root, names), -number, each) for number, each in enumerate(PLATFORM_LAYOUTS)]
+    count, _, best = max(counts, key=lambda counted: counted[:2])
+    is_told = any(each.LANDMARK in names for each in PLATFORM_LAYOUTS)
     return best if count > len(names) / 2 or (count and is_told) else None
 
 
-def _top(folder: Path, exercises: Exercises) -> Path:
+def _top(folder: Path, exercises: ModuleNames) -> Path:
     """Where an archive's files begin: in its only folder, if it has nothing else and that is not a student's."""
     alone = _only_folder(folder)
     if alone is None or _export(folder) != folder or MOODLE_FOLDER.fullmatch(alone.name):
@@ -114,7 +117,7 @@ def _export(folder: Path) -> Path:
     alone = _only_folder(folder)
     if alone is None or GRADESCOPE_METADATA in (names := handed_in_or_none(alone)):
         return alone or folder
-    return alone if any(family.count(alone, names) > len(names) / 2 for family in OF_A_CLASS) else folder
+    return alone if any(each.count(alone, names) > len(names) / 2 for each in CLASS_LAYOUTS) else folder
 
 
 def _only_folder(folder: Path) -> Path | None:

@@ -19,7 +19,7 @@ from grader.submission import MAX_FILE_BYTES
 SUFFIXES = (".py", ".ipynb")
 """Those of submissions, the module's first."""
 
-Exercises = Mapping[str, str]
+ModuleNames = Mapping[str, str]
 """What the module of each exercise is called, by its id."""
 
 SHOWN = 10
@@ -40,7 +40,7 @@ TOO_MUCH = "an archive that holds too much"
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH)
 """What may have held submissions and could not be read."""
 
-BY_THE_WAY = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
+CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
 """What the course hands out beside the files to edit, and what systems leave in folders; dot-files are more of it."""
 
 
@@ -107,19 +107,19 @@ class SkippedFiles(Struct):
         return not any(kind in self.counts for kind in UNREAD_KINDS)
 
 
-def stems(exercises: Exercises) -> set[str]:
+def stems(exercises: ModuleNames) -> set[str]:
     """What files may be called that are handed in; whatever an exercise's own is called, the usual name will do."""
     return {Path(name).stem for name in (USUAL_MODULE, *exercises.values())}
 
 
-def is_by_the_way(name: str) -> bool:
-    """Whether a file is not worth a word."""
-    return name in BY_THE_WAY or name.startswith(".")
+def is_clutter(name: str) -> bool:
+    """Whether a file is no part of what was handed in: the course's own, or the system's."""
+    return name in CLUTTER or name.startswith(".")
 
 
 def handed_in(folder: Path) -> list[str]:
-    """What lies in a folder, in order, without what is by the way; `OSError` where it cannot be opened."""
-    return sorted(name for name in os.listdir(folder) if not is_by_the_way(name))
+    """What lies in a folder, in order, without clutter; `OSError` where it cannot be opened."""
+    return sorted(name for name in os.listdir(folder) if not is_clutter(name))
 
 
 def handed_in_or_none(folder: Path, skipped: SkippedFiles | None = None) -> list[str]:
@@ -189,7 +189,7 @@ class Unpacker:
         for member in members[:most_members]:
             parts = _parts(member.filename)
             place = f"{name}/{storable(member.filename)}"
-            if member.is_dir() or any(map(is_by_the_way, parts)):
+            if member.is_dir() or any(map(is_clutter, parts)):
                 skipped.add(LEFT_BEHIND, place)
             elif not parts:
                 skipped.add(CLIMBS, place)

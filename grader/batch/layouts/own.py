@@ -23,10 +23,10 @@ from grader.batch.layouts.files import (
     TWICE,
     UNKNOWN,
     UNTOLD,
-    Exercises,
+    ModuleNames,
     SkippedFiles,
     SubmissionFiles,
-    is_by_the_way,
+    is_clutter,
     stems,
     storable,
 )
@@ -41,7 +41,7 @@ class Folder:
 
     name = "folders"
 
-    def __init__(self, root: Path, exercises: Exercises, skipped: SkippedFiles) -> None:
+    def __init__(self, root: Path, exercises: ModuleNames, skipped: SkippedFiles) -> None:
         self._root = root
         self._exercises = exercises
         self._stems = stems(exercises)
@@ -116,7 +116,7 @@ class Folder:
         """What is in a folder, in order; what is none, or a link, is passed over."""
         whole, name = f"{self._root}{os.sep}{path}", path.rpartition(os.sep)[2]
         try:
-            if is_by_the_way(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
+            if is_clutter(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
                 self._skip(path, name, STRAY)
                 return None
             return sorted(os.listdir(whole))
@@ -125,7 +125,7 @@ class Folder:
             return None
 
     def _skip(self, path: str, name: str, kind: str) -> None:
-        if is_by_the_way(name):
+        if is_clutter(name):
             kind = LEFT_BEHIND
         elif (self._root / path).is_symlink():
             kind = LINK

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import yaml
 
 from grader.batch.layouts.files import STRAY, SkippedFiles, handed_in_or_none, storable
-from grader.batch.layouts.units import NUMBERED, FoundByName, Unit
+from grader.batch.layouts.units import NUMBERED, PlatformLayout, Unit
 from grader.errors import UsageError
 from grader.gradebook.rows import TIME
 
@@ -270,8 +270,8 @@ def _exercises_of(root: Path, name: str) -> str:
     return ""
 
 
-OF_A_CLASS: tuple[FoundByName, ...] = (Gradescope(), Moodle(), Canvas(), Repositories())
+CLASS_LAYOUTS: tuple[PlatformLayout, ...] = (Gradescope(), Moodle(), Canvas(), Repositories())
 """What platforms hand out for a whole class."""
 
-FAMILIES = (*OF_A_CLASS, Nbgrader(), Edition())
+PLATFORM_LAYOUTS = (*CLASS_LAYOUTS, Nbgrader(), Edition())
 """Platforms' layouts; of those that fit equally, the first."""

@@ -20,12 +20,12 @@ from grader.batch.layouts.files import (
     TWICE,
     UNKNOWN,
     UNTOLD,
-    Exercises,
+    ModuleNames,
     SkippedFiles,
     SubmissionFiles,
     Unpacker,
     handed_in,
-    is_by_the_way,
+    is_clutter,
     stems,
     storable,
 )
@@ -54,7 +54,7 @@ class Unit(Struct, frozen=True):
     submitted_at: str = ""
 
 
-class Family(Protocol):
+class UnitLayout(Protocol):
     """Knows how one kind of layout names what students handed in."""
 
     NAME: str
@@ -63,7 +63,7 @@ class Family(Protocol):
         """The students' files, in order."""
 
 
-class FoundByName(Family, Protocol):
+class PlatformLayout(UnitLayout, Protocol):
     """One whose names tell it; `LANDMARK` does whatever else lies there, empty where nothing does."""
 
     LANDMARK: str
@@ -72,26 +72,26 @@ class FoundByName(Family, Protocol):
         """How many of the names in the root are of this layout."""
 
 
-class Units:
+class UnitSubmissions:
     """Submissions of a platform's layout, student by student; no link is followed."""
 
     def __init__(
         self,
-        family: Family,
+        layout: UnitLayout,
         root: Path,
-        exercises: Exercises,
+        exercises: ModuleNames,
         skipped: SkippedFiles,
         unpacker: Unpacker,
         exercise: str = "",
     ) -> None:
-        self.name = family.NAME
+        self.name = layout.NAME
         self._root = root
         self._exercises = exercises
         self._stems = stems(exercises)
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
-        self._units = list(self._without_links(family.units(root, handed_in(root), skipped)))
+        self._units = list(self._without_links(layout.units(root, handed_in(root), skipped)))
         self.total = len(self._units)
 
     def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:
@@ -231,7 +231,7 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -
         return
     for name in names:
         path = f"{folder}{os.sep}{name}" if folder else name
-        if is_by_the_way(name):
+        if is_clutter(name):
             skipped.add(LEFT_BEHIND, storable(path))
             continue
         try:

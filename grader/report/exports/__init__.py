@@ -49,7 +49,7 @@ class ClassExport(Struct, frozen=True):
 
     name: str
     file: str
-    write: "Callable[[ClassRecords, Exercises, Path, bool], None]"
+    write: "Callable[[ClassRecords, ExerciseLoader, Path, bool], None]"
     can_be_anonymous: bool = False
     is_grades_alone: bool = False
 
@@ -124,21 +124,15 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-class Exported(Struct, frozen=True):
-    """How many files were written."""
-
-    files: int
-
-
 def export_names() -> list[str]:
     """The formats there are."""
     return sorted(_exports())
 
 
-def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous: bool = False) -> Exported:
+def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous: bool = False) -> int:
     """Write a gradebook to a folder in a format: one file for the class, or one for each student and exercise.
 
-    `UsageError` where the format, the gradebook or the folder cannot be meant.
+    Returns how many. `UsageError` where the format, the gradebook or the folder cannot be meant.
     """
     chosen = _exports()[to]
     if anonymous and not (isinstance(chosen, ClassExport) and chosen.can_be_anonymous):
@@ -147,12 +141,12 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
         make_folder(folder)
         if isinstance(chosen, ClassExport):
             with product_draft(folder / chosen.file) as draft:
-                chosen.write(records, Exercises(course), draft, anonymous)
-            return Exported(1)
-        return Exported(_write_verdicts(records, Exercises(course), folder, chosen))
+                chosen.write(records, ExerciseLoader(course), draft, anonymous)
+            return 1
+        return _write_verdicts(records, ExerciseLoader(course), folder, chosen)
 
 
-class Exercises:
+class ExerciseLoader:
     """The course's exercises as they are now, each loaded once."""
 
     def __init__(self, course: Course) -> None:
@@ -175,7 +169,7 @@ def make_folder(folder: Path) -> None:
         raise UsageError(f"{folder} cannot be made: {error.strerror}; name another folder") from None
 
 
-def has_file(grade: GradeRow, exercises: Exercises) -> bool:
+def has_file(grade: GradeRow, exercises: ExerciseLoader) -> bool:
     """Whether a student has a file about it: there is a verdict, and an exercise that tells what it means."""
     return grade.outcome not in (ABSENT, NOT_JUDGED) and exercises.has(grade.exercise)
 
@@ -185,10 +179,10 @@ def left_out(gradebook: Path, course: Course, to: str) -> list[str]:
     if getattr(_exports().get(to), "is_grades_alone", False):
         return []
     with ClassRecords(gradebook) as records:
-        return [name for name in records.exercises() if not Exercises(course).has(name)]
+        return [name for name in records.exercises() if not ExerciseLoader(course).has(name)]
 
 
-def _write_verdicts(records: ClassRecords, exercises: Exercises, folder: Path, chosen: VerdictExport) -> int:
+def _write_verdicts(records: ClassRecords, exercises: ExerciseLoader, folder: Path, chosen: VerdictExport) -> int:
     count = 0
     for grade in records.grades():
         if not has_file(grade, exercises):

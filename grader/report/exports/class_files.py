@@ -24,7 +24,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 
 if TYPE_CHECKING:
-    from grader.report.exports import Exercises
+    from grader.report.exports import ExerciseLoader
 
 
 CSV_COLUMNS = (
@@ -33,7 +33,7 @@ CSV_COLUMNS = (
 )
 
 
-def _write_csv(records: ClassRecords, _exercises: "Exercises", path: Path, _anonymous: bool) -> None:
+def _write_csv(records: ClassRecords, _exercises: "ExerciseLoader", path: Path, _anonymous: bool) -> None:
     """Rows as they are read."""
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -61,7 +61,7 @@ CANVAS_FILE = re.compile(r".+?_(?:LATE_)?(?P<user>\d+)_\d+_", re.IGNORECASE)
 """What Canvas hands out bears its own number of the user, whatever id the roster gives the student."""
 
 
-def _write_canvas(records: ClassRecords, exercises: "Exercises", path: Path, _anonymous: bool) -> None:
+def _write_canvas(records: ClassRecords, exercises: "ExerciseLoader", path: Path, _anonymous: bool) -> None:
     """Canvas takes a column whose name is no assignment of its own for a new one, and asks."""
     names = records.exercises()
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -78,7 +78,7 @@ def _write_canvas(records: ClassRecords, exercises: "Exercises", path: Path, _an
             rows.writerow([*_canvas_about(some), *itertools.chain.from_iterable(points)])
 
 
-def _worth(records: ClassRecords, exercises: "Exercises", name: str) -> tuple[float | None, bool]:
+def _worth(records: ClassRecords, exercises: "ExerciseLoader", name: str) -> tuple[float | None, bool]:
     """The points that an exercise gives and whether it has extras; as they were, where the course has it no more."""
     if not exercises.has(name):
         return records.worth(name)
@@ -124,7 +124,7 @@ class Summary(Struct):
     judged: int = 0
 
 
-def _write_page(records: ClassRecords, exercises: "Exercises", path: Path, anonymous: bool) -> None:
+def _write_page(records: ClassRecords, exercises: "ExerciseLoader", path: Path, anonymous: bool) -> None:
     """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either.
 
     Rows wait in a file until everything above them is counted, so that memory stays flat however many there are.

@@ -14,7 +14,7 @@ from grader.course.records import Exercise
 from grader.errors import UsageError
 from grader.gradebook.class_records import ClassRecords, GradeRow
 from grader.report.exports import (
-    Exercises,
+    ExerciseLoader,
     Graded,
     StudentTest,
     VerdictExport,
@@ -208,7 +208,7 @@ CANVAS = re.compile(r"(.+?_(?:LATE_)?\d+_\d+_[^/]*?)(?:\.[^./]+)?(?:/.*)?", re.I
 TEXT_WIDTH, TEXT_LINES = 100, 200
 
 
-def write_feedback(gradebook: Path, folder: Path, exercises: Exercises) -> int:
+def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> int:
     """An HTML and a text file for each verdict; how many. They name no seed: later hand-ins are judged by the same."""
     count = 0
     with ClassRecords(gradebook) as records:
