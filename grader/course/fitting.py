@@ -11,7 +11,16 @@ from typing import Any
 from msgspec import inspect as mi
 
 from grader.course.document import Node
-from grader.course.problem import MOST_PROBLEMS, KeyPath, Problem, listed, nearest, path_text, quoted, still_blank
+from grader.course.problem import (
+    MOST_PROBLEMS,
+    KeyPath,
+    Problem,
+    listed,
+    missing_from_blank,
+    nearest,
+    path_text,
+    quoted,
+)
 from grader.course.records import EDITION_KEYS, Exercise
 from grader.course.wording import choices, example, expected_words, found_words, name_of_tag, remedy_words
 
@@ -36,9 +45,8 @@ class Fitter:
     def fit(self, kind: mi.Type, node: Node, path: KeyPath) -> Any:
         """The value where it fits; `BROKEN` where it does not, and a problem that says so."""
         kind = _given(kind)
-        if isinstance(node.value, str):
-            for _, what in still_blank(node.value):
-                return self._broken(path, what, "a blank", "it is still to be filled in")
+        if isinstance(node.value, str) and (what := missing_from_blank(node.value)) is not None:
+            return self._broken(path, what, "a blank", "it is still to be filled in")
         match kind:
             case mi.UnionType():
                 return self._union(kind, node, path)

@@ -37,7 +37,7 @@ def load_exercise(path: Path) -> Exercise:
     known = _loaded.get(path.absolute())
     if known is not None and known[0] == stamp:
         return known[1]
-    exercise = _read_or_remembered(path).with_placeholders()
+    exercise = _read_or_cached(path).with_placeholders()
     if stamp is not None:
         _loaded[path.absolute()] = stamp, exercise
     return exercise
@@ -51,22 +51,22 @@ def _stamp(path: Path) -> Stamp | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _read_or_remembered(path: Path) -> Exercise:
-    memory = _memory(path)
-    if memory is not None:
+def _read_or_cached(path: Path) -> Exercise:
+    cached = _cached_file(path)
+    if cached is not None:
         try:
-            return _decode(memory.read_bytes())
+            return _decode(cached.read_bytes())
         except (OSError, msgspec.MsgspecError):
             pass  # never read, or by another version of the kit
 
     exercise = read_exercise(path)
-    if memory is not None:
-        write_versioned_cache(memory, msgspec.msgpack.encode(exercise))
+    if cached is not None:
+        write_versioned_cache(cached, msgspec.msgpack.encode(exercise))
     return exercise
 
 
-def _memory(path: Path) -> Path | None:
-    """Where this description, read by this version of the reader, is remembered."""
+def _cached_file(path: Path) -> Path | None:
+    """Where this description, as this version of the reader reads it, is cached; None where there is none to read."""
     try:
         digest = hashlib.sha256(path.read_bytes())
     except OSError:

@@ -1,8 +1,8 @@
 """One thing that is wrong with a description, its syntax included: where, what was expected, found, what to write."""
 
 import difflib
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -81,16 +81,11 @@ def blank(what: str) -> str:
     return f"{BLANK} ({what})"
 
 
-def still_blank(data: Any, at: str = "$") -> Iterator[tuple[str, str]]:
-    """Paths in plain data at which nothing has been filled in, each with what belongs there."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from still_blank(value, f"{at}.{key}")
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from still_blank(value, f"{at}[{index}]")
-    elif isinstance(data, str) and data.lstrip().startswith(BLANK):
-        yield at, data.strip().removeprefix(BLANK).strip().removeprefix("(").removesuffix(")")
+def missing_from_blank(value: str) -> str | None:
+    """What belongs in the place of a value that nobody has filled in; None for any other value."""
+    if not value.lstrip().startswith(BLANK):
+        return None
+    return value.strip().removeprefix(BLANK).strip().removeprefix("(").removesuffix(")")
 
 
 COMPLAINTS = (

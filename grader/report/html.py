@@ -38,7 +38,7 @@ from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, hiding_crash, listed, told_causes, told_of_crash
+from grader.verdict.causes import Cause, hiding_crash, named_checks, told_causes, told_of_crash
 from grader.verdict.verdict import WORDS, Result, Verdict
 from grader.worker.text import as_arguments
 
@@ -138,7 +138,7 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    notes = [belongs_to(cause, exercise), sizes(finding), f"seen in {listed(cause.checks)}"]
+    notes = [belongs_to(cause, exercise), sizes(finding), f"seen in {named_checks(cause.checks)}"]
     at = as_arguments(finding.at)
     return {
         "mark": cause_word(cause),

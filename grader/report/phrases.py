@@ -9,7 +9,7 @@ from grader.examiner.outcome import Finding, Status, in_words
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, hiding_crash, listed
+from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -192,7 +192,7 @@ def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, st
     worth = points(exercise.nothing_else_broke)
     other = "else " if exercise.defects else ""
     if verdict.regressions:
-        note = f"new faults, seen in {listed(verdict.regressions)}"
+        note = f"new faults, seen in {named_checks(verdict.regressions)}"
         return ("✗", "red"), f"something {other}broke", f"0 of {worth}", note
     if verdict.outcome is Result.FIXED:
         return ("✓", "green"), f"nothing {other}broke", f"{worth} of {worth}", ""

@@ -29,7 +29,7 @@ from grader.report.phrases import (
 )
 from grader.report.picture import shaded
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, hiding_crash, listed, told_of_crash
+from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks, told_of_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
 from grader.worker.text import as_arguments
 
@@ -201,7 +201,7 @@ class _Shown:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [belongs_to(cause, self._exercise), sizes(cause.finding), f"seen in {listed(cause.checks)}"]
+        notes = [belongs_to(cause, self._exercise), sizes(cause.finding), f"seen in {named_checks(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
 

@@ -1,7 +1,14 @@
 """A file handed in -> Submission. Its text is never parsed as Python and never executed on this side."""
 
 from grader.submission.reading import MAX_FILE_BYTES, read_submission, read_text
-from grader.submission.submission import DEMONSTRATION, Chunk, Submission, Unreadable, exceeds, submission_from_text
+from grader.submission.submission import (
+    DEMONSTRATION,
+    Chunk,
+    Submission,
+    Unreadable,
+    submission_from_text,
+    why_too_large,
+)
 
 __all__ = [
     "DEMONSTRATION",
@@ -9,8 +16,8 @@ __all__ = [
     "Chunk",
     "Submission",
     "Unreadable",
-    "exceeds",
     "read_submission",
     "read_text",
     "submission_from_text",
+    "why_too_large",
 ]

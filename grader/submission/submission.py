@@ -49,7 +49,7 @@ class Unreadable(Struct, frozen=True):
     is_nothing: bool = False
 
 
-def exceeds(submission: Submission, max_bytes: int) -> Unreadable | None:
+def why_too_large(submission: Submission, max_bytes: int) -> Unreadable | None:
     """Why the submission is too large, if it is larger than `max_bytes`."""
     size = sum(len(chunk.text.encode("utf-8", "surrogatepass")) for chunk in submission.chunks)
     if size <= max_bytes:

@@ -93,7 +93,7 @@ def told_of_crash(verdict: Verdict, crash: Cause) -> str:
     return f"Nothing behind this crash can be seen yet: {', and '.join(known)}."
 
 
-def listed(checks: list[str]) -> str:
+def named_checks(checks: list[str]) -> str:
     """The first checks of a list by their quoted names, and how many there are besides."""
     more = len(checks) - NAMED_CHECKS if len(checks) > LISTED_WHOLE else 0
     named = ", ".join(f'"{in_words(check)}"' for check in (checks[:NAMED_CHECKS] if more else checks))

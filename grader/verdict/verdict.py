@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from grader.course.records import Exercise
 from grader.examiner.outcome import Examination, Finding, Key, Outcome, Status
-from grader.submission import Submission, Unreadable, exceeds
+from grader.submission import Submission, Unreadable, why_too_large
 from grader.verdict.attribution import Attribution, DefectStatus, attribute
 
 FORMAT_VERSION = 1
@@ -164,7 +164,7 @@ def _public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:
     """The verdict on what holds no source or more than is allowed; None for what is to be examined."""
     if isinstance(read, Submission):
-        too_large = exceeds(read, exercise.limits.source_bytes)
+        too_large = why_too_large(read, exercise.limits.source_bytes)
         if too_large is None:
             return None
         read = too_large

@@ -12,7 +12,7 @@ from grader.report.tables import render_hint
 from grader.report.terminal import ANY_HEIGHT, render_terminal
 from grader.student.hints import Hint
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import listed
+from grader.verdict.causes import named_checks
 from grader.verdict.verdict import Result, Verdict
 
 
@@ -29,8 +29,8 @@ class Change(Struct, frozen=True):
         numbers = exercise.numbers()
         told = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
         told += [f"defect {numbers[defect]} is back" for defect in self.reopened]
-        told += [f"right now: {listed(self.passing)}"] if self.passing else []
-        told += [f"wrong now: {listed(self.failing)}"] if self.failing else []
+        told += [f"right now: {named_checks(self.passing)}"] if self.passing else []
+        told += [f"wrong now: {named_checks(self.failing)}"] if self.failing else []
         return " · ".join(told) or "no change"
 
 

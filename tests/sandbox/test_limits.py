@@ -6,7 +6,7 @@ import pytest
 from grader.course.records import Limits, Seconds
 from grader.examiner.findings import crash_finding
 from grader.examiner.outcome import Status
-from grader.submission import exceeds, submission_from_text
+from grader.submission import submission_from_text, why_too_large
 from grader.verdict.verdict import Result
 from grader.worker.protocol import Raised
 from tests.support.hostile import at_import, in_forward, reference
@@ -89,9 +89,8 @@ def test_output_without_end_is_told_the_limit_and_the_line(judge_text):
 
 
 def test_source_over_its_limit_is_told_both_sizes(course, own_course, run_cli):
-    assert (
-        exceeds(submission_from_text("é" * 50), 99).reason == "attention.py holds 100 bytes of source; 99 are allowed"
-    )
+    told = why_too_large(submission_from_text("é" * 50), 99)
+    assert told.reason == "attention.py holds 100 bytes of source; 99 are allowed"
     description = own_course.description("exercise_03")
     description.write_text(
         description.read_text(encoding="utf-8") + "\nlimits: {source_bytes: 100}\n", encoding="utf-8"

@@ -11,9 +11,9 @@ from grader.submission import (
     Chunk,
     Submission,
     Unreadable,
-    exceeds,
     read_submission,
     submission_from_text,
+    why_too_large,
 )
 from tests.support.notebooks import code, markdown, notebook
 
@@ -125,8 +125,8 @@ def test_a_file_of_any_size_is_read_no_further_than_the_limit(tmp_path):
 
 def test_source_over_the_exercises_limit_is_refused():
     submission = submission_from_text("x = 'é'\n")
-    assert exceeds(submission, 9) is None
-    assert exceeds(submission, 8) == Unreadable("attention.py holds 9 bytes of source; 8 are allowed")
+    assert why_too_large(submission, 9) is None
+    assert why_too_large(submission, 8) == Unreadable("attention.py holds 9 bytes of source; 8 are allowed")
 
 
 @pytest.mark.parametrize(
