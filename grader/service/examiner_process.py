@@ -15,7 +15,7 @@ from grader import errors
 from grader.course.loading import load_exercise
 from grader.course.paths import PACKAGE, Course
 from grader.errors import KitError
-from grader.service.process import Answer, FingerprintRequest, JudgeRequest, read_message, write_message
+from grader.service.examiner_server import Answer, FingerprintRequest, JudgeRequest, read_message, write_message
 from grader.submission import Submission
 from grader.verdict.verdict import Verdict
 
@@ -74,7 +74,7 @@ class ExaminerProcess:
         with _interrupts_blocked():
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "grader.service.process", str(self._course.root), *options],
+                    [sys.executable, "-m", "grader.service.examiner_server", str(self._course.root), *options],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     cwd=PACKAGE.parent,

@@ -1,4 +1,4 @@
-"""A file handed in -> Submission. Its text is never parsed as Python and never executed on this side."""
+"""A file handed in -> Submission. Nothing here parses its text as Python or executes it."""
 
 from grader.submission.reading import MAX_FILE_BYTES, read_submission, read_text
 from grader.submission.submission import (

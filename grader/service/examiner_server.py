@@ -1,4 +1,4 @@
-"""What an examiner process of the pool runs: one submission after another is judged; asked over a pair of pipes."""
+"""What runs in an examiner process of the pool: requests read from one pipe, judged, and answered on another."""
 
 import ctypes
 import gc
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.verdict.judge import Judge
 
 COLLECT_EVERY = 20
-"""Tasks between two collections of what refers to itself, a few milliseconds each."""
+"""Requests between two collections of what refers to itself, a few milliseconds each."""
 
 SIZE_BYTES = 8
 
@@ -64,16 +64,16 @@ def read_message(pipe: IO[bytes]) -> bytes:
 
 
 def _serve(course: Course, *, strict: bool) -> None:
-    """Answer tasks from stdin on stdout until stdin ends."""
+    """Answer requests from stdin on stdout until stdin ends."""
     from grader.verdict.judge import with_judge
 
-    tasks = sys.stdin.buffer
+    requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed is no answer
 
     def loop(judge: "Judge") -> None:
         for count in itertools.count(1):
-            message = read_message(tasks)
+            message = read_message(requests)
             if not message:
                 return
             request = msgspec.msgpack.decode(message, type=JudgeRequest | FingerprintRequest)
@@ -107,7 +107,7 @@ def _answer(judge: "Judge", request: JudgeRequest | FingerprintRequest) -> Answe
 
 
 def _main() -> NoReturn:
-    """`python -m grader.service.process ROOT [--strict]`."""
+    """`python -m grader.service.examiner_server ROOT [--strict]`."""
     status = 0
     try:
         _serve(Course(Path(sys.argv[1])), strict="--strict" in sys.argv)
