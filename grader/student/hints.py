@@ -62,28 +62,13 @@ def next_hint(
         return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     if exercise.is_public():
         return _public_hint(course, exercise, progress, only_given=only_given)
-    if verdict.is_right_so_far() and not number:
-        return Hint(
-            exercise.id, [], 0, f"Nothing wrong is seen in {exercise.id} here: hand it in, and it is found out."
-        )
     crash = hiding_crash(group_causes(verdict))
-    if crash is not None and not crash.defects and not number:
-        at = f" ({crash.finding.location})" if crash.finding.location else ""
-        step = f"It stops with {crash.finding.text}{at}. Follow the call there: python -m grader try {exercise.id}"
-        return Hint(f"{exercise.id} does not run", [step], 1)
-    if not exercise.defects and verdict.outcome is Result.FIXED:
-        return Hint(
-            exercise.id, [], 0, f"Nothing is wrong with {exercise.id} as it stands; there is nothing to hint at."
-        )
     left = _left(exercise, verdict, crash)
-    defect = _of_number(exercise, number) if number else next(iter(left), None)
-    if defect is None:
-        new = f"what fails is new: python -m grader diff {exercise.id} shows what you changed."
-        done = "there is nothing left to hint at." if verdict.outcome is Result.FIXED else new
-        fixed = f"Every defect of {exercise.id} is fixed; " if exercise.defects else f"{exercise.id} had no defect; "
-        return Hint(exercise.id, [], 0, f"{fixed}{done}")
-    called = exercise.numbers()[defect.id]
-    judged = _verdict_on(verdict, defect)
+    other = _instead_of_steps(exercise, verdict, crash, left, is_asked=bool(number))
+    if other is not None:
+        return other
+    defect = _of_number(exercise, number) if number else left[0]
+    called, judged = exercise.numbers()[defect.id], _verdict_on(verdict, defect)
     if judged.status is DefectStatus.FIXED:
         return Hint(f"{exercise.id} · defect {called}", [], 0, f"Defect {called} is fixed: {defect.title}.")
     given = _given(course, exercise, progress, defect.id, len(defect.hints), only_given=only_given)
@@ -93,6 +78,30 @@ def next_hint(
     others = [exercise.numbers()[each.id] for each in left if each.id != defect.id]
     last = f"For defect {others[0]}: {command} {others[0]}" if others else f"What follows is yours: {_looks(exercise)}"
     return _hint(about, defect.hints, given, f"{command} {called}", last, _doubt(judged))
+
+
+def _instead_of_steps(
+    exercise: Exercise, verdict: Verdict, crash: Cause | None, left: list[Defect], *, is_asked: bool
+) -> Hint | None:
+    """What is said where there is no defect to give steps for, or something comes before it; None where there is one.
+
+    `is_asked` tells that one was asked for by its number.
+    """
+    name, is_fixed = exercise.id, verdict.outcome is Result.FIXED
+    if verdict.is_right_so_far() and not is_asked:
+        return Hint(name, [], 0, f"Nothing wrong is seen in {name} here: hand it in, and it is found out.")
+    if crash is not None and not crash.defects and not is_asked:
+        at = f" ({crash.finding.location})" if crash.finding.location else ""
+        step = f"It stops with {crash.finding.text}{at}. Follow the call there: python -m grader try {name}"
+        return Hint(f"{name} does not run", [step], 1)
+    if not exercise.defects and is_fixed:
+        return Hint(name, [], 0, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
+    if left or is_asked:
+        return None
+    new = f"what fails is new: python -m grader diff {name} shows what you changed."
+    done = "there is nothing left to hint at." if is_fixed else new
+    fixed = f"Every defect of {name} is fixed; " if exercise.defects else f"{name} had no defect; "
+    return Hint(name, [], 0, f"{fixed}{done}")
 
 
 def _looks(exercise: Exercise) -> str:
