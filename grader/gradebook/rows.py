@@ -123,7 +123,7 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
         "score": verdict.score,
         "max_score": verdict.max_score,
         "reason": None if verdict.reason is None else _bounded(verdict.reason),
-        "seen": as_json(_seen(verdict.where)),
+        "seen": as_json(_seen(verdict.unloadable)),
         "seed": verdict.seed,
         "seconds": verdict.seconds,
         "isolation": as_json(isolation),
@@ -192,7 +192,6 @@ def stored_verdict(
 ) -> Verdict:
     """The verdict that these rows were made from; pictures and what was printed are not kept."""
     file, outcome, reason, score, max_score, seed, isolation, seconds, seen = about
-    where = msgspec.json.decode(seen) if seen else None
     return Verdict(
         exercise,
         file,
@@ -207,7 +206,7 @@ def stored_verdict(
         msgspec.json.decode(isolation, type=dict[str, bool]),
         seconds,
         {row[0]: msgspec.json.decode(row[6], type=list[str]) for row in checks if row[6]},
-        _stored_finding(where["kind"], where["text"], where["sizes"], as_json(where["location"])) if where else None,
+        _stored_unloadable(seen),
     )
 
 
@@ -220,6 +219,14 @@ def _stored_finding(kind: str | None, text: str, sizes: str, location: str | Non
         return None
     place = None if location in (None, "null") else msgspec.json.decode(location or "", type=Location)
     return Finding(kind.removeprefix(UNLIKE), text, place, sizes)
+
+
+def _stored_unloadable(seen: str | None) -> Finding | None:
+    """What `_seen` recorded."""
+    if not seen:
+        return None
+    found = msgspec.json.decode(seen)
+    return _stored_finding(found["kind"], found["text"], found["sizes"], as_json(found["location"]))
 
 
 def time_text(seconds: float | None = None) -> str:

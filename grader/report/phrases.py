@@ -164,7 +164,7 @@ def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
 
 def line_and_caret(verdict: Verdict) -> tuple[str, str]:
     """The line for which nothing could be graded, and the caret below its place; empty where there is none."""
-    at = verdict.where.location if verdict.where else None
+    at = verdict.unloadable.location if verdict.unloadable else None
     if at is None:
         return "", ""
     before = printable_line(at.text[: at.column - 1])
@@ -220,7 +220,7 @@ def full_text(finding: Finding) -> str:
 
 def _mending(verdict: Verdict, exercise: Exercise) -> str:
     """What to do about a file that cannot be graded."""
-    at = verdict.where.location if verdict.where else None
+    at = verdict.unloadable.location if verdict.unloadable else None
     if at:
         return f"mend {printable(str(at))}, then python -m grader {verdict.exercise}"
     misspelt = misspelt_name(verdict, exercise)

@@ -146,7 +146,7 @@ def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
 
 
 def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
-    kind, misspelt = verdict.where.kind if verdict.where else "", misspelt_name(verdict, exercise)
+    kind, misspelt = verdict.unloadable.kind if verdict.unloadable else "", misspelt_name(verdict, exercise)
     way = WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
         way = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
@@ -156,10 +156,10 @@ def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
 
 def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
     """The class that was probably meant where the exercise's own is missing; empty where none is called alike."""
-    if verdict.where is None or verdict.where.kind != "class":
+    if verdict.unloadable is None or verdict.unloadable.kind != "class":
         return ""
     name = exercise.interface.entry()
-    others = [word for word in re.findall(r"\w+", verdict.where.text) if word != name]
+    others = [word for word in re.findall(r"\w+", verdict.unloadable.text) if word != name]
     return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")
 
 

@@ -47,7 +47,7 @@ class Verdict(Struct, frozen=True):
     """Everything that is known of a submission.
 
     `score` and `max_score` leave stretch defects out; `causes` names the present defects that explain a failed check;
-    `where` is what was seen of a submission that cannot be graded; `seconds` are wall-clock.
+    `unloadable` is what was seen of a submission that cannot be graded; `seconds` are wall-clock.
     """
 
     exercise: str
@@ -63,7 +63,7 @@ class Verdict(Struct, frozen=True):
     isolation: dict[str, bool]
     seconds: float
     causes: dict[str, list[str]] = {}
-    where: Finding | None = None
+    unloadable: Finding | None = None
 
     def exit_code(self) -> int:
         """0 when every defect is fixed and nothing is broken, else 1."""
@@ -192,5 +192,5 @@ def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: E
         [],
         isolation,
         seconds,
-        where=why,
+        unloadable=why,
     )

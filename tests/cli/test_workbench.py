@@ -140,12 +140,12 @@ def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course
     name = exercise.interface.entry()
     text = f"there is no class {name}; the classes found: Block, {name[:-1]}; name your class {name}"
     verdict = msgspec.structs.replace(
-        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason=text, where=Finding("class", text)
+        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason=text, unloadable=Finding("class", text)
     )
     page = " ".join(render_terminal(verdict, exercise).split())
     assert f"Next: rename {name[:-1]} to {name}, then python -m grader {EXERCISE}" in page
     assert f"{name[:-1]} is probably it" in next_hint(own_course, exercise, verdict).steps[0]
-    other = msgspec.structs.replace(verdict, where=Finding("class", text.replace(name[:-1] + ";", "Mask;")))
+    other = msgspec.structs.replace(verdict, unloadable=Finding("class", text.replace(name[:-1] + ";", "Mask;")))
     assert f"reset {EXERCISE} puts the starter back" in " ".join(render_terminal(other, exercise).split())
 
 
@@ -189,7 +189,7 @@ def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exe
     text = "    x = (1 + " + "1 + " * 20
     where = Finding("crash:SyntaxError", "it cannot be compiled", Location("attention.py", 3, text, 5))
     verdict = msgspec.structs.replace(
-        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason="it cannot be compiled", where=where
+        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason="it cannot be compiled", unloadable=where
     )
     lines = render_terminal(verdict, exercise, width=60).splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("     3 │     x = (1 + 1"))

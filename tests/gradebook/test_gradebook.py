@@ -153,7 +153,7 @@ def test_of_a_long_text_the_beginning_is_kept_and_what_is_cut_is_counted(gradebo
     long = "x" * 1_000_000
     finding = Finding(long, long, Location(long, 7, long), long)
     checks = [Outcome("values", Status.CRASHED, finding)]
-    gradebook.record(1, submission(), VERSIONS, verdict(reason=long, checks=checks, where=finding))
+    gradebook.record(1, submission(), VERSIONS, verdict(reason=long, checks=checks, unloadable=finding))
     kept = "x" * 4000 + " ... (996,000 more characters)"
     assert rows(path, "SELECT kind, finding, sizes, json_extract(location, '$.text') FROM checks") == [(kept,) * 4]
     texts = ", ".join(f"json_extract(seen, '$.{key}')" for key in ("kind", "text", "location.label", "location.line"))
@@ -598,7 +598,7 @@ def test_attempts_count_the_other_sources_a_student_handed_in_before(gradebook):
 def test_a_verdict_of_a_busy_machine_is_shared_with_no_copy(gradebook, status):
     late = Outcome("shape", status, Finding("timeout", "it was stopped"))
     gradebook.record(1, submission(fingerprint="f"), VERSIONS, verdict(checks=[verdict().checks[0], late]))
-    unloaded = {"where": Finding("load", "it was stopped while it was loading"), "checks": []}
+    unloaded = {"unloadable": Finding("load", "it was stopped while it was loading"), "checks": []}
     gradebook.record(1, submission("bob", "d2"), VERSIONS, verdict(outcome=Result.NOT_GRADABLE, **unloaded))
     gradebook.record(1, submission("cleo", "d3"), VERSIONS, verdict(checks=[crash()]))
     for key, value in (("digest", "d1"), ("fingerprint", "f"), ("digest", "d2")):

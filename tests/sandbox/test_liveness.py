@@ -174,7 +174,7 @@ def test_an_endless_loop_costs_seconds_and_the_sentence_says_where_it_is(judge_t
     submission = read_submission(path, path.name)
     assert isinstance(submission, Submission)
     verdict = judge_text("exercise_03", submission, limits=QUICK if " 1.2 s" in words else None)
-    found = verdict.where or next(each.finding for each in verdict.checks if each.finding)
+    found = verdict.unloadable or next(each.finding for each in verdict.checks if each.finding)
     assert found.text.startswith(words), found
     assert re.fullmatch(line, str(found.location)), found
     assert verdict.outcome is (Result.NOT_GRADABLE if most == LOADING_SECONDS else Result.NOT_FIXED)

@@ -68,7 +68,7 @@ def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdi
     finding = Finding("values", text, Location(text, 3, text), sizes=text, printed=text, picture=picture)
     outcome = Outcome("values", Status.FAILED, finding)
     return Verdict(
-        exercise.id, text, Result.NOT_FIXED, None, 0.0, 10.0, 7, [], [], [outcome], {}, 0.1, causes={}, where=None
+        exercise.id, text, Result.NOT_FIXED, None, 0.0, 10.0, 7, [], [], [outcome], {}, 0.1, causes={}, unloadable=None
     )
 
 
@@ -104,7 +104,7 @@ def test_what_a_submission_says_stays_text(payload: str, exercise) -> None:
 def test_a_not_gradable_verdict_escapes_its_reason_and_line(exercise) -> None:
     where = Finding("crash", PAYLOADS[0], Location(PAYLOADS[1], 1, PAYLOADS[0]))
     spoilt = msgspec.structs.replace(
-        verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason=PAYLOADS[0], where=where, checks=[]
+        verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason=PAYLOADS[0], unloadable=where, checks=[]
     )
     section = render_section(spoilt, exercise)
     assert "&lt;script&gt;" in section
@@ -192,7 +192,7 @@ def test_a_page_shows_the_way_in_which_values_are_wrong(exercise) -> None:
 def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
     where = Finding("crash", "'(' was never closed", Location("attention.py", 28, "\tdef forward(<b>", 13))
     refused = msgspec.structs.replace(
-        verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", where=where, checks=[]
+        verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", unloadable=where, checks=[]
     )
     (line, caret) = re.findall(r'<pre class="source"[^>]*>(.*?)</pre>', render_section(refused, exercise), re.DOTALL)[
         0
