@@ -1,7 +1,6 @@
 """Prove exercises: everything that must hold before a verdict can be trusted, in parallel, resumable."""
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, as_completed
@@ -32,6 +31,7 @@ from grader.course.loading import read_exercise
 from grader.course.paths import Course, write_cache, write_product
 from grader.errors import SpecError
 from grader.examiner.key import has_key, key_digest, kit_digest
+from grader.service.examiner_process import usable_cores
 from grader.service.pool import TaskPool
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: b
     cases = [each for each in begun if isinstance(each, _UnfinishedProof)]
     if not cases and begun:
         raise SpecError([problem for each in begun if isinstance(each, Proof) for problem in each.steps[0].problems])
-    pool = TaskPool(os.cpu_count() or 1)
+    pool = TaskPool(usable_cores())
     try:
         jobs = dict(job for case in cases for job in case.start(pool))
         advance(0, len(jobs))

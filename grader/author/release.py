@@ -1,6 +1,5 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from grader.errors import SpecError, UsageError
 from grader.examiner.key import KEY_SEED
 from grader.examiner.outcome import Status
 from grader.examiner.workers import WorkerSource
+from grader.service.examiner_process import usable_cores
 from grader.service.pool import TaskPool
 from grader.submission import Submission, Unreadable, read_submission
 
@@ -121,7 +121,7 @@ def _why_unfit(course: Course, exercise: Exercise, *, public_only: bool) -> list
 
 def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) -> list[Prepared]:
     """Each exercise with what stands in for its reference, its starter having been tried: on all cores."""
-    pool = TaskPool(min(os.cpu_count() or 1, len(exercises)))
+    pool = TaskPool(min(usable_cores(), len(exercises)))
     try:
         tasks = [pool.submit(_prepare_one, course, each, public_only) for each in exercises]
         return [task.result() for task in tasks]
