@@ -27,11 +27,13 @@ from grader.examiner.reference import LocalModule, Reference, _detached, run_pro
 from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import adapter_of
 from grader.worker.protocol import Raised
-from grader.worker.server import MODULE_NAME
 from grader.worker.torch_import import stub_compiler
 from grader.worker.values import WORKER_SEED, flatten, type_name
 
 Check = Callable[[Context], None]
+
+IMPORTED_AS = "submission"
+"""The name of a submission's module; one that looks for its own finds it."""
 
 
 class OwnModule(LocalModule):
@@ -73,12 +75,12 @@ class OwnSubject:
 
     def __init__(self, source: str, interface: Interface) -> None:
         self._output = io.StringIO()
-        self._namespace = types.ModuleType(MODULE_NAME)
+        self._namespace = types.ModuleType(IMPORTED_AS)
         self._adapter, self._entry = adapter_of(interface)
-        sys.modules[MODULE_NAME] = self._namespace
+        sys.modules[IMPORTED_AS] = self._namespace
         torch.default_generator.manual_seed(WORKER_SEED)
         with contextlib.redirect_stdout(self._output):
-            exec(compile(ast.parse(source), f"{MODULE_NAME}.py", "exec"), vars(self._namespace))
+            exec(compile(ast.parse(source), f"{IMPORTED_AS}.py", "exec"), vars(self._namespace))
 
     def __call__(self, **arguments: Any) -> OwnModule:
         return self.build(arguments)

@@ -40,6 +40,7 @@ class Raises(Property, frozen=True, tag="raises"):
     """What cannot work is refused with the right exception; its message has to name the numbers where promised."""
 
     needs_reference: ClassVar[bool] = False
+    shows_values: ClassVar[bool] = False
 
     at: typing.Literal["call", "constructor"] = "call"
     """When it is refused."""
