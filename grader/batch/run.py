@@ -28,7 +28,7 @@ MOST_WAITING = 256
 TICK_SECONDS = 1.0
 """How often progress is shown while nothing ends."""
 
-LOSSES_IN_A_ROW = 20
+UNJUDGED_IN_A_ROW = 20
 """After so many different submissions that the kit could not judge it may not be their doing: the starter will tell."""
 
 CHANGED = "it was changed while the batch ran; run the same command again"
@@ -106,16 +106,16 @@ class Batch:
         self._queue: deque[tuple[Task, Future[str] | None]] = deque()
         self._running: dict[Future[TaskResult], Task] = {}
         self._samples: dict[Task, SharedVerdict] = {}
-        self._is_tried = False
-        self._lost: set[str] = set()
-        self._id = 0
+        self._starter_was_judged = False
+        self._unjudged: set[str] = set()
+        self._batch_id = 0
 
     def run(self, submissions: Iterable[SubmissionFiles], loader: SubmissionLoader, batch: int) -> None:
         """Judge what the gradebook does not hold yet.
 
         Raises `KitError` where nothing can be judged or recorded; what was recorded before stays.
         """
-        self._id = batch
+        self._batch_id = batch
         for files in submissions:
             self.progress.position = files.position
             self._take(files, loader)
@@ -139,7 +139,7 @@ class Batch:
             return
         record, submission = loader.load(files)
         if submission is GONE:
-            self._lose(record, opened.versions, GONE.reason)
+            self._record_not_judged(record, opened.versions, GONE.reason)
         elif self._gradebook.is_judged(record, opened.versions, accepts_open=self._accepts_open):
             self.progress.skipped += 1
         else:
@@ -149,7 +149,7 @@ class Batch:
         seed = tasks.seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
         verdict = refuse(opened.exercise, submission, record.file, seed)
         if verdict is not None:
-            self._gradebook.record(self._id, record, opened.versions, verdict, opened.exercise.numbers())
+            self._gradebook.record(self._batch_id, record, opened.versions, verdict, opened.exercise.numbers())
             self.progress.judged += 1
             return
         assert isinstance(submission, Submission)
@@ -196,7 +196,7 @@ class Batch:
         self._show(self.progress)
 
     def _share(self, task: Task, shared: SharedVerdict) -> None:
-        self._gradebook.record_shared(self._id, task.record, task.versions, shared)
+        self._gradebook.record_shared(self._batch_id, task.record, task.versions, shared)
         self.progress.shared += 1
 
     def _record_sample(self, task: Task, shared: SharedVerdict, verdict: Verdict | None) -> bool:
@@ -221,22 +221,22 @@ class Batch:
         if result.verdict is not None:
             verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
             numbers = self._exercises[exercise_id].exercise.numbers()
-            self._gradebook.record(self._id, task.record, task.versions, verdict, numbers)
+            self._gradebook.record(self._batch_id, task.record, task.versions, verdict, numbers)
             self.progress.judged += 1
-            self._lost.clear()
+            self._unjudged.clear()
         elif result.is_exercise_broken:
             self.progress.broken.setdefault(exercise_id, result.error)
             self.progress.left += 1
         else:
-            self._lose(task.record, task.versions, result.error)
-            self._lost.add(task.record.digest)
-            if len(self._lost) >= LOSSES_IN_A_ROW:
+            self._record_not_judged(task.record, task.versions, result.error)
+            self._unjudged.add(task.record.digest)
+            if len(self._unjudged) >= UNJUDGED_IN_A_ROW:
                 if self._failed_trial(exercise_id, 1) is not None:
-                    raise KitError(f"the last {LOSSES_IN_A_ROW} submissions could not be judged: {result.error}")
-                self._lost.clear()
+                    raise KitError(f"the last {UNJUDGED_IN_A_ROW} submissions could not be judged: {result.error}")
+                self._unjudged.clear()
 
-    def _lose(self, record: SubmissionRecord, version: Versions, reason: str) -> None:
-        self._gradebook.record_not_judged(self._id, record, version, self._seed, reason)
+    def _record_not_judged(self, record: SubmissionRecord, versions: Versions, reason: str) -> None:
+        self._gradebook.record_not_judged(self._batch_id, record, versions, self._seed, reason)
         self.progress.not_judged += 1
 
     def _open(self, exercise_id: str) -> OpenExercise | None:
@@ -260,16 +260,16 @@ class Batch:
 
         `KitError` where that shows that nothing can be judged here.
         """
-        if self._is_tried:
+        if self._starter_was_judged:
             return True
         failed = self._failed_trial(exercise_id, self._engine.width)
         if failed is None:
-            self._is_tried = True
+            self._starter_was_judged = True
         elif failed.is_exercise_broken:
             self.progress.broken[exercise_id] = failed.error
         else:
             raise KitError(failed.error + ("; --allow-open grades all the same" if failed.is_host_open else ""))
-        return self._is_tried
+        return self._starter_was_judged
 
     def _failed_trial(self, exercise_id: str, times: int) -> TaskResult | None:
         """Judge the exercise's starter so many times at once; the first time that gave no verdict."""
