@@ -4,7 +4,9 @@ A right module returns the same however it is called. The manners of a check's r
 each is met somewhere in a run, and no rung is tried in more than one way beside the plain one.
 """
 
+import operator
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -36,7 +38,7 @@ WORDS = {
     "transposed": "inputs transposed in memory",
     "expanded": "one sample expanded to all",
     "reloaded": "state dict reloaded",
-    "rebuilt": "rebuilt by position",
+    "rebuilt": "rebuilt by position, after a call under inference_mode",
     "modes": "after train() and eval()",
     "copied": "as a deepcopy",
     "double": "in float64",
@@ -113,6 +115,9 @@ class Variation({entry}):
             for checkpoint in (others, state):  # what is loaded last counts
                 again.load_state_dict(checkpoint)
             again.train(self.training)
+            if by_position:
+                with torch.inference_mode():  # tensors that are kept of such a call are of no use with gradients
+                    (getattr(again, method) if method else again)(**inputs)
             return again.double() if "double" in words else again
         if "modes" in words:
             was = self.training
@@ -176,13 +181,16 @@ def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
     """
     draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
     layouts = _dealt(draw, LAYOUTS, loud_among) + _dealt(draw, ("transposed", ""), count - loud_among)
+    modes = _dealt(draw, MODES, count)
     grads, histories = _dealt(draw, GRADS, count), _dealt(draw, HISTORIES, count)
     for slot, history in enumerate(histories):
-        if history == "again" and not grads[slot]:  # what is kept from call to call is mostly kept without gradients
-            other = next((number for number, word in enumerate(grads) if word), slot)
-            grads[slot], grads[other] = grads[other], grads[slot]
+        if history == "again":  # what is kept from call to call is mostly kept in evaluation, without gradients
+            _exchange(grads, slot, bool)
+            _exchange(modes, slot, operator.not_)
+        elif history == "rebuilt":  # what was kept without gradients is used with them
+            _exchange(grads, slot, operator.not_)
     loud = draw.choice([slot for slot in range(loud_among) if histories[slot] != "again"] or [0])
-    dealt = [_dealt(draw, MODES, count), grads, layouts, histories]
+    dealt = [modes, grads, layouts, histories]
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)
     return [
@@ -199,6 +207,13 @@ def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
         )
         for slot in range(count)
     ]
+
+
+def _exchange(words: list[str], slot: int, is_fit: Callable[[str], bool]) -> None:
+    """Exchange a slot's word, where it is not fit, for the first that is, if there is one."""
+    if not is_fit(words[slot]):
+        other = next((number for number, word in enumerate(words) if is_fit(word)), slot)
+        words[slot], words[other] = words[other], words[slot]
 
 
 def _dealt(draw: random.Random, words: tuple[str, ...], count: int) -> list[str]:
