@@ -90,11 +90,12 @@ def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: di
 
 
 def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
-    """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes."""
+    """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes; one is in no tuple."""
     import torch
 
-    values = value if isinstance(value, tuple | list) else [value]
-    return len(values) == len(shapes) and all(
+    is_several = isinstance(value, tuple | list)
+    values = value if is_several else [value]
+    return is_several == (len(shapes) > 1) and len(values) == len(shapes) and all(
         isinstance(each, torch.Tensor) and each.is_floating_point() and each.dim() == len(shape)
         for each, shape in zip(values, shapes, strict=True)
     )

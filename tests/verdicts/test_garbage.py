@@ -2,9 +2,13 @@
 
 import pytest
 
+from grader.course.loading import load_exercise
+from grader.course.paths import Course
+from grader.examiner.subjects import KINDS
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
+from tests.support.paths import ROOT
 from tests.support.sampling import dealt, sampled
 
 SEEDS = (3, 4)
@@ -125,6 +129,51 @@ RETURNS_ZEROS = """
 _forward = MultiHeadAttention.forward
 MultiHeadAttention.forward = lambda self, **inputs: 0 * _forward(self, **inputs)
 """
+
+
+OTHER_FORMS = {
+    "the only one of a tuple": "(value,) if isinstance(value, _torch.Tensor) else value[:1]",
+    "a list": "[value]",
+    "nothing": "None",
+    "text": "'x'",
+    "a number": "3.0",
+    "a dictionary": "{'out': value}",
+    "nested": "((value,),)",
+    "two": "(value, value)",
+    "an array": "value.detach().numpy() if isinstance(value, _torch.Tensor) else value[0].detach().numpy()",
+    "one element": "_torch.tensor(1.5)",
+    "no element": "_torch.zeros(0)",
+    "on another device": "_torch.ones(2, 3, device='meta')",
+}
+RETURNS = """
+import torch as _torch
+_right = {called}
+
+def _other(*given, **named):
+    value = _right(*given, **named)
+    return {form}
+
+{called} = _other
+"""
+
+
+def those_called() -> dict[str, str]:
+    """What is called of each exercise whose subject returns something."""
+    course, found = Course(ROOT), {}
+    for exercise_id in course.exercise_ids():
+        interface = load_exercise(course.description(exercise_id)).interface
+        if KINDS[interface.kind].has_manners:
+            found[exercise_id] = f"{interface.entry()}.forward" if interface.class_name else interface.entry()
+    return found
+
+
+@pytest.mark.parametrize("exercise_id", sampled(those_called(), also=["exercise_23", "exercise_30"]))
+def test_what_returns_another_form_is_wrong_and_no_fault_of_a_check(judge_text: Judge, exercise_id: str) -> None:
+    source, called = judge_text.variant(exercise_id, frozenset()), those_called()[exercise_id]
+    texts = [source + RETURNS.format(called=called, form=form) for form in OTHER_FORMS.values()]
+    verdicts = judge_text.many(exercise_id, texts)
+    told = {name: verdict.outcome for name, verdict in zip(OTHER_FORMS, verdicts, strict=True)}
+    assert told == dict.fromkeys(OTHER_FORMS, Result.NOT_FIXED)
 
 
 def test_right_parts_of_a_module_that_returns_zeros_earn_nothing(judge_text: Judge) -> None:
