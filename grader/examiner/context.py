@@ -95,9 +95,13 @@ def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
 
     is_several = isinstance(value, tuple | list)
     values = value if is_several else [value]
-    return is_several == (len(shapes) > 1) and len(values) == len(shapes) and all(
-        isinstance(each, torch.Tensor) and each.is_floating_point() and each.dim() == len(shape)
-        for each, shape in zip(values, shapes, strict=True)
+    return (
+        is_several == (len(shapes) > 1)
+        and len(values) == len(shapes)
+        and all(
+            isinstance(each, torch.Tensor) and each.is_floating_point() and each.dim() == len(shape)
+            for each, shape in zip(values, shapes, strict=True)
+        )
     )
 
 

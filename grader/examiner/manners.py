@@ -38,7 +38,7 @@ WORDS = {
     "transposed": "inputs transposed in memory",
     "expanded": "one sample expanded to all",
     "reloaded": "state dict reloaded",
-    "rebuilt": "rebuilt by position, after a call under inference_mode",
+    "rebuilt": "rebuilt by position",
     "modes": "after train() and eval()",
     "copied": "as a deepcopy",
     "double": "in float64",
@@ -115,9 +115,6 @@ class Variation({entry}):
             for checkpoint in (others, state):  # what is loaded last counts
                 again.load_state_dict(checkpoint)
             again.train(self.training)
-            if by_position:
-                with torch.inference_mode():  # tensors that are kept of such a call are of no use with gradients
-                    (getattr(again, method) if method else again)(**inputs)
             return again.double() if "double" in words else again
         if "modes" in words:
             was = self.training
@@ -187,8 +184,6 @@ def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
         if history == "again":  # what is kept from call to call is mostly kept in evaluation, without gradients
             _exchange(grads, slot, bool)
             _exchange(modes, slot, operator.not_)
-        elif history == "rebuilt":  # what was kept without gradients is used with them
-            _exchange(grads, slot, operator.not_)
     loud = draw.choice([slot for slot in range(loud_among) if histories[slot] != "again"] or [0])
     dealt = [modes, grads, layouts, histories]
     positional = [number % 2 == 0 for number in range(count)]

@@ -17,11 +17,9 @@ class WindowAttention(nn.Module):
     def lookup(self, first, words, d, like):
         place = (first, words, str(like.device), like.dtype)
         if place not in self.filed:
-            with torch.inference_mode(False):
-                rates = torch.pow(self.base, torch.arange(0, d, 2, dtype=torch.float64) / -d)
-                angles = (first + torch.arange(words, dtype=torch.float64))[:, None] * rates[None]
-                both = angles.cos(), angles.sin()
-                self.filed[place] = tuple(t.to(device=like.device, dtype=like.dtype) for t in both)
+            rates = torch.pow(self.base, torch.arange(0, d, 2, dtype=torch.float64) / -d)
+            angles = (first + torch.arange(words, dtype=torch.float64))[:, None] * rates[None]
+            self.filed[place] = tuple(t.to(device=like.device, dtype=like.dtype) for t in (angles.cos(), angles.sin()))
         return self.filed[place]
 
     def turn(self, z, first):
