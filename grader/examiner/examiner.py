@@ -21,6 +21,7 @@ from grader.errors import BrokenExerciseError, WorkerKilledError
 from grader.examiner.compare import Advice, Failure
 from grader.examiner.context import Context
 from grader.examiner.findings import crash_finding, outcome_of_error
+from grader.examiner.manners import is_of_training
 from grader.examiner.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
 from grader.examiner.plugin import PropertyItem, compares_values, is_slow
 from grader.examiner.proxies import MisfitError, Subject
@@ -147,7 +148,18 @@ class Examiner:
         outcomes = [outcome for run in runs for outcome in run.outcomes]
         saw = {run.check: run.saw for run in runs if run.saw is not None}
         parts = self._comparing.difference(run.check for run in runs if run.is_whole)
-        return Examination(outcomes, unloadable, methods, isolation, seconds, saw, self._comparing, parts)
+        in_training = {each.check for each in outcomes if each.finding and is_of_training(each.finding.text)}
+        return Examination(
+            outcomes,
+            unloadable,
+            methods,
+            isolation,
+            seconds,
+            saw,
+            self._comparing,
+            parts,
+            in_training=frozenset(in_training),
+        )
 
     def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Keep what a check's run came to."""

@@ -169,6 +169,11 @@ class Manner(Struct, frozen=True):
         return f"called {', '.join(WORDS[word] for word in self.words) or 'once more'}"
 
 
+def is_of_training(text: str) -> bool:
+    """Whether a finding's text tells of a manner in training mode."""
+    return text.startswith("called ") and WORDS["training"] in text.partition(":")[0]
+
+
 def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
     """So many manners; each of the words is among them where there is room, and one of the first is loud.
 

@@ -148,7 +148,8 @@ class Examination(Struct, frozen=True):
     `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree, `saw` what
     failed checks saw in place of what they expected. `comparing` names the checks that compare values, `parts` those of
     them that never called the module itself. `shared` names, by check, mended defects whose variants fail it just so,
-    `recognised` the failed checks whose numbers are those of a variant that may be the submission.
+    `recognised` the failed checks whose numbers are those of a variant that may be the submission, `in_training` those
+    that failed in a manner of training mode, which is tried where all else is right.
     """
 
     outcomes: list[Outcome]
@@ -161,6 +162,7 @@ class Examination(Struct, frozen=True):
     parts: frozenset[str] = frozenset()
     shared: dict[str, set[str]] = {}
     recognised: frozenset[str] = frozenset()
+    in_training: frozenset[str] = frozenset()
 
 
 class Key(Struct, frozen=True):

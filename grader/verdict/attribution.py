@@ -270,7 +270,8 @@ class VariantComparison:
         """All checks in training mode, where each fails unexplained and all in evaluation mode pass; else none."""
         training = {check.id for check in exercise.checks if check.training and check.id in self._seen.comparing}
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
-        is_only = not self._seen.shared and self._seen.comparing - training <= self.passed
+        in_evaluation = self._seen.comparing - training - self._seen.in_training
+        is_only = not self._seen.shared and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
     def _is_plainly_seen(self, defect: str) -> bool:
