@@ -145,6 +145,10 @@ class Check(
         """Python whose class `Variation` is built in place of the submission's; empty where that is built itself."""
         return ""
 
+    def all_inputs(self, exercise: "Exercise") -> dict[str, Any]:
+        """The inputs it is tried with: the interface's and its own, or for a method its own alone."""
+        return self.inputs if self.method else {**exercise.interface.inputs, **self.inputs}
+
 
 def size_names(ladder: Ladder) -> set[str]:
     """The names that some rung gives."""

@@ -97,11 +97,22 @@ def make_case(
         for name, value in constructor.items()
         if name not in check.defaults
     }
-    specs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
+    specs = check.all_inputs(exercise)
     inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}
     again = {name: _in_manner(_make_input(spec, sizes), spec, manner) for name, spec in specs.items()} if manner else {}
+    if manner and "shared" in manner.words:
+        again |= {name: again[first] for first, *others in inputs_alike(exercise, check, sizes) for name in others}
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
     return Case(sizes, arguments, inputs, again, axes, manner, is_plain)
+
+
+def inputs_alike(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> list[list[str]]:
+    """The names of floating-point inputs in groups of one shape, where there are two or more."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name, spec in check.all_inputs(exercise).items():
+        if isinstance(spec, list):
+            groups.setdefault(tuple(_shape(spec, sizes)), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]
 
 
 def _samples_axis(spec: Any) -> int | None:

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from grader.course.checks import Drawn, names_in
 from grader.course.records import Exercise
-from grader.examiner.case import Case, draw_sizes, is_tried_at_the_ends, make_case, seed_draws
+from grader.examiner.case import Case, draw_sizes, inputs_alike, is_tried_at_the_ends, make_case, seed_draws
 from grader.examiner.compare import Failure
 from grader.examiner.context import Context
 from grader.examiner.manners import Manner, draw_manners
@@ -92,7 +92,8 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
     manners = draw_manners(name, in_manners + len(drawn), in_manners + len(drawn[:1]))
     for index, manner in enumerate(manners, start=len(ladder) - in_manners):
         rungs, place = (ladder, index) if index < len(ladder) else (drawn, index - len(ladder))
-        rungs[place] = structs.replace(rungs[place], manner=manner)
+        can_share = inputs_alike(exercise, check, rungs[place].sizes)
+        rungs[place] = structs.replace(rungs[place], manner=manner if can_share else manner.without("shared"))
     return ladder, [*drawn, *once_more] if walks_all else drawn
 
 

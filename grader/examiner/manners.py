@@ -29,6 +29,7 @@ MODES = ("training", "")
 GRADS = ("no_grad", "inference_mode", "")
 LAYOUTS = ("transposed", "expanded", "")
 HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt", "again")
+SHARES = ("shared", "")
 
 WORDS = {
     "positional": "by position",
@@ -37,6 +38,7 @@ WORDS = {
     "inference_mode": "under inference_mode",
     "transposed": "inputs transposed in memory",
     "expanded": "one sample expanded to all",
+    "shared": "one tensor for inputs of one shape",
     "reloaded": "state dict reloaded",
     "rebuilt": "rebuilt by position",
     "modes": "after train() and eval()",
@@ -100,6 +102,12 @@ def laid_out(value, words, axis):
         return value if axis is None else value.narrow(int(axis), 0, 1).expand(value.shape)
     return value.transpose(0, -1).contiguous().transpose(0, -1) if "transposed" in words else value
 
+def first_like(value, others):
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    alike = (other for other in others if isinstance(other, torch.Tensor) and torch.equal(other, value))
+    return next(alike, value)
+
 class Variation({entry}):
     def __init__(self, **arguments):
         super().__init__(**arguments)
@@ -139,6 +147,8 @@ class Variation({entry}):
                 for name, value in inputs.items()
             }}
         inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
+        if "shared" in words:
+            inputs = {{name: first_like(value, inputs.values()) for name, value in inputs.items()}}
         call = getattr(module, _method) if _method else module
         by_position = _by_position.split()
 
@@ -165,6 +175,10 @@ class Manner(Struct, frozen=True):
 
     words: tuple[str, ...]
 
+    def without(self, word: str) -> "Manner":
+        """The same manner but for one word."""
+        return Manner(tuple(other for other in self.words if other != word))
+
     def described(self) -> str:
         return f"called {', '.join(WORDS[word] for word in self.words) or 'once more'}"
 
@@ -190,9 +204,9 @@ def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
             _exchange(grads, slot, bool)
             _exchange(modes, slot, operator.not_)
     loud = draw.choice([slot for slot in range(loud_among) if histories[slot] != "again"] or [0])
-    dealt = [modes, grads, layouts, histories]
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)
+    dealt = [modes, grads, layouts, _dealt(draw, SHARES, count), histories]
     return [
         Manner(
             tuple(
@@ -247,7 +261,7 @@ def compare_in_manner(
         theirs.training = True
         ours.training = ours.training or _is_equal(theirs.call(method, **case.again), expected)
         if not (is_switched and ours.training):
-            manner = Manner(tuple(word for word in manner.words if word != "training"))
+            manner = manner.without("training")
     try:
         seen = call_in_manner(manner, case, method, ours, exercise)
     except SubjectRaisedError as error:

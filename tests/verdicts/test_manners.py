@@ -123,6 +123,29 @@ def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exerc
     assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
 
 
+SHARED_INPUTS = {
+    "exercise_04": "X_k is X_v",
+    "exercise_07": "key is value",
+    "exercise_12": "k is v",
+    "exercise_18": "x is memory",
+    "exercise_25": "x is residual",
+}
+"""What holds where one tensor is given for two inputs."""
+
+
+@pytest.mark.parametrize(
+    "exercise_id", others_slow(["exercise_18", "exercise_04", "exercise_07", "exercise_12", "exercise_25"])
+)
+def test_what_is_wrong_with_one_tensor_for_two_inputs_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
+    source, _, body = reference_of(exercise_id)
+    name = SHARED_INPUTS[exercise_id].partition(" ")[0]
+    wrong = f"{source[:body]}        if {SHARED_INPUTS[exercise_id]}: {name} = {name}.flip(-1)\n{source[body:]}"
+    outcomes = {judge_text(exercise_id, wrong, SEED + more).outcome for more in range(4)}
+    assert Result.NOT_FIXED in outcomes
+    if exercise_id != "exercise_18":  # there only one rung has inputs of one shape
+        assert outcomes == {Result.NOT_FIXED}
+
+
 REFUSED_BUT = (
     "under no_grad",
     "under inference_mode",

@@ -9,7 +9,7 @@ import pkgutil
 import typing
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from grader.course.checks import Check, Shape
 from grader.course.problem import KeyPath, Problem
@@ -67,10 +67,6 @@ class Property(Check, frozen=True):
     def is_plain(self) -> bool:
         """Whether it is tried as the interface says, with nothing added or replaced."""
         return not (self.constructor or self.inputs or self.method)
-
-    def all_inputs(self, exercise: "Exercise") -> dict[str, Any]:
-        """The inputs it is tried with: the interface's and its own, or for a method its own alone."""
-        return self.inputs if self.method else {**exercise.interface.inputs, **self.inputs}
 
     def sizes_of_calls(self, sizes: dict[str, int]) -> dict[str, int]:
         """Those of a rung's sizes that what it calls is called with, so that findings may tell them."""

@@ -37,6 +37,7 @@ class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
 
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
+    draws_longest: ClassVar[bool] = True
 
     building: bool = False
     """Whether building the module must be silent too."""
