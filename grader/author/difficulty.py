@@ -18,11 +18,10 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import KitError
 from grader.examiner.compare import Failure
-from grader.examiner.context import Context
 from grader.examiner.examiner import Examiner
 from grader.examiner.ladder import rungs_of, walk
 from grader.examiner.outcome import Status
-from grader.examiner.properties import Property
+from grader.examiner.properties import Context, Property
 from grader.examiner.properties.tutorials import LossFalls, RepeatsWithASeed
 from grader.examiner.properties.values import MatchesReference, ReturnsShapes
 from grader.examiner.proxies import MisfitError, Subject

@@ -17,7 +17,7 @@ from grader.author.interface import FoundInterface, find_interface
 from grader.author.mutants import Mutant
 from grader.course.problem import blank
 from grader.course.records import Exercise
-from grader.examiner.case import draw_sizes
+from grader.examiner.ladder import draw_sizes
 from grader.examiner.properties.refusals import Raises
 from grader.report.console import Line, indented, render_page
 

@@ -1,7 +1,6 @@
 """One rung of a ladder: sizes, constructor arguments and inputs made for them."""
 
 import hashlib
-import random
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
@@ -13,17 +12,12 @@ if TYPE_CHECKING:
     import torch
 
     from grader.course.records import Exercise
-    from grader.examiner.properties import Property
 
 SAMPLES = "batch"
 """The size that says how many samples there are."""
 
-MOST_TRIES = 50
-"""As often sizes are drawn for all of them to differ."""
-
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
-
 
 IGNORED_EVERY = 4
 """One in so many whole numbers is the one that is ignored, where there is one."""
@@ -48,6 +42,19 @@ class Case(Struct, frozen=True):
         """The same case with another constructor argument."""
         return structs.replace(self, arguments={**self.arguments, name: value})
 
+    def inputs_with_change(self, name: str, axis: int, index: int) -> dict[str, Any]:
+        """The inputs with one token or sample of one drawn anew; whole numbers become others of the same input."""
+        import torch
+
+        changed = self.inputs[name].clone()
+        part = changed.select(axis, index)
+        if changed.is_floating_point():
+            part.copy_(torch.randn(part.shape))
+        else:
+            values = changed.unique()
+            part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
+        return {**self.inputs, name: changed}
+
     def tensors(self) -> "dict[str, torch.Tensor]":
         """The floating-point inputs."""
         import torch
@@ -57,29 +64,6 @@ class Case(Struct, frozen=True):
             for name, value in self.inputs.items()
             if isinstance(value, torch.Tensor) and value.is_floating_point()
         }
-
-
-def is_tried_at_the_ends(check: "Property") -> bool:
-    """Whether the smallest and the largest sizes hold all there is to see, so that only these are tried.
-
-    The comparison with the reference walks the whole ladder; a check that brings a ladder of its own walks all of that.
-    """
-    return not check.ladder and not (check.walks_all_rungs and check.is_plain())
-
-
-def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
-    """The sizes of a drawn rung, all different where that can be; they depend on `name` alone."""
-    draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
-    factors_first = sorted(spec, key=lambda size: isinstance(spec[size], list) and isinstance(spec[size][0], str))
-    sizes: dict[str, int] = {}
-    for _ in range(MOST_TRIES):
-        sizes = {}
-        for size in factors_first:
-            *factor, low, high = spec[size] if isinstance(spec[size], list) else (spec[size], spec[size])
-            sizes[size] = draw.randint(low, high) * (sizes[factor[0]] if factor else 1)
-        if len(set(sizes.values())) == len(sizes):
-            break
-    return {size: sizes[size] for size in spec}
 
 
 def make_case(

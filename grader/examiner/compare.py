@@ -235,7 +235,7 @@ def require_close(
     """Raise `Failure` at the element that is furthest off."""
     import torch
 
-    from grader.examiner.findings import explain
+    from grader.examiner import explanations
 
     tolerance = tolerance.for_values(expected)
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
@@ -252,7 +252,7 @@ def require_close(
         kind,
         f"{what}{where}: expected {theirs}, saw {ours}{count}",
         pictures.values(seen, expected, worst),
-        explain(seen, expected, tolerance.relative, tolerance.absolute),
+        explanations.explain(seen, expected, tolerance.relative, tolerance.absolute),
         saw=_off_by(seen, expected, tolerance),
     )
     failure.pictured, failure.wrong = what, pictures.WrongElement(seen, worst, theirs)

@@ -19,11 +19,11 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError, WorkerKilledError
 from grader.examiner.compare import Advice, Failure
-from grader.examiner.context import Context
 from grader.examiner.findings import crash_finding, outcome_of_error
 from grader.examiner.manners import is_of_training
 from grader.examiner.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
 from grader.examiner.plugin import PropertyItem, compares_values, is_slow
+from grader.examiner.properties import Context
 from grader.examiner.proxies import MisfitError, Subject
 from grader.examiner.recording import NotRecordedError, Recording
 from grader.examiner.reference import AbsentReference, Reference

@@ -1,5 +1,6 @@
 """Walk a check up its ladder of sizes; the first rung that fails is reported beside the last that passed."""
 
+import random
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -8,19 +9,21 @@ from msgspec import Struct, structs
 
 from grader.course.checks import Drawn, names_in
 from grader.course.records import Exercise
-from grader.examiner.case import Case, draw_sizes, inputs_alike, is_tried_at_the_ends, make_case, seed_draws
+from grader.examiner.case import Case, inputs_alike, make_case, seed_draws
 from grader.examiner.compare import Failure
-from grader.examiner.context import Context
 from grader.examiner.manners import Manner, draw_manners
 from grader.examiner.outcome import Tried, last_lines
 from grader.examiner.pictures import beside, recorded
-from grader.examiner.properties import Property
+from grader.examiner.properties import Context, Property
 from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import KINDS
 from grader.worker.text import as_arguments
 
 IN_MANNERS = 2
 """As many of the uppermost rungs of a ladder are tried in a manner too, where all of it is walked."""
+
+MOST_TRIES = 50
+"""As often sizes are drawn for all of them to differ."""
 
 
 class Passed(Struct, frozen=True):
@@ -50,7 +53,7 @@ def walk(check: Property, context: Context, rungs: Rungs) -> None:
     whose sizes are drawn come last.
     """
     ladder, drawn = rungs
-    if context.reference.is_asked_all or not is_tried_at_the_ends(check) or len(ladder) == 1:
+    if context.reference.is_asked_all or not _is_tried_at_the_ends(check) or len(ladder) == 1:
         _try(check, context, [*ladder, *drawn])
         return
     below = _try(check, context, ladder[:1])
@@ -78,7 +81,7 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
         return ladder, once_more
     if not (check.draws_sizes and exercise.drawn):
         return ladder, []
-    walks_all = not check.ladder and not is_tried_at_the_ends(check)
+    walks_all = not check.ladder and not _is_tried_at_the_ends(check)
     specs = [] if check.ladder else exercise.drawn if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
     has_manners = KINDS[exercise.interface.kind].has_manners
@@ -95,6 +98,29 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
         can_share = inputs_alike(exercise, check, rungs[place].sizes)
         rungs[place] = structs.replace(rungs[place], manner=manner if can_share else manner.without("shared"))
     return ladder, [*drawn, *once_more] if walks_all else drawn
+
+
+def _is_tried_at_the_ends(check: Property) -> bool:
+    """Whether the smallest and the largest sizes hold all there is to see, so that only these are tried.
+
+    The comparison with the reference walks the whole ladder; a check that brings a ladder of its own walks all of that.
+    """
+    return not check.ladder and not (check.walks_all_rungs and check.is_plain())
+
+
+def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
+    """The sizes of a drawn rung, all different where that can be; they depend on `name` alone."""
+    draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
+    factors_first = sorted(spec, key=lambda size: isinstance(spec[size], list) and isinstance(spec[size][0], str))
+    sizes: dict[str, int] = {}
+    for _ in range(MOST_TRIES):
+        sizes = {}
+        for size in factors_first:
+            *factor, low, high = spec[size] if isinstance(spec[size], list) else (spec[size], spec[size])
+            sizes[size] = draw.randint(low, high) * (sizes[factor[0]] if factor else 1)
+        if len(set(sizes.values())) == len(sizes):
+            break
+    return {size: sizes[size] for size in spec}
 
 
 def _some_of(exercise: Exercise, check: Property) -> Drawn:

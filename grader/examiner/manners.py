@@ -291,13 +291,7 @@ def _is_equal(one: Any, other: Any) -> bool:
     )
 
 
-def _is_tensor(value: Any) -> bool:
-    import torch
-
-    return isinstance(value, torch.Tensor)
-
-
 def _double(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return tuple(map(_double, value))
-    return value.double() if _is_tensor(value) and value.is_floating_point() else value
+    from grader.worker.values import map_tensors
+
+    return map_tensors(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)

@@ -16,8 +16,8 @@ from grader.course.records import Exercise
 from grader.examiner.properties import Property
 
 if TYPE_CHECKING:
-    from grader.examiner.context import Context
     from grader.examiner.ladder import Rungs
+    from grader.examiner.properties import Context
 
 
 class Contexts:

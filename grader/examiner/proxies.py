@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import torch
 from msgspec import Struct
 
-from grader.examiner.context import has_form
+from grader.examiner.outputs import has_form
 from grader.examiner.session import Session, SubjectDiedError, SubjectRaisedError, unasked
 from grader.examiner.subjects import adapter_of
 from grader.worker import protocol

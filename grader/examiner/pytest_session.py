@@ -11,9 +11,9 @@ from grader.course.paths import Course, find_course
 from grader.course.records import Exercise
 from grader.errors import KitError, SpecError, UsageError
 from grader.examiner import plugin
-from grader.examiner.context import Context
 from grader.examiner.examiner import Examiner
 from grader.examiner.plugin import Contexts
+from grader.examiner.properties import Context
 from grader.examiner.proxies import Subject
 from grader.examiner.reference import Reference
 from grader.examiner.reference_cache import ReferenceCache

@@ -15,7 +15,7 @@ from grader.errors import KitError
 from grader.examiner.proxies import Pass, Tensors
 from grader.examiner.subjects import adapter_of
 from grader.worker.torch_import import stub_compiler
-from grader.worker.values import flatten
+from grader.worker.values import flatten, map_tensors
 
 
 class LocalModule:
@@ -153,8 +153,4 @@ def run_probe(source: str, submission: ModuleType) -> ModuleType:
 
 
 def _detached(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach()
-    if isinstance(value, tuple | list):
-        return type(value)(_detached(item) for item in value)
-    return value
+    return map_tensors(value, torch.Tensor.detach)

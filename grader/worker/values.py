@@ -2,7 +2,7 @@
 
 import ctypes
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -273,6 +273,15 @@ def flatten(value: Any) -> list[torch.Tensor]:
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in flatten(item)]
     return []
+
+
+def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A returned value, its tensors changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        return type(value)(map_tensors(item, change) for item in value)
+    return value
 
 
 def version_of(tensor: torch.Tensor) -> int:

@@ -24,10 +24,10 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.errors import SpecError, UsageError
 from grader.examiner.case import make_case, seed_draws
-from grader.examiner.context import Context
 from grader.examiner.key import KEY_SEED
 from grader.examiner.ladder import rungs_of
 from grader.examiner.outcome import Status
+from grader.examiner.properties import Context
 from grader.examiner.properties.leaks import FutureDoesNotLeak
 from grader.examiner.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
 from grader.examiner.pytest_session import with_examiner

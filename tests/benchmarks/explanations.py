@@ -16,7 +16,7 @@ import torch
 from grader.author.mutants import mutants_of
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.examiner import findings as explanations
+from grader.examiner import explanations
 from grader.examiner.outcome import Status
 from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.worker_source import Nursery
@@ -105,8 +105,8 @@ class Listening:
             self.told.append((words, (seen.double(), expected.double())))
         return words
 
-    def _hear_by_mask(self, seen: Any, unmasked: Any) -> str:
-        words = self._by_mask(seen, unmasked)
+    def _hear_by_mask(self, seen: Any, unmasked: Any, *tolerances: float) -> str:
+        words = self._by_mask(seen, unmasked, *tolerances)
         alike = [each for each in flatten(unmasked) if isinstance(seen, Tensor) and each.shape == seen.shape]
         if words:
             nearest = min(alike, key=lambda each: float((each - seen).abs().max()))

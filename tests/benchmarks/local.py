@@ -20,8 +20,8 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise, Interface
 from grader.examiner.case import seed_draws
-from grader.examiner.context import Context
 from grader.examiner.ladder import rungs_of, walk
+from grader.examiner.properties import Context
 from grader.examiner.proxies import MisfitError, Pass
 from grader.examiner.reference import LocalModule, Reference, _detached, run_probe
 from grader.examiner.session import SubjectRaisedError

@@ -1,4 +1,4 @@
-"""The built-in properties: what one is, and all there are, one module a family.
+"""The built-in properties: what one is, what it works with, and all there are, one module a family.
 
 A property's record, function, needs and documentation stand together. The modules are found by looking into this
 folder, so a new property is listed nowhere else. They import torch only inside functions: reading a description,
@@ -7,9 +7,9 @@ and the list of exercises, need the records alone.
 
 import pkgutil
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.checks import Check, Shape
 from grader.course.problem import KeyPath, Problem
@@ -17,7 +17,52 @@ from grader.course.problem import KeyPath, Problem
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
+    from grader.examiner.proxies import ModuleFactory, ModuleProxy
+    from grader.examiner.reference_cache import ReferenceCache
+
+
+class Context:
+    """What a property works with: two module factories and the exercise. `read_printed` gives what came to stdout.
+
+    `are_manners_tried` tells whether the module is still called in manners: it is not once it did not answer in one.
+    `last_returned` gives what the submission's last call returned.
+    """
+
+    def __init__(
+        self,
+        subject: "ModuleFactory",
+        reference: "ReferenceCache",
+        exercise: "Exercise",
+        read_printed: Callable[[], bytes] = bytes,
+        are_manners_tried: Callable[[], bool] = lambda: True,
+        last_returned: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.subject = subject
+        self.reference = reference
+        self.exercise = exercise
+        self.read_printed = read_printed
+        self.are_manners_tried = are_manners_tried
+        self.last_returned = last_returned
+
+    def pair(
+        self, check: Check, case: "Case", dtype: str = "", probe: str = "", *, varies_both: bool = False
+    ) -> "tuple[ModuleProxy, ModuleProxy]":
+        """Subject and reference with the same weights.
+
+        A `probe` defines a `Variation` of the subject's class, and where it `varies_both` of the reference's too.
+        """
+        entry = "Variation" if probe else ""
+        own, theirs_entry = (probe, entry) if varies_both else ("", "")
+        theirs = self.reference.build(case.arguments, dtype=dtype, probe=own, entry=theirs_entry)
+        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, probe=probe, entry=entry, at_once=False)
+        ours.training = theirs.training = check.training
+        return ours, theirs
+
+    def ours(self, check: Check, case: "Case") -> "ModuleProxy":
+        """The subject alone, with weights of its own making."""
+        module = self.subject.build(case.arguments, at_once=False)
+        module.training = check.training
+        return module
 
 
 class Property(Check, frozen=True):
@@ -43,7 +88,7 @@ class Property(Check, frozen=True):
     draws_longest: ClassVar[bool] = False
     """Whether it is tried at the longest of the drawn inputs too, beyond any constant that somebody would write."""
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
         raise NotImplementedError(type(self).__name__)
 

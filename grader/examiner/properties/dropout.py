@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 from grader.course.checks import AN_ARGUMENT, Name, Text, unknown_name
 from grader.course.problem import KeyPath, Problem
 from grader.examiner.compare import FLOAT32, Failure, compare, number, require_finite, require_form
-from grader.examiner.context import nth_output, require_declared
-from grader.examiner.properties import Property
+from grader.examiner.outputs import nth_output, require_declared
+from grader.examiner.properties import Context, Property
 from grader.examiner.properties.values import KeepsDtype
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
 SOME_DRAWS, MOST_DRAWS = 6, 40
@@ -131,7 +130,7 @@ class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         import torch
 
         from grader.worker.values import flatten
@@ -171,7 +170,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, exercise, path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         import torch
 
         from grader.worker.values import flatten
@@ -208,7 +207,7 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
             _require_slopes(context, case, what)
 
 
-def _require_slopes(context: "Context", case: "Case", what: str) -> None:
+def _require_slopes(context: Context, case: "Case", what: str) -> None:
     """Raise `Failure` unless gradients are those of what dropout has left."""
     from grader.examiner.session import SubjectError
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.course.checks import Index, MadeInput, MaskKind, Name, output_problems, unknown_name
 from grader.course.problem import KeyPath, Problem
-from grader.examiner.compare import UNCHANGED, Failure
-from grader.examiner.context import declared_output, nth_output, require_changed, require_unchanged, with_change
+from grader.examiner.compare import UNCHANGED, Failure, number, require_finite, require_shape
 from grader.examiner.outcome import Map, Picture, PictureKind
-from grader.examiner.properties import Property
+from grader.examiner.outputs import declared_output, nth_output
+from grader.examiner.properties import Context, Property
 from grader.examiner.properties.masks import LOUDNESS, mask_problems
 
 LOUD_DRAWS = 4
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
 MOST_DRAWN = 16
@@ -46,20 +45,20 @@ class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from output_problems(exercise, self, self.output, path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         tokens = case.inputs[self.input].size(self.axis)
         if tokens == 1:
             return
         module, changed = context.ours(self, case), sorted({1, tokens - 1})
-        changes = [with_change(case, self.input, self.axis, token) for token in changed]
+        changes = [case.inputs_with_change(self.input, self.axis, token) for token in changed]
         before, *others = _outputs(context, self, case, module, [case.inputs, *changes])
         for token, after in zip(changed, others, strict=True):
             drawn = partial(
                 _draw_movement, self, module, case, before, {token: after}, lambda seen, changed: seen < changed
             )
             kept = list(range(token))
-            require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
-            require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
+            _require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
+            _require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
         _require_unchanged_loudly(
             context, self, case, tokens - 1, list(range(tokens - 1)), f"changing token {tokens - 1}"
         )
@@ -86,7 +85,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         yield from mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
         yield from output_problems(exercise, self, self.output, path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         spec = self.inputs[self.mask]
         assert isinstance(spec, MadeInput)
         pairs = case.inputs[self.mask].movedim(spec.axes, (-2, -1))
@@ -94,7 +93,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
         if not hidden:
             return
         module = context.ours(self, case)
-        change = with_change(case, self.input, self.axis, hidden[0])
+        change = case.inputs_with_change(self.input, self.axis, hidden[0])
         before, after = _outputs(context, self, case, module, [case.inputs, change])
         is_self_attention = len(case.tensors()) == 1
         others = [token for token in range(before.size(self.axis)) if not (is_self_attention and token == hidden[0])]
@@ -104,7 +103,7 @@ class MaskHides(Property, frozen=True, tag="mask_hides"):
 
         what = f"changing token {hidden[0]}, which the mask hides,"
         drawn = partial(_draw_movement, self, module, case, before, {hidden[0]: after}, is_hidden)
-        require_unchanged(before, after, self.axis, others, what, "leak", draw=drawn)
+        _require_unchanged(before, after, self.axis, others, what, "leak", draw=drawn)
         _require_unchanged_loudly(context, self, case, hidden[0], others, what)
 
 
@@ -126,30 +125,30 @@ class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
         yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
         yield from output_problems(exercise, self, self.output, path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         samples = case.inputs[self.input].size(self.axis)
         if samples == 1:
             return
         module = context.ours(self, case)
-        change = with_change(case, self.input, self.axis, samples - 1)
+        change = case.inputs_with_change(self.input, self.axis, samples - 1)
         before, after = _outputs(context, self, case, module, [case.inputs, change])
         others = list(range(samples - 1))
         drawn = partial(
             _draw_movement, self, module, case, before, {samples - 1: after}, lambda seen, changed: seen != changed
         )
         what = f"changing sample {samples - 1}"
-        require_unchanged(before, after, self.axis, others, what, "mixing", "sample", drawn)
+        _require_unchanged(before, after, self.axis, others, what, "mixing", "sample", drawn)
 
 
 def _outputs(
-    context: "Context",
+    context: Context,
     check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix,
     case: "Case",
     module: "ModuleProxy",
     inputs: list[dict[str, Any]],
 ) -> "list[torch.Tensor]":
     """What comes out for each of the inputs where it is looked at, one call after the other."""
-    return [declared_output(context, check, case, value, check.output) for value in module.call_each(inputs)]
+    return [declared_output(context.exercise, check, case, value, check.output) for value in module.call_each(inputs)]
 
 
 def _draw_movement(
@@ -174,7 +173,7 @@ def _draw_movement(
         try:
             after = known.get(changed)
             if after is None:
-                after = nth_output(module(**with_change(case, check.input, check.axis, changed)), check.output)
+                after = nth_output(module(**case.inputs_with_change(check.input, check.axis, changed)), check.output)
         except (SubjectError, Failure):
             return None
         if after.shape != before.shape or time.monotonic() > end:
@@ -192,8 +191,40 @@ def _draw_movement(
     return Picture(PictureKind.MOVEMENT, maps, rows=f"output at {check.unit}", columns=f"changed {check.unit}")
 
 
+def _require_unchanged(
+    before: "torch.Tensor",
+    after: "torch.Tensor",
+    axis: int,
+    kept: list[int],
+    what: str,
+    kind: str,
+    unit: str = "token",
+    draw: Callable[[], Picture | None] = lambda: None,
+) -> None:
+    """Raise `Failure` at the kept token or sample that moved most, with what `draw` makes of it."""
+    require_shape(after, list(before.shape), "output")
+    if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
+        raise Failure(
+            "shape",
+            f"output: expected an axis {axis} of at least {max(kept) + 1} {unit}s, saw shape {tuple(before.shape)}",
+        )
+    require_finite(before, "output")
+    require_finite(after, f"{what}: output")
+    moved = {index: float((after - before).select(axis, index).abs().max()) for index in kept}
+    worst = max(moved, key=lambda index: moved[index], default=None)
+    if worst is not None and moved[worst] > UNCHANGED.absolute * max(1.0, float(before.abs().max())):
+        told = f"{what} changed the output at {unit} {worst} by {number(moved[worst])}; expected no change"
+        raise Failure(kind, told, draw())
+
+
+def _require_changed(before: "torch.Tensor", after: "torch.Tensor", axis: int, token: int, what: str) -> None:
+    """Raise `Failure` where an output that sees the change does not answer to it: what never moves cannot leak."""
+    if float((after - before).select(axis, token).abs().max()) <= UNCHANGED.absolute:
+        raise Failure("dead", f"{what} left the output at token {token} as it was; expected it to change")
+
+
 def _require_unchanged_loudly(
-    context: "Context", check: FutureDoesNotLeak | MaskHides, case: "Case", token: int, kept: list[int], what: str
+    context: Context, check: FutureDoesNotLeak | MaskHides, case: "Case", token: int, kept: list[int], what: str
 ) -> None:
     """Raise `Failure` where a token has an influence once scores reach a hundred thousand; at the last rung alone.
 
@@ -218,7 +249,7 @@ def _require_unchanged_loudly(
     outputs = _outputs(context, check, case, module, pairs)
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
         what_is_loud = f"inputs {LOUDNESS:g}" if index < LOUD_DRAWS else f"{check.input} {LOUDNESS**2:.0f}"
-        require_unchanged(before, after, check.axis, kept, f"with {what_is_loud} times as large, {what}", "leak")
+        _require_unchanged(before, after, check.axis, kept, f"with {what_is_loud} times as large, {what}", "leak")
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:

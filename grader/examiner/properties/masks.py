@@ -9,15 +9,14 @@ from grader.course.checks import MadeInput, MaskKind, Name, Shape, unknown_name,
 from grader.course.problem import KeyPath, Problem
 from grader.examiner.case import VISIBLE_SHARE, dead_row, size_of
 from grader.examiner.compare import UNCHANGED, Tolerance, compare, require_close, require_finite, require_form
-from grader.examiner.context import nth_output
-from grader.examiner.properties import Property
+from grader.examiner.outputs import nth_output
+from grader.examiner.properties import Context, Property
 
 if TYPE_CHECKING:
     import torch
 
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy, Pass
 
 MaskDtype = typing.Literal[
@@ -53,7 +52,7 @@ class AcceptsMasks(Property, frozen=True, tag="accepts_masks"):
             if not -len(shape) <= self.keys < len(shape):
                 yield Problem((*path, "keys"), f"an axis of {shape}", str(self.keys), "write keys: -1")
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         import torch
 
         ours, theirs = context.pair(self, case)
@@ -97,7 +96,7 @@ class MaskedRowsStayFinite(Property, frozen=True, tag="masked_rows_stay_finite")
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from mask_problems(self.mask, MaskKind.DEAD_ROW, self.all_inputs(exercise), path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         import torch
 
         from grader.worker.values import flatten
@@ -145,7 +144,7 @@ class OtherRowsMatchReference(Property, frozen=True, tag="other_rows_match_refer
             remedy = f"write axes: {[1] * len(outputs)}"
             yield Problem((*path, "axes"), f"an axis for each of {len(outputs)} outputs", str(len(self.axes)), remedy)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         ours, theirs = context.pair(self, case)
         seen, expected = ours(**case.inputs), theirs(**case.inputs)
         require_form(seen, expected, "output")

@@ -15,14 +15,13 @@ from grader.course.problem import KeyPath, Problem, nearest, quoted
 from grader.examiner.case import make_case, size_of
 from grader.examiner.compare import Advice, Failure
 from grader.examiner.manners import Manner, call_in_manner, probe_for
-from grader.examiner.properties import Property
+from grader.examiner.properties import Context, Property
 from grader.examiner.subjects import KINDS
 from grader.worker.text import as_arguments, excerpt
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.session import SubjectRaisedError
 
 MANNERS = (Manner(("no_grad",)), Manner(("training", "inference_mode", "transposed", "double")))
@@ -55,7 +54,7 @@ class Raises(Property, frozen=True, tag="raises"):
         yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
         yield from _exception_problems(self.errors, path)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         from grader.examiner.session import SubjectRaisedError
 
         named = [name for name in self.mentions if isinstance(name, str)] or list(case.sizes)
@@ -94,7 +93,7 @@ class Raises(Property, frozen=True, tag="raises"):
         """The numbers that the message should say and does not."""
         return _not_mentioned([size_of(name, case.sizes) for name in self.mentions], error.raised.text)
 
-    def _require_accepted(self, context: "Context") -> None:
+    def _require_accepted(self, context: Context) -> None:
         """Raise `Failure` where the interface's own sizes are refused too: whoever refuses all checks nothing."""
         from grader.examiner.session import SubjectRaisedError
 
@@ -108,7 +107,7 @@ class Raises(Property, frozen=True, tag="raises"):
                 told = f"with {as_arguments(usual.sizes)}, which fit: expected no {error.raised.type}, saw one"
                 raise Failure("refuses-all", told) from None
 
-    def _require_in_manners(self, context: "Context", case: "Case", sizes: str) -> None:
+    def _require_in_manners(self, context: Context, case: "Case", sizes: str) -> None:
         """Raise `Failure` where what is refused is not in another manner, in which the usual sizes are accepted."""
         from grader.examiner.session import SubjectRaisedError
 
@@ -127,12 +126,12 @@ class Raises(Property, frozen=True, tag="raises"):
                 raise self._not_refused(told)
 
 
-def usual_case(context: "Context") -> "Case":
+def usual_case(context: Context) -> "Case":
     """The uppermost of the exercise's own sizes, with the interface's own inputs."""
     return make_case(context.exercise, Check(), context.exercise.ladder[-1])
 
 
-def _called(context: "Context", case: "Case", manner: Manner) -> None:
+def _called(context: Context, case: "Case", manner: Manner) -> None:
     """Build a module and call it in a manner; with `training` it is in training mode."""
     module = context.subject.build(case.arguments, probe=probe_for(context.exercise), entry="Variation", at_once=False)
     module.training = "training" in manner.words

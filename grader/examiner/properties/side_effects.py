@@ -8,14 +8,13 @@ from msgspec import field
 from grader.course.checks import Inputs, Literal, Name, Text, made_inputs, unknown_sizes
 from grader.course.problem import KeyPath, Problem, nearest
 from grader.examiner.compare import Failure, describe
-from grader.examiner.context import require_inputs_kept
-from grader.examiner.properties import Property
+from grader.examiner.properties import Context, Property
 from grader.worker.text import as_arguments
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
+    from grader.examiner.proxies import ModuleProxy
 
 QUOTIENT = " // "
 
@@ -26,10 +25,20 @@ class LeavesInputsAlone(Property, frozen=True, tag="leaves_inputs_alone"):
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         module = context.ours(self, case)
         module.call(self.method, **case.inputs)
         require_inputs_kept(module, case)
+
+
+def require_inputs_kept(module: "ModuleProxy", case: "Case") -> None:
+    """Raise `Failure` where the last call left other values in what it was handed."""
+    import torch
+
+    left = module.inputs_after()
+    for name, before in case.inputs.items():
+        if isinstance(before, torch.Tensor) and (name not in left or not torch.equal(left[name], before)):
+            raise Failure("input-changed", f"the input {name}: expected it unchanged by the call, saw other values")
 
 
 class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
@@ -47,7 +56,7 @@ class PrintsNothing(Property, frozen=True, tag="prints_nothing"):
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from made_inputs(self.after, (*path, "after"))
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         module = context.ours(self, case)
         _require_silence(module.printed() if self.building else "", "building it")
         module.printed()
@@ -72,7 +81,7 @@ class Prints(Property, frozen=True, tag="prints"):
 
     needs_reference: ClassVar[bool] = False
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         module = context.ours(self, case)
         module.printed()
         for again in ("", " again"):
@@ -108,7 +117,7 @@ class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
         if len(parts) > 1 or (value not in sizes and (value == self.name or nearest(str(value), sizes))):
             yield from unknown_sizes(parts, sizes, (*path, "equals"), is_item=False)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         from grader.examiner.session import SubjectRaisedError
 
         expected = self._expected(case.sizes)
@@ -155,7 +164,7 @@ class HasLayer(Property, frozen=True, tag="has_layer"):
     layer: Name = ""
     """The class in `torch.nn` that it is of; anything will do unless given."""
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         from grader.examiner.session import SubjectRaisedError
 
         probe = LAYER.format(entry=context.exercise.interface.entry())

@@ -9,14 +9,13 @@ from grader.course.checks import Inputs, Name, Sizes, unknown_sizes
 from grader.course.problem import KeyPath, Problem
 from grader.examiner.case import make_case
 from grader.examiner.compare import Failure, compare, describe, require_tensor
-from grader.examiner.context import require_declared
-from grader.examiner.properties import Property
+from grader.examiner.outputs import require_declared
+from grader.examiner.properties import Context, Property
 from grader.worker.text import as_arguments, excerpt
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
 
@@ -40,7 +39,7 @@ class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
     free_buffers: bool = False
     """Whether the submission may save other buffers than the reference, or none."""
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         probe = STATES.format(entry=context.exercise.interface.entry())
         theirs, other = (context.reference.build(case.arguments, probe=probe, entry="Variation") for _ in range(2))
         ours = context.subject.build(case.arguments, like=theirs, probe=probe, entry="Variation", at_once=False)
@@ -100,7 +99,7 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
         own = {name for call in self.calls for name in call}
         return {name: size for name, size in super().sizes_of_calls(sizes).items() if name not in own}
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         ours, theirs = context.pair(self, case)
         for index in range(len(self.calls)):
             if self.evaluates_last and index == len(self.calls) - 1:
@@ -207,7 +206,7 @@ class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         probe = ELSEWHERE.format(entry=context.exercise.interface.entry())
         module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
         module.training = self.training

@@ -9,16 +9,15 @@ from grader.course.checks import Index, Inputs, MadeInput, MaskKind, Name, made_
 from grader.course.problem import KeyPath, Problem, quoted
 from grader.examiner.case import SAMPLES
 from grader.examiner.compare import FLOAT32, FLOAT64, Tolerance, require_close, require_shape
-from grader.examiner.context import declared_output, nth_output
 from grader.examiner.manners import LOUD
-from grader.examiner.properties import Property
+from grader.examiner.outputs import declared_output, nth_output
+from grader.examiner.properties import Context, Property
 
 if TYPE_CHECKING:
     import torch
 
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
 
 HALVES = ("bfloat16", "float16")
 HALF_ROUNDING = 0.15
@@ -44,7 +43,7 @@ class SamplesInAnyOrder(Property, frozen=True, tag="samples_in_any_order"):
             remedy = f"name the axis of the samples {SAMPLES}, in an input and in the output"
             yield Problem(path, f"samples along an axis called {SAMPLES}", "none", remedy)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         import torch
 
         samples = next(case.inputs[name].size(axis) for name, axis in case.samples_axes.items())
@@ -52,7 +51,7 @@ class SamplesInAnyOrder(Property, frozen=True, tag="samples_in_any_order"):
             return
         axis = context.exercise.interface.outputs[self.output].index(SAMPLES)
         module = context.ours(self, case)
-        whole = declared_output(context, self, case, module(**case.inputs), self.output)
+        whole = declared_output(context.exercise, self, case, module(**case.inputs), self.output)
 
         def output_of(chosen: "torch.Tensor") -> "torch.Tensor":
             inputs = {
@@ -87,13 +86,13 @@ class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
         yield from output_problems(exercise, self, self.output, path)
         yield from made_inputs(self.instead, (*path, "instead"))
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         theirs = context.reference.build(case.arguments, dtype=self.dtype)
         one, other = (
             context.subject.build(case.arguments, dtype=self.dtype, like=theirs, at_once=False) for _ in range(2)
         )
         inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
-        before = declared_output(context, self, case, one(**inputs), self.output)
+        before = declared_output(context.exercise, self, case, one(**inputs), self.output)
         after = nth_output(other(**{**inputs, **self.instead}), self.output)
         require_shape(after, list(before.shape), "output")
         told = ", ".join(f"{name}={value!r}" for name, value in self.instead.items())
@@ -124,13 +123,13 @@ class PaddingChangesNothing(Property, frozen=True, tag="padding_changes_nothing"
             remedy = f"write inputs: {{{self.mask}: {{mask: padding, shape: [batch, {self.tokens}]}}}}"
             yield Problem((*path, "mask"), "a padding mask", found, remedy)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         kept = (case.sizes[self.tokens] + 1) // 2
         if kept == case.sizes[self.tokens]:
             return
         specs = self.all_inputs(context.exercise)
         module = context.ours(self, case)
-        padded = declared_output(context, self, case, module(**case.inputs), self.output)
+        padded = declared_output(context.exercise, self, case, module(**case.inputs), self.output)
         short = {name: self._cut(value, _shape(specs[name]), kept) for name, value in case.inputs.items()}
         padded_part = self._cut(padded, context.exercise.interface.outputs[self.output], kept)
         alone = nth_output(module(**short), self.output)

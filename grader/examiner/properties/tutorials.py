@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING, ClassVar
 
 from grader.examiner.compare import Failure, compare, number, require_tensor
-from grader.examiner.properties import Property
+from grader.examiner.properties import Context, Property
 
 if TYPE_CHECKING:
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
 STEPS = 20
@@ -48,7 +47,7 @@ class LossFalls(Property, frozen=True, tag="loss_falls"):
     shows_values: ClassVar[bool] = False
     needs_module: ClassVar[bool] = True
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         module = _probed(self, context, case)
         losses = module.call("descended", **case.inputs)
         require_tensor(losses, "losses")
@@ -65,12 +64,12 @@ class RepeatsWithASeed(Property, frozen=True, tag="repeats_with_a_seed"):
     shows_values: ClassVar[bool] = False
     needs_module: ClassVar[bool] = True
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         first, again = _probed(self, context, case).call("repeated", **case.inputs)
         compare(again, first, "a second call after the same seed: output")
 
 
-def _probed(check: Property, context: "Context", case: "Case") -> "ModuleProxy":
+def _probed(check: Property, context: Context, case: "Case") -> "ModuleProxy":
     probe = PROBE.format(entry=context.exercise.interface.entry(), steps=STEPS)
     module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
     module.training = check.training

@@ -18,6 +18,7 @@ from grader.course.problem import KeyPath, Problem
 from grader.examiner import pictures
 from grader.examiner.case import make_case
 from grader.examiner.compare import (
+    FLOAT32,
     Failure,
     compare,
     compare_gradient,
@@ -29,16 +30,16 @@ from grader.examiner.compare import (
     require_gradients,
     require_tensor,
 )
-from grader.examiner.context import declared_output, require_declared, require_inputs_kept
 from grader.examiner.manners import compare_in_manner, probe_for
-from grader.examiner.properties import Property
+from grader.examiner.outputs import declared_output, require_declared
+from grader.examiner.properties import Context, Property
+from grader.examiner.properties.side_effects import require_inputs_kept
 from grader.examiner.properties.symmetries import HALVES, PRECISE, loud, roughly
 from grader.examiner.subjects import KINDS, parts_of
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
     from grader.examiner.case import Case
-    from grader.examiner.context import Context
     from grader.examiner.proxies import ModuleProxy
 
 LEARNS = 1e-4
@@ -64,7 +65,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
     def variation_source(self) -> str:
         return self.variation
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         if self.variation:
             self._compare_plainly(context, *context.pair(self, case, probe=self.variation, varies_both=True), case)
             return
@@ -75,17 +76,16 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
             try:
                 self._compare_plainly(context, ours, theirs, case)
             except Failure as failure:
-                from grader.examiner.findings import explain_by_mask
+                from grader.examiner import explanations
 
                 if failure.kind == "values":
-                    failure.explanation = (
-                        explain_by_mask(failure.wrong and failure.wrong.tensor, unmasked) or failure.explanation
-                    )
+                    tensor, within = failure.wrong and failure.wrong.tensor, (FLOAT32.relative, FLOAT32.absolute)
+                    failure.explanation = explanations.explain_by_mask(tensor, unmasked, *within) or failure.explanation
                 raise
         if case.manner and context.are_manners_tried():
             compare_in_manner(case.manner, case, self.method, ours, theirs, context.exercise)
 
-    def _unmasked(self, context: "Context", theirs: "ModuleProxy", case: "Case") -> Any:
+    def _unmasked(self, context: Context, theirs: "ModuleProxy", case: "Case") -> Any:
         """What the reference returns where its masks hide nothing; asked every time, for answers are kept in order."""
         import torch
 
@@ -96,7 +96,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
         nothing_hidden = {name: torch.ones_like(case.inputs[name]) for name in masks}
         return theirs.call(self.method, **{**case.inputs, **nothing_hidden})
 
-    def _compare_plainly(self, context: "Context", ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
+    def _compare_plainly(self, context: Context, ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
         interface = context.exercise.interface
         what = f"with the same {KINDS[interface.kind].same}, {self.method or interface.called()}: output"
         if not self.gradients:
@@ -123,7 +123,7 @@ class ReturnsShapes(Property, frozen=True, tag="returns_shapes"):
     def shapes_needed(self, exercise: "Exercise") -> list[Shape]:
         return exercise.interface.outputs
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         value = context.ours(self, case).call(self.method, **case.inputs)
         require_declared(value, context.exercise, self, case.sizes)
 
@@ -137,7 +137,7 @@ class EveryParameterLearns(Property, frozen=True, tag="every_parameter_learns"):
     parameters: tuple[Text, ...] = ()
     """The names of those that are looked at; all of them unless given."""
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         ours, theirs = context.pair(self, case)
         expected = theirs.differentiate(None, self.method, **case.inputs)
         passed = ours.differentiate(expected.cotangents, self.method, **case.inputs)
@@ -172,14 +172,14 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
             what = f"an axis of the output, from 0 to {rank - 1}"
             yield Problem((*path, "axis"), what, str(self.axis), "write axis: -1")
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         module = context.ours(self, case)
         value = module.call(self.method, **case.inputs)
         if self.attribute:
             weights, what = module.attribute(self.attribute), f"the attribute {self.attribute}"
             require_tensor(weights, what)
         else:
-            weights, what = declared_output(context, self, case, value, self.output), "the attention weights"
+            weights, what = declared_output(context.exercise, self, case, value, self.output), "the attention weights"
         require_finite(weights, what)
         sums = weights.sum(self.axis)
         off = (sums - 1).abs()
@@ -207,7 +207,7 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
     def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from unknown_name("a dtype", self.dtype, [*HALVES, "float64"], (*path, "dtype"))
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         ours, theirs = context.pair(self, case, dtype=self.dtype)
         inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
         tolerance = PRECISE[self.dtype] if self.precise else roughly(self.dtype, self.loudness)
@@ -225,7 +225,7 @@ class KeepsParameters(Property, frozen=True, tag="keeps_parameters"):
 
     shows_values: ClassVar[bool] = False
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         modules = context.ours(self, case), context.reference.build(case.arguments)
         ours, theirs = (module.shapes() for module in modules)
         missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
@@ -248,7 +248,7 @@ class AttributeMatchesReference(Property, frozen=True, tag="attribute_matches_re
         """What is kept aside says nothing of what is returned."""
         return False
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         ours, theirs = context.pair(self, case)
         ours.call(self.method, **case.inputs)
         theirs.call(self.method, **case.inputs)
@@ -274,7 +274,7 @@ class WeightsTransfer(Property, frozen=True, tag="weights_transfer"):
         for name in self.to:
             yield from unknown_sizes([name], sizes, (*path, "to", name), is_item=False)
 
-    def try_case(self, context: "Context", case: "Case") -> None:
+    def try_case(self, context: Context, case: "Case") -> None:
         from grader.examiner.session import SubjectRaisedError
 
         ours, theirs = context.pair(self, case)

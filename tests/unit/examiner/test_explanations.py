@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader.examiner.compare import FLOAT32, Failure, require_close
-from grader.examiner.findings import explain
+from grader.examiner.explanations import explain
 from grader.submission import submission_from_text
 from grader.verdict.judge import with_judge
 
