@@ -18,8 +18,8 @@ from grader.course.paths import Course, write_product
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
 from grader.examiner.case import make_case, seed_draws, size_of
-from grader.examiner.key import encode_key, has_key, variant_name
-from grader.examiner.outcome import Examination, Key, Status
+from grader.examiner.key import encode_key, has_key
+from grader.examiner.outcome import Examination, Key, Status, variant_name
 from grader.examiner.pytest_session import Examiners, with_examiners
 from grader.examiner.reference import Reference
 from grader.examiner.workers import WorkerSource

@@ -30,7 +30,8 @@ from grader.author.scaffold import render_check
 from grader.course.loading import read_exercise
 from grader.course.paths import Course, write_cache, write_product
 from grader.errors import SpecError
-from grader.examiner.key import has_key, key_digest, kit_digest
+from grader.examiner.digest import key_digest, kit_digest
+from grader.examiner.key import has_key
 from grader.service.examiner_process import usable_cores
 from grader.service.pool import TaskPool
 

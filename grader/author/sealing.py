@@ -14,8 +14,8 @@ from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError
 from grader.examiner.examiner import Examiner
-from grader.examiner.key import KEY_SEED, find_key, patience, require_all_passed, variant_name
-from grader.examiner.outcome import Key, Status
+from grader.examiner.key import KEY_SEED, find_key, patience, require_all_passed
+from grader.examiner.outcome import Key, Status, variant_name
 from grader.examiner.proxies import Pass
 from grader.examiner.recording import DRAWS, LENGTH_BYTES, Recorded, RecordedAnswer, draw_again, question_of
 from grader.examiner.reference import LocalModule, Reference

@@ -13,7 +13,7 @@ from msgspec import Struct
 from grader.batch.layouts.files import SubmissionFiles, storable
 from grader.course.paths import Course
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
-from grader.examiner.key import exercise_digest, kit_version
+from grader.examiner.digest import exercise_digest, kit_version
 from grader.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
 from grader.gradebook.gradebook import Likeness
 from grader.gradebook.rows import time_text

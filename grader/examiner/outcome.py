@@ -134,6 +134,10 @@ class Outcome(Struct, frozen=True):
     advice: str = ""
     is_unlike: bool = False
 
+    def is_else_right(self) -> bool:
+        """Whether the check would have passed, had no call changed torch's own settings."""
+        return self.status is Status.FAILED and self.finding is not None and self.finding.kind == STATE_CHANGED
+
     def failure_kind(self) -> str:
         """The sort of outcome: equal for the same fault at any seed, and crashes for the same operation alone."""
         if self.finding is None:
@@ -149,7 +153,8 @@ class Examination(Struct, frozen=True):
     failed checks saw in place of what they expected. `comparing` names the checks that compare values, `parts` those of
     them that never called the module itself. `shared` names, by check, mended defects whose variants fail it just so,
     `recognised` the failed checks whose numbers are those of a variant that may be the submission, `in_training` those
-    that failed in a manner of training mode, which is tried where all else is right.
+    that failed in a manner of training mode, which is tried where all else is right. `known_defects` tells by id, in a
+    sealed edition, whether a defect is there, of those of which what failed checks saw tells.
     """
 
     outcomes: list[Outcome]
@@ -163,17 +168,28 @@ class Examination(Struct, frozen=True):
     shared: dict[str, set[str]] = {}
     recognised: frozenset[str] = frozenset()
     in_training: frozenset[str] = frozenset()
+    known_defects: dict[str, bool] = {}
 
 
 class Key(Struct, frozen=True):
-    """How every variant of an exercise behaves, and how its methods read.
+    """How every variant of an exercise behaves, and how its methods read, by `variant_name`.
 
-    Variants are named by their defects' ids joined by `+`. `failure_kinds` leaves out the checks that pass.
+    `failure_kinds` leaves out the checks that pass. A sealed edition's key has no `methods`.
     """
 
     digest: str
     failure_kinds: dict[str, dict[str, str]]
     methods: dict[str, dict[str, str]]
+
+
+def variant_name(subset: frozenset[str]) -> str:
+    """What the variant with these defects is called: their ids joined by `+`."""
+    return "+".join(sorted(subset))
+
+
+def has_defect(variant: str, defect: str) -> bool:
+    """Whether the variant of that name has a defect put back."""
+    return defect in variant.split("+")
 
 
 def in_words(check: str) -> str:

@@ -14,14 +14,11 @@ from enum import StrEnum
 from msgspec import Struct
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import AFTER_VALUES, STATE_CHANGED, WITH_GRADIENTS, Examination, Key, Status, in_words
+from grader.examiner.outcome import AFTER_VALUES, WITH_GRADIENTS, Examination, Key, Status, has_defect, in_words
 from grader.worker.text import cut
 
 MOST_OF_A_FINDING = 160
 """Characters of a finding that a reason shows."""
-
-ELSE_RIGHT = f"{Status.FAILED}:{STATE_CHANGED}"
-"""The kind of fault of a check that would have passed."""
 
 
 class DefectStatus(StrEnum):
@@ -75,7 +72,7 @@ class Evidence(Struct, frozen=True):
     holders: list[str]
     """The look-alikes that have it."""
     matching: list[str]
-    """The look-alikes whose methods read, where the defect lies, as the submission's do."""
+    """The look-alikes that read like the submission where the defect lies."""
     differing: list[str]
     """Its own checks that fail as no look-alike does."""
     partly_mended: list[str]
@@ -184,7 +181,9 @@ class VariantComparison:
         failures = [each for each in seen.outcomes if each.status is not Status.PASSED]
         self.failed: dict[str, str] = {outcome.check: outcome.failure_kind() for outcome in failures}
         self.differs_numerically = {outcome.check for outcome in failures if outcome.is_unlike}
-        self.passed = {each.check for each in seen.outcomes if self.failed.get(each.check, ELSE_RIGHT) == ELSE_RIGHT}
+        self.passed = {each.check for each in seen.outcomes} - {
+            each.check for each in failures if not each.is_else_right()
+        }
         self.explained_by = {name: self._explained(kinds) for name, kinds in key.failure_kinds.items()}
         self.candidates = [name for name, kinds in key.failure_kinds.items() if not kinds.keys() & self.passed]
         most = max((len(self.explained_by[name]) for name in self.candidates), default=0)
@@ -289,11 +288,9 @@ class VariantComparison:
     def _matching(self, defect: str) -> list[str]:
         """The look-alikes whose methods have the submission's syntax trees, of the methods that the defect touches."""
         methods = self._key.methods
+        if not methods:  # a sealed edition has none, and what it knows of the defect in their place
+            is_there = self._seen.known_defects.get(defect)
+            return [name for name in self.look_alikes if has_defect(name, defect) is is_there]
         touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
         read = {each: self._seen.methods.get(each) for each in touched}
         return [name for name in self.look_alikes if all(methods[name].get(each) == read[each] for each in touched)]
-
-
-def has_defect(variant: str, defect: str) -> bool:
-    """Whether a variant has a defect put back."""
-    return defect in variant.split("+")

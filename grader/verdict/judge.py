@@ -11,7 +11,7 @@ from grader.course.loading import load_exercise
 from grader.course.paths import Course
 from grader.course.records import Exercise
 from grader.errors import WorkerKilledError
-from grader.examiner.outcome import Examination, Key, Status
+from grader.examiner.outcome import Examination, Key, Status, has_defect, variant_name
 from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
@@ -123,8 +123,6 @@ class Judge:
 
         No syntax trees of variants are known: look-alikes are told apart by numbers, and the starter by its own tree.
         """
-        from grader.examiner.key import variant_name
-
         exercise, key = self.open(examiner.exercise.id)
         seed = recording.seed_for(seed)
         seen = examiner.examine(submission, seed)
@@ -137,8 +135,8 @@ class Judge:
             seen = mended_in_part(exercise, key, seen, lambda name, _: recording.variant(seed, name))
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
-        methods = _methods_in_all(same, exercise)
-        return make_verdict(exercise, key, structs.replace(seen, methods=methods), file, seed)
+        seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
+        return make_verdict(exercise, key, seen, file, seed)
 
     def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
         """Whether a submission differs from the starter in layout and comments at most."""
@@ -174,7 +172,7 @@ class Judge:
     def _variant(self, exercise: Exercise, name: str) -> Variant:
         """The reference with the defects that the name joins put back, written and read once."""
         if (exercise.id, name) not in self._variants:
-            defects = [defect for defect in exercise.defects if defect.id in name.split("+")]
+            defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
             reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
             source = submission_from_text(put_back(reference, defects))
             self._variants[exercise.id, name] = Variant(source, self.fingerprint(source))
@@ -208,14 +206,10 @@ def _is_seen_in(seen: Examination, look_alike: Examination) -> bool:
     return all(is_same(value, look_alike.saw.get(check)) for check, value in seen.saw.items())
 
 
-def _methods_in_all(variants: list[str], exercise: Exercise) -> dict[str, str]:
-    """In place of methods' fingerprints: the defects that all of the variants have, and that some have is not known."""
-    from grader.examiner.key import present_in
-
-    defects = [present_in(name) for name in variants]
-    is_in = {each.id: {each.id in there for there in defects} for each in exercise.defects}
-    in_all = present_in("+".join(name for name, found in is_in.items() if found == {True}))
-    return {name: in_all.get(name, "not known") for name, found in is_in.items() if found != {False}}
+def _known_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
+    """Whether each defect is there, of those that all of the variants have or none."""
+    found = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
+    return {name: is_there.pop() for name, is_there in found.items() if len(is_there) == 1}
 
 
 def with_judge(

@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import structs
 
 from grader.course.records import Exercise
-from grader.examiner.outcome import Examination, Key, Outcome, Status
-from grader.verdict.attribution import DefectStatus, VariantComparison, has_defect, rule_of
+from grader.examiner.outcome import Examination, Key, Outcome, Status, has_defect
+from grader.verdict.attribution import DefectStatus, VariantComparison, rule_of
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """How far apart faults may lie, in multiples of what is tolerated: in other words the same one is rounded otherwise."""

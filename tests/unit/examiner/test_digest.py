@@ -11,7 +11,7 @@ import pytest
 from grader.author.prove import result_digests
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.examiner.key import (
+from grader.examiner.digest import (
     ALL_BESIDE,
     JUDGING,
     KIT,
@@ -34,7 +34,7 @@ from pathlib import Path
 from grader.author.prove import result_digests
 from grader.batch.tasks import versions
 from grader.course.paths import Course
-from grader.examiner.key import key_digest
+from grader.examiner.digest import key_digest
 for line in sys.stdin:
     if os.fork():
         os.wait()
@@ -200,7 +200,7 @@ import time
 from pathlib import Path
 from grader.course.loading import load_exercise
 from grader.course.paths import Course
-from grader.examiner import key
+from grader.examiner import digest
 course = Course(Path.cwd())
 load_exercise(course.description("exercise_03"))
 def milliseconds(call):
@@ -208,10 +208,10 @@ def milliseconds(call):
     call()
     return (time.process_time() - started) * 1000
 def digests():
-    key.kit_digest()
-    key.exercise_digest(course, "exercise_03")
-milliseconds(lambda: [path.read_bytes() for path in key.KIT.rglob("*.py")])
-reading = [milliseconds(lambda: [path.read_bytes() for path in key.KIT.rglob("*.py")]) for _ in range(5)]
+    digest.kit_digest()
+    digest.exercise_digest(course, "exercise_03")
+milliseconds(lambda: [path.read_bytes() for path in digest.KIT.rglob("*.py")])
+reading = [milliseconds(lambda: [path.read_bytes() for path in digest.KIT.rglob("*.py")]) for _ in range(5)]
 print(milliseconds(digests), sum(reading) / 5)
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=kit, capture_output=True, text=True, check=True)
