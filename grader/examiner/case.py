@@ -37,6 +37,8 @@ class Case(Struct, frozen=True):
     """How the second call is made."""
     is_plain: bool = True
     """Whether there is a first call, in the plain manner."""
+    grad: bool = True
+    """Whether calls of which no gradients are asked keep what a backward pass needs."""
 
     def built_with(self, name: str, value: float) -> "Case":
         """The same case with another constructor argument."""

@@ -19,6 +19,9 @@ from grader.examiner.session import SubjectRaisedError
 from grader.examiner.subjects import KINDS
 from grader.worker.text import as_arguments
 
+WITH_GRAD = 0.5
+"""The share of rungs that are tried with gradients on, where none are asked."""
+
 IN_MANNERS = 2
 """As many of the uppermost rungs of a ladder are tried in a manner too, where all of it is walked."""
 
@@ -153,11 +156,25 @@ def _try(check: Property, context: Context, rungs: Iterable[Rung], passed: Passe
 
 
 def _try_rung(check: Property, context: Context, rung: Rung) -> Passed | Exception:
-    """What passed, or what the check raises at a rung."""
+    """What passed, or what the check raises at a rung; one of two is tried without gradients, where none are asked."""
+    has_grad = rung.manner is not None or random.Random(f"{rung.name}/grad").random() < WITH_GRAD  # noqa: S311 - see `draw_manners`
+    result = _try_once(check, context, rung, grad=has_grad)
+    if has_grad or not isinstance(result, Failure | SubjectRaisedError):
+        return result
+    with_grad = _try_once(check, context, rung, grad=True)
+    if isinstance(with_grad, Passed):
+        result.add_note("wrong under no_grad alone")
+        return result
+    return with_grad
+
+
+def _try_once(check: Property, context: Context, rung: Rung, *, grad: bool) -> Passed | Exception:
+    """What passed, or what the check raises, with gradients or without."""
     context.read_printed()  # what smaller sizes printed is of no interest
     with recorded() as compared:
         try:
-            check.try_case(context, context.reference.draw(rung.name, partial(_draw_case, context, check, rung)))
+            case = context.reference.draw(rung.name, partial(_draw_case, context, check, rung))
+            check.try_case(context, structs.replace(case, grad=grad))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
             wrong = error.wrong if isinstance(error, Failure) else None
             place = wrong.within(context.last_returned()) if wrong else None

@@ -25,9 +25,10 @@ class Pass(Struct, frozen=True):
 
 
 class ModuleProxy(Protocol):
-    """A module under a check: call it with keyword arguments, as in `module(x=tensor)`."""
+    """A module under a check: `module(x=tensor)` calls it, by keyword, and under `no_grad` unless it has `grad`."""
 
     training: bool
+    grad: bool
 
     def __call__(self, **inputs: Any) -> Any:
         """What forward returns."""
@@ -94,7 +95,7 @@ class RemoteProxy:
 
     def __init__(self, session: Session, build: Build, *, is_whole: bool) -> None:
         """`is_whole` tells that it is the submission's module, not a part of it."""
-        self.training = False
+        self.training, self.grad = False, True
         self.number = build.module
         self._session = session
         self._is_whole = is_whole
@@ -209,6 +210,7 @@ class RemoteProxy:
         if self._is_whole and not method:
             self._session.calls_of_the_module += 1
         values = None if more is None else [_values(each) for each in more]
+        grad = cotangents is not None or (grad and self.grad)
         call = protocol.Call(self.number, _values(inputs), method, self.training, cotangents, self._build, values, grad)
         reply = self._ask(call)
         if call.build is not None and isinstance(reply, Built):

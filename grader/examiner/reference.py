@@ -22,7 +22,7 @@ class LocalModule:
     """The reference, in this process."""
 
     def __init__(self, module: torch.nn.Module) -> None:
-        self.training = False
+        self.training, self.grad = False, True
         self.module = module
         self._after: Tensors = {}
         self._output = io.StringIO()
@@ -31,7 +31,8 @@ class LocalModule:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        return _detached(self._run(method, inputs, requires_grad=False)[0])
+        with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
+            return _detached(self._run(method, inputs, requires_grad=False)[0])
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         with torch.set_grad_enabled(grad):

@@ -188,7 +188,7 @@ class CachedProxy:
     """A module of the reference that computes only what was never asked of it at this point."""
 
     def __init__(self, answers: Answers, number: int) -> None:
-        self.training = False
+        self.training, self.grad = False, True
         self.number = number
         self._answers = answers
 

@@ -182,11 +182,11 @@ class Server:
             self._modes[request.module] = request.training
         if request.cotangents is not None:
             module.zero_grad(set_to_none=True)
-        if request.more is not None:
-            each = [request.arguments, *({**request.arguments, **others} for others in request.more)]
-            with contextlib.nullcontext() if request.grad else torch.no_grad():
+        with contextlib.nullcontext() if request.grad else torch.no_grad():
+            if request.more is not None:
+                each = [request.arguments, *({**request.arguments, **others} for others in request.more)]
                 return Returned(from_each(self._run(request, arguments) for arguments in each))
-        value = self._run(request, request.arguments)
+            value = self._run(request, request.arguments)
         answer = from_python(value)
         if request.cotangents is None:
             return Returned(answer)

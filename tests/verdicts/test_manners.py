@@ -98,6 +98,18 @@ def wrong_where(exercise_id: str, condition: str) -> str:
     return source[:start] + counting + source[start:body] + f"        {statement}\n" + source[body:]
 
 
+def with_defect_where(exercise_id: str, defect_id: str, condition: str) -> str:
+    """The reference, whose forward is that with a defect put back where the condition on the first input holds."""
+    source, _, body = reference_of(exercise_id)
+    exercise = load_exercise(Course(ROOT).description(exercise_id))
+    entry = exercise.interface.entry()
+    bad = put_back(source, [defect for defect in exercise.defects if defect.id == defect_id])
+    bad = bad.replace(f"class {entry}(", f"class Bad{entry}(")
+    condition = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), condition)
+    statement = f"        if {condition}:\n            return as_another(Bad{entry}, **locals())\n"
+    return f"{source[:body]}{statement}{source[body:]}\n\n{bad}\n\n{AS_ANOTHER}"
+
+
 def keeps(exercise_id: str, statement: str) -> str:
     """The reference, which without gradients takes what it kept from its first such call."""
     source, _, body = reference_of(exercise_id)
@@ -108,6 +120,16 @@ def keeps(exercise_id: str, statement: str) -> str:
 def with_method(exercise_id: str, method: str) -> str:
     source, start, _ = reference_of(exercise_id)
     return f"{source[:start]}{method}\n{source[start:]}"
+
+
+AS_ANOTHER = """
+def as_another(kind, self, **inputs):
+    own, self.__class__ = type(self), kind
+    try:
+        return kind.forward(self, **inputs)
+    finally:
+        self.__class__ = own
+"""
 
 
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
@@ -121,6 +143,22 @@ def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exerc
     faults = share(faults, exercise_id, 3)
     verdicts = judge_text.many(exercise_id, list(faults.values()), SEED)
     assert not [name for name, verdict in zip(faults, verdicts, strict=True) if verdict.outcome is Result.FIXED]
+
+
+ONLY_WITHOUT_GRADIENTS = {
+    "exercise_01": "masked-row-is-nan",
+    "exercise_20": "angles-in-short-floats",
+    "exercise_17": "fill-not-low-enough",
+}
+"""Defects that only properties of their own show."""
+
+
+@pytest.mark.parametrize("exercise_id", others_slow(list(ONLY_WITHOUT_GRADIENTS)))
+def test_a_property_that_does_not_hold_without_gradients_is_seen(judge_text: Judge, exercise_id: str) -> None:
+    text = with_defect_where(exercise_id, ONLY_WITHOUT_GRADIENTS[exercise_id], "not torch.is_grad_enabled()")
+    verdicts = [judge_text(exercise_id, text, SEED + more) for more in range(6)]
+    seen = [outcome.finding.text for verdict in verdicts for outcome in verdict.checks if outcome.finding]
+    assert seen
 
 
 SHARED_INPUTS = {
@@ -164,16 +202,7 @@ REFUSED_BUT = (
     ],
 )
 def test_what_is_to_be_refused_is_refused_in_every_manner(judge_text: Judge, exercise_id: str, defect_id: str) -> None:
-    exercise = load_exercise(judge_text.course.description(exercise_id))
-    source, _, body = reference_of(exercise_id)
-    entry = exercise.interface.entry()
-    bad = put_back(source, [defect for defect in exercise.defects if defect.id == defect_id])
-    bad = bad.replace(f"class {entry}(", f"class Bad{entry}(")
-    faults = {}
-    for name in REFUSED_BUT:
-        condition = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), CONDITIONS[name])
-        statement = f"        if {condition}:\n            return Bad{entry}.forward(**locals())\n"
-        faults[name] = f"{source[:body]}{statement}{source[body:]}\n\n{bad}"
+    faults = {name: with_defect_where(exercise_id, defect_id, CONDITIONS[name]) for name in REFUSED_BUT}
     told = {}
     for name, verdict in zip(faults, judge_text.many(exercise_id, list(faults.values()), SEED), strict=True):
         told[name] = next(each.status for each in verdict.defects if each.id == defect_id)

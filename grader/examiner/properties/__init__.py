@@ -56,12 +56,13 @@ class Context:
         theirs = self.reference.build(case.arguments, dtype=dtype, probe=own, entry=theirs_entry)
         ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, probe=probe, entry=entry, at_once=False)
         ours.training = theirs.training = check.training
+        ours.grad = case.grad
         return ours, theirs
 
     def ours(self, check: Check, case: "Case") -> "ModuleProxy":
         """The subject alone, with weights of its own making."""
         module = self.subject.build(case.arguments, at_once=False)
-        module.training = check.training
+        module.training, module.grad = check.training, case.grad
         return module
 
 

@@ -91,6 +91,7 @@ class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
         one, other = (
             context.subject.build(case.arguments, dtype=self.dtype, like=theirs, at_once=False) for _ in range(2)
         )
+        one.grad = other.grad = case.grad
         inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
         before = declared_output(context.exercise, self, case, one(**inputs), self.output)
         after = nth_output(other(**{**inputs, **self.instead}), self.output)
