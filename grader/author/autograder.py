@@ -23,6 +23,7 @@ from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError, UsageError
 from grader.examiner.key import encode_key
 from grader.examiner.outcome import Key
+from grader.examiner.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
 from grader.submission import Submission, read_submission
 from grader.verdict.judge import Judge, with_judge
@@ -93,13 +94,7 @@ def _prove(course: Course, exercise: Exercise) -> Key:
                 raise BrokenExerciseError(f"{course.shown(path)} is {found}; run python -m grader prove {exercise.id}")
         return judge.open(exercise.id)[1]
 
-    return with_judge(course, body, spawn=not _may_fork())
-
-
-def _may_fork() -> bool:
-    """Whether this process has one thread, so that workers may be forks of it; others who package may have more."""
-    tasks = Path("/proc/self/task")
-    return tasks.is_dir() and len(list(tasks.iterdir())) == 1
+    return with_judge(course, body, spawn=not CAN_FORK or has_threads())
 
 
 class Package:

@@ -27,7 +27,11 @@ class Status(StrEnum):
 
 
 class Location(Struct, frozen=True):
-    """A line of the submission, as the student sees it; `column` counts from 1, or is 0 where it is not known."""
+    """A line of the submission, as the student sees it; `column` counts from 1, or is 0 where it is not known.
+
+    It stands in verdicts and gradebooks. Findings make it of a worker's `protocol.Location`, bounded and tagged
+    for the wire: a worker imports nothing of the examiner's.
+    """
 
     label: str
     line: int

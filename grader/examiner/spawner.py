@@ -30,7 +30,7 @@ class Spawner:
     def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
         self._secret_folders = secret_folders
 
-    def order(self, limits: Limits) -> None:
+    def start_ahead(self, limits: Limits) -> None:
         """Nothing is started ahead."""
 
     def start(self, limits: Limits) -> Worker:
@@ -53,9 +53,9 @@ class Spawner:
                     process.stdin.write(token)
                 connection = _accept(listener, token, process, stderr)
             except BaseException:
-                _Spawned(process).kill()
+                _SpawnedProcess(process).kill()
                 raise
-        return Worker(connection, stdout, stderr, _Spawned(process))
+        return Worker(connection, stdout, stderr, _SpawnedProcess(process))
 
     def settle(self) -> None:
         """Nothing is left of workers that were killed."""
@@ -85,7 +85,7 @@ def _accept(
     raise KitError(f"a worker did not start within {SPAWN_SECONDS:.0f} s")
 
 
-class _Spawned:
+class _SpawnedProcess:
     """A worker of its own interpreter, and what it forked as far as that stayed in its session."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:

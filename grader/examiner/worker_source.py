@@ -19,7 +19,7 @@ from grader.errors import KitError, LostNurseryError
 from grader.examiner.spawner import Spawner
 from grader.examiner.workers import Worker, WorkerSource, last_complaint, output_files
 from grader.worker.layers import PR_SET_DUMPABLE
-from grader.worker.nursery import ANSWER, FORK, ORDER, REAP, run_nursery
+from grader.worker.nursery import ANSWER, FORK, REAP, REQUEST, run_nursery
 from grader.worker.sandbox import control_process
 from grader.worker.torch_import import import_torch
 
@@ -48,14 +48,24 @@ def open_worker_source(
     """
     import_torch(for_many=for_many)
     control_process(PR_SET_DUMPABLE, 0)
-    return Spawner(secret_folders) if spawn else Nursery(secret_folders)
+    return Spawner(secret_folders) if spawn else Forker(secret_folders)
 
 
-class Nursery:
-    """Forks workers from a process that holds torch and no secret. Make it before opening any check or reference."""
+def has_threads() -> bool:
+    """Whether this process has started threads, so that no worker can be forked: a copy of such a torch hangs."""
+    tasks = Path("/proc/self/task")
+    return tasks.is_dir() and len(list(tasks.iterdir())) != 1
+
+
+class Forker:
+    """Starts each worker as a fork of the nursery, which is forked from this process when this is made.
+
+    So it is to be made before any check or reference is opened.
+    """
 
     def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
-        _require_single_thread()
+        if has_threads():
+            raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
         self._control, theirs = socket.socketpair()
         self._control.settimeout(ANSWER_SECONDS)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the nursery
@@ -70,40 +80,38 @@ class Nursery:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         theirs.close()
-        self._ordered: _Forked | None = None
-        self._asked: collections.deque[_Asked] = collections.deque()
+        self._ahead: _PendingWorker | None = None
+        self._pending: collections.deque[_PendingRequest] = collections.deque()
 
-    def order(self, limits: Limits) -> None:
+    def start_ahead(self, limits: Limits) -> None:
         """Have the next worker forked while the caller does something else."""
-        if self._ordered is not None:
+        if self._ahead is not None:
             return
         ours, theirs = socket.socketpair()
         stdout, stderr = output_files()
         with theirs:
-            order = ORDER.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
+            request = REQUEST.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
             with self._alive():
-                socket.send_fds(self._control, [order], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
-        self._ordered = _Forked(self, limits, ours, stdout, stderr)
-        self._asked.append(self._ordered)
+                socket.send_fds(self._control, [request], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+        self._ahead = _PendingWorker(limits, ours, stdout, stderr)
+        self._pending.append(self._ahead)
 
     def start(self, limits: Limits) -> Worker:
-        """A fresh worker, confined to the limits."""
-        if self._ordered is not None and self._ordered.limits != limits:
-            self._cancel()
-        self.order(limits)
-        forked, self._ordered = self._ordered, None
-        assert forked is not None
-        return forked.worker()
+        """A fresh worker, confined to the limits; `KitError` where none can be forked."""
+        if self._ahead is not None and self._ahead.limits != limits:
+            self._worker_ahead().kill()
+        self.start_ahead(limits)
+        return self._worker_ahead()
 
     def settle(self) -> None:
         """Wait until nothing is left of workers that were killed."""
-        if self._asked:
-            self.listen_for(self._asked[-1])
+        if self._pending:
+            self.wait_for(self._pending[-1])
 
     def close(self) -> None:
         """End the nursery, with all its workers; it is killed where it does not end."""
-        if self._ordered is not None:
-            self._cancel()
+        if self._ahead is not None:
+            self._worker_ahead().kill()
         self._control.close()
         self._stderr.close()
         handle = os.pidfd_open(self._process)
@@ -112,22 +120,33 @@ class Nursery:
         os.close(handle)
         os.waitpid(self._process, 0)
 
-    def reap(self, process: int) -> "_Asked":
-        """Have a worker that was killed cleared away, and what it started."""
+    def reap(self, process: int) -> "_PendingRequest":
+        """Have a worker that was killed cleared away, and what it started; the answer is its wait status."""
         with self._alive():
-            self._control.sendall(ORDER.pack(REAP, process, 0, 0))
-        reaped = _Asked()
-        self._asked.append(reaped)
+            self._control.sendall(REQUEST.pack(REAP, process, 0, 0))
+        reaped = _PendingRequest()
+        self._pending.append(reaped)
         return reaped
 
-    def listen_for(self, wanted: "_Asked") -> None:
-        """Take in answers, which come in the order of the questions, until this one has come."""
-        while not wanted.has_come:
-            asked = self._asked.popleft()
+    def wait_for(self, wanted: "_PendingRequest") -> None:
+        """Take in answers, which come in the order of the requests, until this one has come."""
+        while not wanted.is_answered:
+            pending = self._pending.popleft()
             with self._alive():
-                answer, asked.handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
-                (asked.answer,) = ANSWER.unpack(answer)
-            asked.has_come = True
+                answer, pending.handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
+                (pending.answer,) = ANSWER.unpack(answer)
+            pending.is_answered = True
+
+    def _worker_ahead(self) -> Worker:
+        """The worker that was started ahead, once it has been forked; `KitError` where it cannot be."""
+        assert self._ahead is not None
+        pending, self._ahead = self._ahead, None
+        self.wait_for(pending)
+        if pending.answer < 0:
+            raise KitError(TOO_FEW_PROCESSES)
+        (handle,) = pending.handles
+        process = _ForkedProcess(self, pending.answer, handle)
+        return Worker(pending.connection, pending.stdout, pending.stderr, process)
 
     @contextlib.contextmanager
     def _alive(self) -> Iterator[None]:
@@ -139,11 +158,6 @@ class Nursery:
             told = f"the process that starts workers has died or hangs{why}; run the command again"
             raise LostNurseryError(told) from error
 
-    def _cancel(self) -> None:
-        assert self._ordered is not None
-        forked, self._ordered = self._ordered, None
-        forked.worker().kill()
-
 
 def _fork() -> int:
     try:
@@ -152,59 +166,52 @@ def _fork() -> int:
         raise KitError(TOO_FEW_PROCESSES) from error
 
 
-def _require_single_thread() -> None:
-    """Raise `KitError` unless this process may fork: a forked copy of a torch with threads hangs."""
-    tasks = Path("/proc/self/task")
-    if tasks.is_dir() and len(list(tasks.iterdir())) != 1:
-        raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
-
-
 @dataclass(kw_only=True)
-class _Asked:
-    """An order to the nursery, and its answer once that has come: to clear a worker away, the wait status."""
+class _PendingRequest:
+    """A request to the nursery, and its answer once that has come."""
 
     answer: int = 0
     handles: list[int] = field(default_factory=list)
-    has_come: bool = False
+    is_answered: bool = False
 
 
 @dataclass
-class _Forked(_Asked):
-    """An order for a worker; the answer is its process id, and a descriptor for it comes along."""
+class _PendingWorker(_PendingRequest):
+    """A request for a worker; the answer is its process id, and a descriptor for it comes along."""
 
-    nursery: Nursery
     limits: Limits
     connection: socket.socket
     stdout: IO[bytes]
     stderr: IO[bytes]
-    reaped: _Asked | None = None
 
-    def worker(self) -> Worker:
-        """The worker, once it has been forked; `KitError` where it cannot be."""
-        self.nursery.listen_for(self)
-        if self.answer < 0:
-            raise KitError(TOO_FEW_PROCESSES)
-        return Worker(self.connection, self.stdout, self.stderr, self)
+
+class _ForkedProcess:
+    """A worker's process, a child of the nursery: killed by its descriptor, and cleared away by the nursery."""
+
+    def __init__(self, forker: Forker, process: int, handle: int) -> None:
+        self._forker = forker
+        self._process = process
+        self._handle = handle
+        self._reaped: _PendingRequest | None = None
 
     def number(self) -> int:
-        with open(f"/proc/self/fdinfo/{self.handles[0]}", encoding="ascii") as file:
+        with open(f"/proc/self/fdinfo/{self._handle}", encoding="ascii") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
 
     def ask_where(self) -> None:
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.handles[0], signal.SIGUSR1)
+            signal.pidfd_send_signal(self._handle, signal.SIGUSR1)
 
     def has_ended(self, seconds: float) -> bool:
-        return bool(select.select(self.handles, [], [], seconds)[0])
+        return bool(select.select([self._handle], [], [], seconds)[0])
 
     def kill(self) -> None:
-        (handle,) = self.handles
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-        os.close(handle)
-        self.reaped = self.nursery.reap(self.answer)
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        os.close(self._handle)
+        self._reaped = self._forker.reap(self._process)
 
     def wait(self) -> int:
-        assert self.reaped is not None
-        self.nursery.listen_for(self.reaped)
-        return os.waitstatus_to_exitcode(self.reaped.answer)
+        assert self._reaped is not None
+        self._forker.wait_for(self._reaped)
+        return os.waitstatus_to_exitcode(self._reaped.answer)

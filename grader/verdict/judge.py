@@ -183,7 +183,7 @@ class Judge:
         self._examiners.source.settle()
         if exercise_id in self._opened:
             exercise, _ = self._opened[exercise_id]
-            self._examiners.source.order(exercise.limits)
+            self._examiners.source.start_ahead(exercise.limits)
 
     def fingerprint(self, submission: Submission) -> str:
         """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
@@ -229,7 +229,7 @@ def with_judge(
     source = open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)
     try:
         if first:
-            source.order(load_exercise(course.description(first)).limits)  # forked while pytest is being imported
+            source.start_ahead(load_exercise(course.description(first)).limits)  # forked while pytest is being imported
 
         from grader.examiner.pytest_session import with_examiners
 

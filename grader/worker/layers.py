@@ -176,24 +176,25 @@ def leave_namespaces(problems: dict[str, str]) -> bool:
     for flags in [*ways, *(way & ~NEW_PROCESS for way in ways)]:
         if libc.unshare(flags) == 0:
             if flags & NEW_USER:
-                _keep_names(user, group)
+                _keep_names(user, group, problems)
             return bool(flags & NEW_PROCESS)
     problems["namespaces"] = f"unshare: {os.strerror(ctypes.get_errno())}"
     return False
 
 
-def _keep_names(user: int, group: int) -> None:
+def _keep_names(user: int, group: int, problems: dict[str, str]) -> None:
     """Be the same user and group inside as outside: one that a user namespace does not know may create no file there.
 
-    The files that say so belong to root while the memory is closed to others.
+    The files that say so belong to root while the memory is closed to others. Where they cannot be written, `problems`
+    say why.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     try:
         for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             Path(f"/proc/self/{name}").write_text(line, encoding="ascii")
-    except OSError:
-        pass
+    except OSError as error:
+        problems["namespaces"] = f"a user without a name there: {error}"
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -204,7 +205,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
     """
     machine = os.uname().machine
     if machine not in PIVOT_ROOT:
-        problems["namespaces"] = f"no root of its own: the number of pivot_root is not known on {machine}"
+        problems.setdefault("namespaces", f"no root of its own: the number of pivot_root is not known on {machine}")
         return False
     os.umask(0o022)
     try:
@@ -221,7 +222,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
         Path(f"{SCAFFOLD}/old").mkdir()
         _enter(PIVOT_ROOT[machine])
     except OSError as error:
-        problems["namespaces"] = f"no root of its own: {error}"
+        problems.setdefault("namespaces", f"no root of its own: {error}")
         return False
     return True
 

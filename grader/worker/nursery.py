@@ -1,8 +1,8 @@
 """The nursery: a process forked before any secret is opened, which forks and reaps workers.
 
-The examiner sends an order with the limits and three descriptors (the worker's end of its connection, its stdout, its
-stderr), and gets back the worker's process id with a descriptor for it. Another order reaps a dead worker and whatever
-it left.
+The examiner, whose end is a `Forker`, sends a request with the limits and three descriptors (the worker's end of its
+connection, its stdout, its stderr), and gets back the worker's process id with a descriptor for it. Another request
+reaps a dead worker and whatever it left.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from grader.worker.sandbox import (
 )
 from grader.worker.self_test import Outside, look_outside
 
-ORDER = struct.Struct(">BqQQ")
-"""An order: its kind, then a process id or zero, output bytes and memory bytes allowed."""
+REQUEST = struct.Struct(">BqQQ")
+"""A request: its kind, then a process id or zero, output bytes and memory bytes allowed."""
 
 ANSWER = struct.Struct(">q")
 """An answer: a process id, -1 where none can be forked, or a wait status."""
@@ -37,7 +37,7 @@ EXIT_FAILED_START = 97
 
 
 def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoReturn:
-    """Serve orders until the examiner hangs up or dies; never returns. SIGINT is blocked when this is called.
+    """Serve requests until the examiner hangs up or dies; never returns. SIGINT is blocked when this is called.
 
     The end of the connection tells of either. A signal at the examiner's death would come first, and leave behind
     what workers have started.
@@ -58,10 +58,10 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoRe
             try:
                 _go_on_as_the_first(control)
             except OSError:
-                _refuse_orders(control)
+                _refuse_requests(control)
             take_own_root(readable_folders(), FILES, layers.problems)
         try:
-            _serve_orders(control, layers, outside)
+            _serve_requests(control, layers, outside)
         finally:
             _kill_children(but=set())
     except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
@@ -89,20 +89,20 @@ def _go_on_as_the_first(control: socket.socket) -> None:
     die_with_parent()
 
 
-def _refuse_orders(control: socket.socket) -> NoReturn:
-    """Answer every order with what says that no process can be forked."""
-    while len(socket.recv_fds(control, ORDER.size, 3)[0]) == ORDER.size:
+def _refuse_requests(control: socket.socket) -> NoReturn:
+    """Answer every request with what says that no process can be forked."""
+    while len(socket.recv_fds(control, REQUEST.size, 3)[0]) == REQUEST.size:
         control.sendall(ANSWER.pack(-1))
     os._exit(0)
 
 
-def _serve_orders(control: socket.socket, layers: Layers, outside: Outside) -> None:
+def _serve_requests(control: socket.socket, layers: Layers, outside: Outside) -> None:
     workers: set[int] = set()
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, ORDER.size, 3)
-        if len(message) < ORDER.size:
+        message, descriptors, _, _ = socket.recv_fds(control, REQUEST.size, 3)
+        if len(message) < REQUEST.size:
             return
-        kind, process, output_bytes, memory_bytes = ORDER.unpack(message)
+        kind, process, output_bytes, memory_bytes = REQUEST.unpack(message)
         if kind == FORK:
             try:
                 process = os.fork()

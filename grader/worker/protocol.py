@@ -152,7 +152,7 @@ Request = Load | Parse | Build | Call | Read | Transfer
 
 
 class Location(Message, frozen=True):
-    """A line of the submission; `column` counts from 1, or is 0 where it is not known."""
+    """A line of the submission, as a worker tells it; `column` counts from 1, or is 0 where it is not known."""
 
     label: Words
     line: int

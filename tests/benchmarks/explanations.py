@@ -19,7 +19,7 @@ from grader.course.paths import Course
 from grader.examiner import explanations
 from grader.examiner.outcome import Status
 from grader.examiner.pytest_session import Examiners, with_examiners
-from grader.examiner.worker_source import Nursery
+from grader.examiner.worker_source import Forker
 from grader.submission import submission_from_text
 from grader.worker.torch_import import import_torch
 from grader.worker.values import flatten
@@ -37,7 +37,7 @@ def main() -> None:
     course = Course(ROOT)
     chosen = sys.argv[1:] or course.exercise_ids()
     import_torch()
-    source = Nursery()
+    source = Forker()
     total: Counter[str] = Counter()
     for exercise_id in chosen:
         counted = count(course, source, exercise_id)
@@ -56,7 +56,7 @@ def line(name: str, counted: Counter[str]) -> str:
 COUNTED = ("mutants", "fail by value", "are explained", "explanations are false")
 
 
-def count(course: Course, source: Nursery, exercise_id: str) -> Counter[str]:
+def count(course: Course, source: Forker, exercise_id: str) -> Counter[str]:
     """What becomes of an exercise's mutants, each judged up to the first check that sees it."""
     exercise = load_exercise(course.description(exercise_id))
     mutants = mutants_of(course.reference(exercise_id).read_text(encoding="utf-8"))

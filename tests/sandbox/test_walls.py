@@ -189,3 +189,16 @@ def test_the_doctor_tells_why_a_layer_is_not_to_be_had() -> None:
         r"filesystem open; landlock: LandlockNotAvailableError: .*; namespaces: unshare: Operation not", told
     )
     assert re.search(r"syscalls open; seccomp: OSError: \[Errno \d+\]", told)
+
+
+NAMELESS = """
+from grader.worker import layers
+problems = {}
+layers._keep_names(0, 0, problems)
+print(problems)
+"""
+
+
+def test_a_user_whose_namespace_gives_it_no_name_is_told() -> None:
+    done = subprocess.run([sys.executable, "-c", NAMELESS], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert re.search(r"'namespaces': 'a user without a name there: \[Errno \d+\]", done.stdout), done.stderr

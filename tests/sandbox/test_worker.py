@@ -22,7 +22,7 @@ from grader.errors import KitError, LostNurseryError
 from grader.examiner import worker_source
 from grader.examiner.proxies import Subject
 from grader.examiner.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
-from grader.examiner.worker_source import Nursery
+from grader.examiner.worker_source import Forker
 from grader.examiner.workers import Worker
 from grader.submission import submission_from_text
 from grader.worker import protocol
@@ -225,7 +225,7 @@ def test_the_tensors_that_travel_are_told_in_order() -> None:
 
 
 @pytest.fixture
-def nursery(judge_text: Judge) -> Nursery:
+def forker(judge_text: Judge) -> Forker:
     return judge_text.source
 
 
@@ -264,8 +264,8 @@ def spy(worker: Worker) -> dict:
     return to_python(reply.value)
 
 
-def test_a_worker_inherits_nothing_of_the_examiner(nursery: Nursery, capfd) -> None:
-    worker = nursery.start(Limits())
+def test_a_worker_inherits_nothing_of_the_examiner(forker: Forker, capfd) -> None:
+    worker = forker.start(Limits())
     report = spy(worker)
     printed = worker.printed()
     worker.end()
@@ -288,12 +288,12 @@ def test_a_worker_inherits_nothing_of_the_examiner(nursery: Nursery, capfd) -> N
     assert capfd.readouterr() == ("", "")
 
 
-def test_ending_one_worker_leaves_another_alone(nursery: Nursery) -> None:
+def test_ending_one_worker_leaves_another_alone(forker: Forker) -> None:
     before = Household()
-    first, second = nursery.start(Limits()), nursery.start(Limits())
+    first, second = forker.start(Limits()), forker.start(Limits())
     first.end()
     assert spy(second)["folder"] == ENVIRONMENT["PWD"]
-    third = nursery.start(Limits())
+    third = forker.start(Limits())
     second.end()
     assert spy(third)["folder"] == ENVIRONMENT["PWD"]
     third.end()
@@ -470,7 +470,7 @@ def test_where_processes_are_limited_to_a_few_it_says_so(more: int) -> None:
             most = _tasks_of(os.getuid()) + more
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
             try:
-                Nursery().start(Limits())
+                Forker().start(Limits())
                 said = "a worker was started"
             except KitError as error:
                 said = str(error)
@@ -508,10 +508,10 @@ NO_PROCESS = 2**22 + 1
 
 def test_a_nursery_that_dies_leaves_word_of_why() -> None:
     import_torch()
-    lost = Nursery()
+    lost = Forker()
     why = r"has died or hangs \(ChildProcessError: \[Errno 10\] No child processes\); run"
     with pytest.raises(LostNurseryError, match=why):
-        lost.listen_for(lost.reap(NO_PROCESS))
+        lost.wait_for(lost.reap(NO_PROCESS))
     lost.close()
 
 
@@ -519,7 +519,7 @@ def test_a_nursery_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) 
     import_torch()
     before = Household()
     monkeypatch.setattr(worker_source, "END_SECONDS", 0.2)
-    stopped = Nursery()
+    stopped = Forker()
     stopped.start(Limits()).end()
     os.kill(stopped._process, signal.SIGSTOP)
     ended = threading.Thread(target=stopped.close, daemon=True)

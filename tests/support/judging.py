@@ -20,10 +20,10 @@ class Judge:
 
     def __init__(self, course: Course) -> None:
         import_torch()
-        from grader.examiner.worker_source import Nursery
+        from grader.examiner.worker_source import Forker
 
         self.course = course
-        self.source = Nursery()
+        self.source = Forker()
 
     def __call__(
         self, exercise_id: str, submission: str | Submission, seed: int = SEED, limits: Limits | None = None

@@ -14,7 +14,7 @@ from grader.course.paths import Course
 from grader.errors import BrokenExerciseError
 from grader.examiner.outcome import Examination
 from grader.examiner.pytest_session import Examiners, with_examiners
-from grader.examiner.worker_source import Nursery
+from grader.examiner.worker_source import Forker
 from grader.submission import submission_from_text
 from grader.worker.torch_import import import_torch
 from tests.support.judging import Judge
@@ -289,11 +289,11 @@ def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(ow
         return [examiner.examine(reference, 7, only=["test_drift"]) for _ in range(2)]
 
     import_torch()
-    nursery = Nursery()
+    forker = Forker()
     try:
-        seen = with_examiners(own_course, nursery, twice)
+        seen = with_examiners(own_course, forker, twice)
     finally:
-        nursery.close()
+        forker.close()
     assert [[outcome.status for outcome in each.outcomes] for each in seen] == [["passed"], ["passed"]]
     assert [each.saw for each in seen] == [{}, {}]
 
