@@ -95,7 +95,7 @@ class Examiner:
             self.exercise,
             session.printed,
             lambda: session.observed.answers_in_manners,
-            lambda: session.returned,
+            lambda: session.log.returned,
         )
 
     def check_ids(self) -> list[str]:
@@ -117,8 +117,7 @@ class Examiner:
         """
         started = time.monotonic()
         self.seed = seed
-        runs: list[_CheckRun] = []
-        self._session = Session(
+        session = self._session = Session(
             self._source,
             self.exercise,
             submission,
@@ -128,26 +127,32 @@ class Examiner:
             reference_seconds=self.reference.seconds,
         )
         torch.set_default_dtype(TORCH_DTYPES[dtype])
+        runs: list[_CheckRun] = []
+        methods: dict[str, str] = {}
         try:
-            loaded = self._session.load()
+            loaded = session.load()
             unloadable = self._why_unloadable(loaded, submission)
             if unloadable is None:
-                items = [item for item in self._items if not only or item.name in only]
-                for run in self._run_checks(items, dtype):
-                    runs.append(run)
-                    if stops_at_failure and any(outcome.status is not Status.PASSED for outcome in run.outcomes):
-                        break
+                found = self._run_checks([item for item in self._items if not only or item.name in only], dtype)
+                runs.extend(_up_to_a_failure(found) if stops_at_failure else found)
             methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
-            unloadable, methods = self._load_finding(error), {}
+            unloadable = self._load_finding(error)
         finally:
             torch.set_default_dtype(torch.float32)
-            self._session.close()
-        isolation = protections(self._session.isolation) if self._session.isolation else {}
-        seconds = time.monotonic() - started
+            session.close()
+        isolation = protections(session.isolation) if session.isolation else {}
+        return self._examination(runs, unloadable, methods, isolation, time.monotonic() - started)
+
+    def _examination(
+        self,
+        runs: list[_CheckRun],
+        unloadable: Finding | None,
+        methods: dict[str, str],
+        isolation: dict[str, bool],
+        seconds: float,
+    ) -> Examination:
         outcomes = [outcome for run in runs for outcome in run.outcomes]
-        saw = {run.check: run.saw for run in runs if run.saw is not None}
-        parts = self._comparing.difference(run.check for run in runs if run.is_whole)
         in_training = {each.check for each in outcomes if each.finding and is_of_training(each.finding.text)}
         return Examination(
             outcomes,
@@ -155,9 +160,9 @@ class Examiner:
             methods,
             isolation,
             seconds,
-            saw,
-            self._comparing,
-            parts,
+            saw={run.check: run.saw for run in runs if run.saw is not None},
+            comparing=self._comparing,
+            parts=self._comparing.difference(run.check for run in runs if run.is_whole),
             in_training=frozenset(in_training),
         )
 
@@ -173,7 +178,7 @@ class Examiner:
             return  # it waits until the exercise is handed in
         if call.when == "call" or error is not None:
             try:
-                is_form_right = self._session is not None and self._session.is_form_right
+                is_form_right = self._session is not None and self._session.log.is_form_right
                 run.outcomes.append(
                     outcome_of_error(item.name, error, call.duration, self.exercise.limits, is_form_right=is_form_right)
                 )
@@ -213,7 +218,6 @@ class Examiner:
             self._session.allow_all()
         self._session.printed()  # what earlier checks brought to stdout
         self.reference.begin(item.name, self.seed, dtype)
-        calls_before = self._session.calls_of_the_module
         with warnings.catch_warnings(record=True) as advice:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", Advice)
@@ -225,7 +229,7 @@ class Examiner:
             except pytest.exit.Exception as error:
                 fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
                 raise BrokenExerciseError(fault) from None
-        run.is_whole = self._session.calls_of_the_module > calls_before and self.reference.was_called()
+        run.is_whole = self._session.log.calls_of_the_module > 0 and self.reference.was_called()
         if advice and run.has_passed():
             run.outcomes[-1] = structs.replace(run.outcomes[-1], advice=str(advice[0].message))
         return run
@@ -261,6 +265,14 @@ class Examiner:
             )
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
+
+
+def _up_to_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:
+    """The runs up to the first that does not pass."""
+    for run in runs:
+        yield run
+        if any(outcome.status is not Status.PASSED for outcome in run.outcomes):
+            return
 
 
 def _functions(submission: Submission) -> list[str]:

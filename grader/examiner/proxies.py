@@ -123,8 +123,7 @@ class RemoteProxy:
     def _noted(self, value: Any, *, is_forward: bool) -> Any:
         """The value, noted as the last, with whether it has the form that the interface declares for forward."""
         shapes = self._session.exercise.interface.outputs
-        self._session.is_form_right &= is_forward and self._is_whole and has_form(value, shapes)
-        self._session.returned = value
+        self._session.log.note_returned(value, has_form=is_forward and self._is_whole and has_form(value, shapes))
         return value
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
@@ -152,12 +151,12 @@ class RemoteProxy:
 
     def attribute(self, name: str) -> Any:
         self.build()
-        self._session.is_form_right = False
+        self._session.log.note_other()
         return _decoded(_returned(self._ask(protocol.Read(self.number, name))).value)
 
     def printed(self) -> str:
         self.build()
-        self._session.is_form_right = False
+        self._session.log.note_other()
         return self._session.printed().decode("utf-8", "replace")
 
     def load_from(self, other: Any) -> None:
@@ -208,7 +207,7 @@ class RemoteProxy:
         grad: bool = True,
     ) -> Returned:
         if self._is_whole and not method:
-            self._session.calls_of_the_module += 1
+            self._session.log.note_call()
         values = None if more is None else [_values(each) for each in more]
         grad = cotangents is not None or (grad and self.grad)
         call = protocol.Call(self.number, _values(inputs), method, self.training, cotangents, self._build, values, grad)

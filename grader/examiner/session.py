@@ -8,11 +8,10 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.course.records import Exercise
-from grader.errors import OpenHostError
 from grader.examiner.manners import IN_MANNER
 from grader.examiner.outcome import Location
 from grader.examiner.time_budget import TimeBudget
-from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource
+from grader.examiner.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.submission import Submission
 from grader.worker import protocol
 from grader.worker.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
@@ -89,6 +88,30 @@ class Observed(Struct, frozen=True):
     answers_in_manners: bool = True
 
 
+class CheckLog:
+    """What came back in the check under way, as the proxies note it."""
+
+    def __init__(self) -> None:
+        self.calls_of_the_module = 0
+        self.returned: Any = None
+        """What the last call returned."""
+        self.is_form_right = True
+        """Whether all that came back were outputs of the form that the interface declares."""
+
+    def note_call(self) -> None:
+        """Count a call of the submission's module itself."""
+        self.calls_of_the_module += 1
+
+    def note_returned(self, value: Any, *, has_form: bool) -> None:
+        """Keep what a call returned, and whether it has the form of declared outputs."""
+        self.returned = value
+        self.is_form_right = self.is_form_right and has_form
+
+    def note_other(self) -> None:
+        """Note that something else than an output came back."""
+        self.is_form_right = False
+
+
 class Session:
     """Requests to whichever worker currently holds the submission. Clocks run while it is waited for."""
 
@@ -108,11 +131,7 @@ class Session:
         self._dtype, self._name = dtype, name
         self.isolation: Isolation | None = None
         self.observed = Observed()
-        self.calls_of_the_module = 0
-        self.returned: Any = None
-        """What the last call in this check returned."""
-        self.is_form_right = True
-        """Whether all that came back in this check were outputs of the form that the interface declares."""
+        self.log = CheckLog()
         self.ends: list[str] = []
         """How each worker ended that is gone, and with it the modules that were built in it."""
         self._strict = strict
@@ -138,7 +157,7 @@ class Session:
 
     def begin_check(self) -> None:
         """Start the clock of one check."""
-        self.is_form_right, self.returned = True, None
+        self.log = CheckLog()
         self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
 
     def allow_all(self) -> None:
@@ -201,7 +220,7 @@ class Session:
             self._worker, self.isolation = self._start()
         self._budget.start_worker(self._worker.processor())
         if self._strict:
-            _require_closed(self.isolation)
+            require_closed(self.isolation)
         chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
         reply = self._ask(protocol.Load(chunks, self.exercise.interface.entry(), self._dtype, self._name))
         if not isinstance(reply, Loaded):
@@ -264,20 +283,6 @@ def _way(message: Request) -> Way:
     if message.method == IN_MANNER:
         return Way.IN_A_MANNER
     return Way.IN_TRAINING if message.training else Way.PLAINLY
-
-
-def _require_closed(isolation: Isolation) -> None:
-    """Raise `OpenHostError` where a submission could reach files or the network."""
-    if not isolation.filesystem:
-        raise OpenHostError(
-            "the file system is open to submissions here, and strict grading refuses that; to close it takes Landlock "
-            "(Linux 5.13 or newer, switched on) and `pip install py-landlock`"
-        )
-    if not isolation.network:
-        raise OpenHostError(
-            "the network is open to submissions here, and strict grading refuses that; to close it takes seccomp "
-            "(the system's libseccomp2 and `pip install pyseccomp`) or network namespaces"
-        )
 
 
 def _explained(error: SubjectRaisedError, message: Request) -> SubjectRaisedError:

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple, Protocol
 from msgspec import structs
 
 from grader.course.records import Limits
-from grader.errors import KitError
+from grader.errors import KitError, OpenHostError
 from grader.submission import Submission
 from grader.worker.protocol import (
     ClosedError,
@@ -212,6 +212,20 @@ def describe_end(exit_code: int) -> str:
 def protections(isolation: Isolation) -> dict[str, bool]:
     """Whether each protection holds, by name."""
     return {name: holds for name, holds in structs.asdict(isolation).items() if isinstance(holds, bool)}
+
+
+def require_closed(isolation: Isolation) -> None:
+    """Raise `OpenHostError` where a submission could reach files or the network."""
+    if not isolation.filesystem:
+        raise OpenHostError(
+            "the file system is open to submissions here, and strict grading refuses that; to close it takes Landlock "
+            "(Linux 5.13 or newer, switched on) and `pip install py-landlock`"
+        )
+    if not isolation.network:
+        raise OpenHostError(
+            "the network is open to submissions here, and strict grading refuses that; to close it takes seccomp "
+            "(the system's libseccomp2 and `pip install pyseccomp`) or network namespaces"
+        )
 
 
 class WorkerSource(Protocol):
