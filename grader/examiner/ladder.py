@@ -75,9 +75,7 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
     name = f"{seed}/{check.id}"
     ladder = [Rung(f"{name}/{index}", sizes) for index, sizes in enumerate(check.ladder or exercise.ladder)]
     if check.draws_equal_sizes and not check.ladder:
-        sizes = [draw_sizes(spec, f"{name}/drawn {index}") for index, spec in enumerate(exercise.drawn)]
-        alike = sorted(sizes, key=lambda each: len({*each.values()}) - len(each))[:1]
-        return ladder, [Rung(f"{name}/drawn", each) for each in alike]
+        return ladder, [Rung(f"{name}/drawn", draw_sizes(spec, f"{name}/drawn")) for spec in _most_equal(exercise)]
     longest = _longest(exercise)
     once_more = [Rung(f"{name}/longest", draw_sizes(longest, f"{name}/longest"))] if longest else []
     if check.draws_longest and longest and longest.keys() == ladder[0].sizes.keys():
@@ -127,10 +125,21 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
 
 
 def _some_of(exercise: Exercise, check: Property) -> Drawn:
-    """The first of the drawn rungs, and for inputs or arguments of the check's own also that of the longest inputs."""
+    """The first of the drawn rungs; for inputs or arguments of the check's own also the longest and the most equal."""
     first, longest = exercise.drawn[:1], _longest(exercise)
-    has_more = not check.is_plain() and KINDS[exercise.interface.kind].has_manners
-    return [*first, longest] if has_more and longest else first
+    if check.is_plain() or not longest or not KINDS[exercise.interface.kind].has_manners:
+        return first
+    return [*first, longest, *(spec for spec in _most_equal(exercise) if spec is not longest)]
+
+
+def _most_equal(exercise: Exercise) -> Drawn:
+    """Of the drawn rungs that in which most sizes are the same, if there is any."""
+
+    def different(spec: dict[str, Any]) -> int:
+        sizes = draw_sizes(spec, "most equal")
+        return len({*sizes.values()}) - len(sizes)
+
+    return sorted(exercise.drawn, key=different)[:1]
 
 
 def _longest(exercise: Exercise) -> dict[str, int | list[str | int]] | None:
