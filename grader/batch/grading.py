@@ -4,9 +4,8 @@ import contextlib
 import itertools
 import secrets
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +24,7 @@ from grader.course.paths import Course
 from grader.errors import SpecError, UsageError
 from grader.gradebook import Gradebook
 from grader.gradebook.connection import require_place
-from grader.report.console import Line, printable, render_page
+from grader.report.console import Line, ended_by_signals, printable, render_page
 from grader.verdict.judge import MAX_SEED
 
 MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
@@ -79,7 +78,7 @@ def grade_submissions(
     skipped = SkippedFiles()
     opening = open_layout(submissions, course.module_names(), skipped, options.layout)
     with contextlib.ExitStack() as opened:
-        opened.enter_context(_terminable())
+        opened.enter_context(ended_by_signals(signal.default_int_handler))  # in order, as by Ctrl-C
         layout, root = opened.enter_context(opening)
         found = iter(layout)
         first = next(found, None)
@@ -121,22 +120,6 @@ def _without_effect(options: Options, progress: Progress) -> list[str]:
     names = {"--seed": options.seed is not None, "--no-share": not options.shares}
     graded = f"has no effect on the {progress.skipped:,} already graded; to judge them again, use regrade"
     return [f"{name} {graded}" for name, is_given in names.items() if is_given]
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM and a terminal that closes end a batch as Ctrl-C does: in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    heard = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]  # nohup has its way
-    before = [signal.signal(each, signal.default_int_handler) for each in heard]
-    try:
-        yield
-    finally:
-        for each, handler in zip(heard, before, strict=True):
-            signal.signal(each, handler)
 
 
 def _no_submissions(skipped: SkippedFiles, path: Path) -> UsageError:

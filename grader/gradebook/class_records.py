@@ -1,5 +1,6 @@
 """What a gradebook says of a class, read row by row, so that memory stays flat; and every verdict of one student."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -36,6 +37,11 @@ GRADES = """
     ORDER BY student, exercise
 """
 DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
+
+
+MOODLE_NAME = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)")
+CANVAS_NAME = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
+"""What Moodle and Canvas call a folder or file that they hand out; a grade's file begins so where its layout is theirs."""
 
 
 class GradeRow(Struct, frozen=True):

@@ -7,9 +7,11 @@ import shutil
 import signal
 import sys
 import textwrap
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import click
 from rich.console import Console
@@ -176,20 +178,27 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+def _exit_as_shells_count(number: int, _frame: object) -> None:
+    raise click.exceptions.Exit(SIGNAL_EXIT + number)
+
+
 @contextlib.contextmanager
-def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the command, so that it leaves the terminal and every process as it found them."""
+def ended_by_signals(handler: Callable[[int, FrameType | None], object] = _exit_as_shells_count) -> Iterator[None]:
+    """SIGTERM and a terminal that closes unwind the command, so that it leaves the terminal and all processes in order.
 
-    def end(number: int, _frame: object) -> None:
-        raise click.exceptions.Exit(SIGNAL_EXIT + number)
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {name: signal.signal(getattr(signal, name), end) for name in names}
+    What nohup has ignored stays ignored. A `handler` raises what unwinds it; only a main thread can be ended so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]
+    before = [signal.signal(each, handler) for each in heard]
     try:
         yield
     finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
+        for each, earlier in zip(heard, before, strict=True):
+            signal.signal(each, earlier)
 
 
 def keep_traceback() -> str:

@@ -22,13 +22,13 @@ from grader.batch.layouts.platforms import (
     CLASS_LAYOUTS,
     EXERCISES,
     GRADESCOPE_METADATA,
-    MOODLE_FOLDER,
     PLATFORM_LAYOUTS,
     REPOSITORY,
     SUBMITTED,
 )
 from grader.batch.layouts.units import UnitLayout, UnitSubmissions, numbered
 from grader.errors import UsageError
+from grader.gradebook.class_records import MOODLE_NAME
 
 __all__ = ["LAYOUTS", "NAMES", "Layout", "LayoutOptions", "SkippedFiles", "SubmissionFiles", "open_layout"]
 
@@ -102,7 +102,7 @@ def _unit_layout(root: Path, names: list[str], options: LayoutOptions) -> UnitLa
 def _top(folder: Path, exercises: ModuleNames) -> Path:
     """Where an archive's files begin: in its only folder, if it has nothing else and that is not a student's."""
     alone = _only_folder(folder)
-    if alone is None or _export(folder) != folder or MOODLE_FOLDER.fullmatch(alone.name):
+    if alone is None or _export(folder) != folder or MOODLE_NAME.fullmatch(alone.name):
         return _export(folder)
     if REPOSITORY.fullmatch(alone.name):
         return folder

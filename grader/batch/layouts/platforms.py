@@ -13,6 +13,7 @@ import yaml
 from grader.batch.layouts.files import STRAY, SkippedFiles, handed_in_or_none, storable
 from grader.batch.layouts.units import NUMBERED, PlatformLayout, Unit
 from grader.errors import UsageError
+from grader.gradebook.class_records import CANVAS_NAME, MOODLE_NAME
 from grader.gradebook.rows import TIME
 
 GRADESCOPE_METADATA = "submission_metadata.yml"
@@ -89,9 +90,6 @@ def _gradescope_time(value: Any) -> str:
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC).strftime(TIME)
 
 
-MOODLE_FOLDER = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)")
-
-
 class Moodle:
     """What Moodle hands out: for each student a folder Name_123_assignsubmission_file_, or files named so."""
 
@@ -99,12 +97,12 @@ class Moodle:
     LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
-        return sum(bool(MOODLE_FOLDER.fullmatch(name)) for name in names)
+        return sum(bool(MOODLE_NAME.fullmatch(name)) for name in names)
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each folder, or for each file that lies loose."""
         for each in names:
-            match = MOODLE_FOLDER.fullmatch(each)
+            match = MOODLE_NAME.fullmatch(each)
             if match is None:
                 skipped.add(STRAY, storable(each))
                 continue
@@ -116,9 +114,6 @@ class Moodle:
                 yield Unit(about.student, loose=((each, match["file"]),), name=name, aliases=about.aliases)
 
 
-CANVAS_FILE = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
-
-
 class Canvas:
     """What Canvas hands out: lastname_12345_67890_attention.py, flat, with LATE in the name of what came late."""
 
@@ -126,13 +121,13 @@ class Canvas:
     LANDMARK = ""
 
     def count(self, root: Path, names: list[str]) -> int:
-        return sum(bool(CANVAS_FILE.fullmatch(name)) and "_assignsubmission_" not in name for name in names)
+        return sum(bool(CANVAS_NAME.fullmatch(name)) and "_assignsubmission_" not in name for name in names)
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each user, who may have handed in several files."""
         users: dict[str, list[re.Match[str]]] = {}
         for name in names:
-            match = CANVAS_FILE.fullmatch(name)
+            match = CANVAS_NAME.fullmatch(name)
             if match:
                 users.setdefault(match["user"], []).append(match)
             else:

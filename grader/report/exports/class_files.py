@@ -3,7 +3,6 @@
 import csv
 import hmac
 import itertools
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from markupsafe import Markup
 from msgspec import Struct, field
 
 from grader.course.records import Exercise
-from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
+from grader.gradebook.class_records import ABSENT, CANVAS_NAME, ClassRecords, GradeRow
 from grader.report.console import printable
 from grader.report.exports import ClassExport, cell, number
 from grader.verdict.attribution import DefectStatus
@@ -57,10 +56,6 @@ FILLED_BY = (
 """By which of the roster's columns Canvas' own are filled."""
 
 
-CANVAS_FILE = re.compile(r".+?_(?:LATE_)?(?P<user>\d+)_\d+_", re.IGNORECASE)
-"""What Canvas hands out bears its own number of the user, whatever id the roster gives the student."""
-
-
 def _write_canvas(records: ClassRecords, exercises: "ExerciseLoader", path: Path, _anonymous: bool) -> None:
     """Canvas takes a column whose name is no assignment of its own for a new one, and asks."""
     names = records.exercises()
@@ -98,7 +93,8 @@ def _canvas_points(grade: GradeRow | None, *, has_extra: bool) -> list[str]:
 def _canvas_about(grade: GradeRow) -> list[str]:
     columns = {name.lower(): text for name, text in grade.columns.items()}
     canvas_id, user_id, login = (next((columns[name] for name in names if name in columns), "") for names in FILLED_BY)
-    named = CANVAS_FILE.match(grade.file) if grade.layout == "canvas" else None
+    # what Canvas hands out bears its own number of the user, whatever id the roster gives the student
+    named = CANVAS_NAME.match(grade.file) if grade.layout == "canvas" else None
     if not canvas_id and named:
         canvas_id = named["user"]
     if not user_id and grade.student != canvas_id:

@@ -1,7 +1,6 @@
 """What course platforms take: Gradescope's, PrairieLearn's and Classroom 50's results; feedback for each student."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -12,7 +11,7 @@ from msgspec import Struct
 from grader.course.paths import write_product
 from grader.course.records import Exercise
 from grader.errors import UsageError
-from grader.gradebook.class_records import ClassRecords, GradeRow
+from grader.gradebook.class_records import CANVAS_NAME, MOODLE_NAME, ClassRecords, GradeRow
 from grader.report.exports import (
     ExerciseLoader,
     Graded,
@@ -203,8 +202,6 @@ def _classroom50_test(test: StudentTest, parts: int) -> dict[str, object]:
 CLASSROOM50 = VerdictExport("classroom50", "result.json", _classroom50_file)
 
 
-MOODLE = re.compile(r".+_\d+_assignsubmission_(?:file|onlinetext)_?")
-CANVAS = re.compile(r"(.+?_(?:LATE_)?\d+_\d+_[^/]*?)(?:\.[^./]+)?(?:/.*)?", re.IGNORECASE)
 TEXT_WIDTH, TEXT_LINES = 100, 200
 
 
@@ -230,9 +227,10 @@ def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> 
 def feedback_path(grade: GradeRow) -> Path:
     """Where a student's feedback goes, its suffix aside: as the platform named what it handed out."""
     first = grade.file.partition("/")[0].partition(os.sep)[0]
-    moodle, canvas = MOODLE.match(first), CANVAS.fullmatch(first)
+    moodle, canvas = MOODLE_NAME.fullmatch(first), CANVAS_NAME.fullmatch(first)
     if grade.layout == "moodle" and moodle:
-        return Path(moodle[0]) / f"feedback_{grade.exercise}"
+        return Path(first[: moodle.start("file")]) / f"feedback_{grade.exercise}"
     if grade.layout == "canvas" and canvas:
-        return Path(canvas[1] if grade.exercise in canvas[1] else f"{canvas[1]}_{grade.exercise}")
+        name = Path(first).stem
+        return Path(name if grade.exercise in name else f"{name}_{grade.exercise}")
     return Path(folder_name(grade.student)) / grade.exercise / "feedback"
