@@ -41,7 +41,7 @@ DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
 
 MOODLE_NAME = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)")
 CANVAS_NAME = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
-"""What Moodle and Canvas call a folder or file that they hand out; a grade's file begins so where its layout is theirs."""
+"""What Moodle and Canvas call a folder or file that they hand out; the file of a grade in their layout begins so."""
 
 
 class GradeRow(Struct, frozen=True):

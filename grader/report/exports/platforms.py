@@ -231,6 +231,6 @@ def feedback_path(grade: GradeRow) -> Path:
     if grade.layout == "moodle" and moodle:
         return Path(first[: moodle.start("file")]) / f"feedback_{grade.exercise}"
     if grade.layout == "canvas" and canvas:
-        name = Path(first).stem
+        name = first[: canvas.start("file")] + Path(canvas["file"]).stem
         return Path(name if grade.exercise in name else f"{name}_{grade.exercise}")
     return Path(folder_name(grade.student)) / grade.exercise / "feedback"
