@@ -202,8 +202,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str) -> None:
     """Run your file once as your own code, at the smallest sizes that fail: print, input and breakpoint all work."""
-    from grader.commands.trial import start_trial
-    from grader.student.trial import plan_trial
+    from grader.commands.trial import plan_trial, start_trial
 
     course, exercise, choice, verdict = _graded_now(exercise_id)
     ctx.exit(start_trial(course, plan_trial(course, exercise, choice, verdict)))

@@ -98,7 +98,7 @@ class Reference:
     """Builds the reference's class in this process."""
 
     def __init__(self, path: Path, interface: Interface) -> None:
-        self._module = _import_file(path)
+        self._module = import_file(path, f"reference_of_{path.parent.name}")
         self._adapter, self._entry = adapter_of(interface)
         if self._adapter:
             stub_compiler()  # which optimizers ask for, and which takes a second to import
@@ -123,8 +123,9 @@ class AbsentReference:
         raise KitError("a check asks for the reference, which a student edition does not have; get the edition anew")
 
 
-def _import_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"reference_of_{path.parent.name}", path)
+def import_file(path: Path, name: str) -> ModuleType:
+    """A file run as a module of that name; what it raises passes through."""
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
