@@ -63,7 +63,7 @@ class Trial(Struct, frozen=True):
 
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
     """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
-    from grader.examiner.ladder import rungs_of
+    from grader.examiner.ladder import NO_GRAD_ALONE, rungs_of
 
     file = str(_runnable(course, exercise, choice))
     for cause in group_causes(verdict):
@@ -75,7 +75,8 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
         rung = next((each for each in rungs if each.sizes == finding.at), None)
         if rung is not None:
             in_manner = rung.manner is not None and finding.text.startswith(rung.manner.described())
-            note = f'in "{in_words(check.id)}": {finding.text}'
+            manner = f"; {NO_GRAD_ALONE}" if NO_GRAD_ALONE in finding.sizes else ""
+            note = f'in "{in_words(check.id)}": {finding.text}{manner}'
             told = (in_manner, note, finding.place, finding.expected, cause.status is Status.CRASHED)
             return Trial(exercise.id, file, verdict.seed, check.id, rung.name, *told)
     has_failed = any(outcome.finding for outcome in verdict.checks)

@@ -22,6 +22,8 @@ from grader.worker.text import as_arguments
 WITH_GRAD = 0.5
 """The share of rungs that are tried with gradients on, where none are asked."""
 
+NO_GRAD_ALONE = "wrong under no_grad alone"
+
 IN_MANNERS = 2
 """As many of the uppermost rungs of a ladder are tried in a manner too, where all of it is walked."""
 
@@ -172,7 +174,7 @@ def _try_rung(check: Property, context: Context, rung: Rung) -> Passed | Excepti
         return result
     with_grad = _try_once(check, context, rung, grad=True)
     if isinstance(with_grad, Passed):
-        result.add_note("wrong under no_grad alone")
+        result.add_note(NO_GRAD_ALONE)
         return result
     return with_grad
 
