@@ -9,7 +9,7 @@ from msgspec import Struct
 from grader.examiner import pictures
 from grader.examiner.outcome import Picture
 from grader.examiner.pictures import GRADIENTS, NEGLIGIBLE
-from grader.worker.text import excerpt
+from grader.worker.text import as_index, excerpt
 
 if TYPE_CHECKING:
     import torch
@@ -58,11 +58,6 @@ def numbers(expected: float, seen: float) -> tuple[str, str]:
     while digits < MOST_DIGITS and f"{expected:.{digits}g}" == f"{seen:.{digits}g}":
         digits += 1
     return f"{expected:.{digits}g}", f"{seen:.{digits}g}"
-
-
-def place(position: "tuple[int, ...] | list[int]") -> str:
-    """An index as findings show it."""
-    return "[" + ", ".join(map(str, position)) + "]"
 
 
 class Advice(UserWarning):
@@ -221,7 +216,7 @@ def require_finite(seen: "torch.Tensor", what: str, expected: "torch.Tensor | No
         first: list[int] = bad.nonzero()[0].tolist()
         value = float(seen[tuple(first)])
         count = f"{int(bad.sum())} of {bad.numel()} elements are not finite"
-        text = f"{what} at {place(first)}: expected a finite number, saw {value}; {count}"
+        text = f"{what} at {as_index(first)}: expected a finite number, saw {value}; {count}"
         picture = None if expected is None else pictures.values(seen, expected, first)
         off_by = _off_by(seen, torch.zeros_like(seen) if expected is None else expected, FLOAT32)
         failure = Failure("nonfinite", text, picture, saw=off_by)
@@ -246,7 +241,7 @@ def require_close(
     off = difference > tolerance.absolute + tolerance.relative * expected.abs()
     worst = pictures.place_of_largest(difference.nan_to_num(torch.inf))
     theirs, ours = numbers(float(expected[tuple(worst)]), float(seen[tuple(worst)]))
-    where = f" at {place(worst)}" if worst else ""
+    where = f" at {as_index(worst)}" if worst else ""
     count = f"; {int(off.sum())} of {off.numel()} elements are off" if worst else ""
     failure = Failure(
         kind,

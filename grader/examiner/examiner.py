@@ -162,7 +162,7 @@ class Examiner:
             seconds,
             saw={run.check: run.saw for run in runs if run.saw is not None},
             comparing=self._comparing,
-            parts=self._comparing.difference(run.check for run in runs if run.is_whole),
+            comparing_parts=self._comparing.difference(run.check for run in runs if run.is_whole),
             in_training=frozenset(in_training),
         )
 

@@ -151,28 +151,29 @@ class Outcome(Struct, frozen=True):
 
 
 class Examination(Struct, frozen=True):
-    """All that was seen of one submission.
-
-    `unloadable` says why no check could run; `methods` holds a fingerprint of each method's syntax tree, `saw` what
-    failed checks saw in place of what they expected. `comparing` names the checks that compare values, `parts` those of
-    them that never called the module itself. `shared` names, by check, mended defects whose variants fail it just so,
-    `recognised` the failed checks whose numbers are those of a variant that may be the submission, `in_training` those
-    that failed in a manner of training mode, which is tried where all else is right. `known_defects` tells by id, in a
-    sealed edition, whether a defect is there, of those of which what failed checks saw tells.
-    """
+    """All that was seen of one submission. What is said of defects is added by `verdict/`."""
 
     outcomes: list[Outcome]
     unloadable: Finding | None = None
+    """Why no check could run."""
     methods: dict[str, str] = {}
+    """A fingerprint of each method's syntax tree."""
     isolation: dict[str, bool] = {}
     seconds: float = 0.0
     saw: dict[str, Any] = {}
+    """What failed checks saw in place of what they expected."""
     comparing: frozenset[str] = frozenset()
-    parts: frozenset[str] = frozenset()
-    shared: dict[str, set[str]] = {}
-    recognised: frozenset[str] = frozenset()
+    """The checks that compare values."""
+    comparing_parts: frozenset[str] = frozenset()
+    """Those of them that never called the module itself."""
     in_training: frozenset[str] = frozenset()
+    """The checks that failed in a manner of training mode, which is tried where all else is right."""
+    recognised: frozenset[str] = frozenset()
+    """The failed checks whose numbers are those of a variant that may be the submission."""
+    partly_mended: dict[str, set[str]] = {}
+    """By check, defects that are mended elsewhere: their variants fail it just so, number for number."""
     known_defects: dict[str, bool] = {}
+    """In a sealed edition: whether a defect is there, of those of which what failed checks saw tells."""
 
 
 class Key(Struct, frozen=True):

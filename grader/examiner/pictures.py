@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import structs
 
 from grader.examiner.outcome import Map, Picture, PictureKind
+from grader.worker.text import as_index
 
 if TYPE_CHECKING:
     import torch
@@ -85,7 +86,7 @@ def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | No
         Map(title, each[area].tolist(), [(row - first[0], column - first[1]) for row, column in marked])
         for title, each in (("expected", theirs), ("seen", ours), ("difference", ours - theirs))
     ]
-    return Picture(PictureKind.VALUES, maps, len(maps), _index(at[:-2]), first=first)
+    return Picture(PictureKind.VALUES, maps, len(maps), as_index(at[:-2]) if at[:-2] else "", first=first)
 
 
 def lone_weights(weights: "torch.Tensor", worst_sum: list[int], keys: int) -> Picture | None:
@@ -126,7 +127,7 @@ def _weights(tensors: "dict[str, torch.Tensor]", at: list[int], keys: int, *, ma
             columns = range(len(cells[0])) if marks_row else [at[-1] - first[1]]
             marked = [(at[-2] - first[0], column) for column in columns] if head == at[-3] else []
             maps.append(Map(f"{title}, {'head' if rank > MATRIX + 1 else 'matrix'} {head}", cells, marked))
-    return Picture(PictureKind.WEIGHTS, maps, len(heads), _index(at[:-3]), "query", "key", first)
+    return Picture(PictureKind.WEIGHTS, maps, len(heads), as_index(at[:-3]) if at[:-3] else "", "query", "key", first)
 
 
 def _axis_of_keys(expected: "torch.Tensor") -> int | None:
@@ -146,10 +147,6 @@ def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
     return (top, left), (slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN))
 
 
-def _index(at: list[int]) -> str:
-    return f"[{', '.join(map(str, at))}]" if at else ""
-
-
 def _size(gradient: "torch.Tensor | None") -> float:
     largest = float(gradient.abs().max()) if gradient is not None and gradient.numel() else 0.0
     return 0.0 if largest < NEGLIGIBLE else largest
@@ -164,7 +161,7 @@ class WrongElement(NamedTuple):
 
     def within(self, returned: Any) -> str | None:
         """Where it is in what a module returned, such as `[1][0, 2]`; None where the tensor is no part of that."""
-        here = "[" + ", ".join(map(str, self.at)) + "]" if self.at else ""
+        here = as_index(self.at) if self.at else ""
         if returned is self.tensor:
             return here
         parts = returned if isinstance(returned, tuple | list) else []

@@ -19,7 +19,7 @@ from grader.examiner.reference import Reference
 from grader.examiner.reference_cache import ReferenceCache
 from grader.examiner.session import Session
 from grader.examiner.worker_source import open_worker_source
-from grader.examiner.workers import Reader, WorkerSource
+from grader.examiner.workers import Fingerprinter, WorkerSource
 from grader.submission import Submission, read_submission
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Examiners(plugin.Contexts):
         self.source = source
         self._strict = strict
         self._examiners: dict[str, Examiner] = {}
-        self.reader = Reader(source)
+        self.fingerprinter = Fingerprinter(source)
         self._session: pytest.Session | None = None
         self._broken: list[str] = []
 
@@ -164,7 +164,7 @@ def with_examiners(course: Course, source: WorkerSource, body: Callable[[Examine
     try:
         status = pytest.main([*PYTEST_OPTIONS, f"--rootdir={course.root}"], plugins=[loop, plugin, examiners])
     finally:
-        examiners.reader.close()
+        examiners.fingerprinter.close()
     if loop.error is not None:
         raise loop.error
     if not loop.has_run:

@@ -51,8 +51,8 @@ class Processor(NamedTuple):
     waited: float
 
 
-class Place(NamedTuple):
-    """Where a frame of a worker's main thread is."""
+class StackFrame(NamedTuple):
+    """A frame of a worker's main thread: a line of a source, and the function that it lies in."""
 
     label: str
     line: int
@@ -138,7 +138,7 @@ class Worker:
             return Processor(0.0, 0.0)
         return Processor(sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), waited / 1e9)
 
-    def where(self) -> list[Place]:
+    def where(self) -> list[StackFrame]:
         """Its main thread's frames, the innermost first; none where it does not say. It may lie."""
         before = os.fstat(self._stderr.fileno()).st_size
         self._process.ask_where()
@@ -149,7 +149,7 @@ class Worker:
             time.sleep(0.005)
         frames = FRAME.findall(told[-MOST_TOLD_BYTES:])
         return [
-            Place(label.decode("ascii", "replace"), int(line), name.decode("ascii", "replace"))
+            StackFrame(label.decode("ascii", "replace"), int(line), name.decode("ascii", "replace"))
             for label, line, name in frames
         ]
 
@@ -244,7 +244,7 @@ READ_SECONDS = 2.0
 """How long parsing may take; an ordinary submission takes about two milliseconds."""
 
 
-class Reader:
+class Fingerprinter:
     """One worker that parses many submissions and executes none, so that none has a say in what it answers."""
 
     def __init__(self, source: WorkerSource) -> None:

@@ -207,7 +207,7 @@ class VariantComparison:
             holders,
             self._matching(defect),
             differing,
-            partly_mended=[check for check in differing if defect in self._seen.shared.get(check, ())],
+            partly_mended=[check for check in differing if defect in self._seen.partly_mended.get(check, ())],
             is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
             is_in_all=len(holders) == len(self.look_alikes),
             is_plainly_seen=self._is_plainly_seen(defect),
@@ -227,7 +227,7 @@ class VariantComparison:
         """
         kinds = self._key.failure_kinds
         left = {name for name in kinds if name and (self._stretch - set(mended)).issuperset(name.split("+"))}
-        excused = {check for name in (kinds if self._seen.shared else left) for check in kinds[name]}
+        excused = {check for name in (kinds if self._seen.partly_mended else left) for check in kinds[name]}
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self._seen.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
@@ -261,7 +261,7 @@ class VariantComparison:
         """
         failing = self._seen.comparing & self.failed.keys()
         right = self._seen.comparing & self.passed
-        if not failing or right - self._seen.parts:
+        if not failing or right - self._seen.comparing_parts:
             return True
         return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.look_alikes if name)
 
@@ -270,7 +270,7 @@ class VariantComparison:
         training = {check.id for check in exercise.checks if check.training and check.id in self._seen.comparing}
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
         in_evaluation = self._seen.comparing - training - self._seen.in_training
-        is_only = not self._seen.shared and in_evaluation <= self.passed
+        is_only = not self._seen.partly_mended and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
     def _is_plainly_seen(self, defect: str) -> bool:

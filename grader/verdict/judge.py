@@ -16,7 +16,7 @@ from grader.examiner.worker_source import CAN_FORK, open_worker_source
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import look_alikes
-from grader.verdict.likeness import is_same, mended_in_part, tell_apart
+from grader.verdict.likeness import find_partly_mended, is_same, tell_apart
 from grader.verdict.verdict import Verdict, make_public_verdict, make_verdict, refuse
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Judge:
         self._course = course
         self._examiners = examiners
         self._opened: dict[str, tuple[Exercise, Key]] = {}
-        self._draw = (-1, "")
+        self._look_alikes_drawn_by = (-1, "")
         self._look_alikes_seen: dict[tuple[str, str], Examination] = {}
         self._variants: dict[tuple[str, str], Variant] = {}
         self._starters: dict[str, str] = {}
@@ -111,7 +111,7 @@ class Judge:
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:  # nothing fails as it does where nothing is wrong
             seen = self._told_apart(examiner, submission, seen, alike, dtype)
         if not seen.unloadable:
-            seen = mended_in_part(
+            seen = find_partly_mended(
                 exercise, key, seen, lambda name, checks: self._look_alike(examiner, name, checks, dtype)
             )
         return make_verdict(exercise, key, seen, file, seed)
@@ -132,7 +132,7 @@ class Judge:
         if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:
             seen = tell_apart(seen, list(known.values()))
         if not seen.unloadable:
-            seen = mended_in_part(exercise, key, seen, lambda name, _: recording.variant(seed, name))
+            seen = find_partly_mended(exercise, key, seen, lambda name, _: recording.variant(seed, name))
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
         seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
@@ -158,9 +158,9 @@ class Judge:
 
     def _look_alike(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
         """What these checks see of a variant at the seed and dtype of the submission."""
-        exercise, draw = examiner.exercise, (examiner.seed, dtype)
-        if draw != self._draw:
-            self._draw, self._look_alikes_seen = draw, {}
+        exercise, drawn_by = examiner.exercise, (examiner.seed, dtype)
+        if drawn_by != self._look_alikes_drawn_by:
+            self._look_alikes_drawn_by, self._look_alikes_seen = drawn_by, {}
         known = self._look_alikes_seen.setdefault((exercise.id, name), Examination([]))
         missing = checks - {outcome.check for outcome in known.outcomes}
         if missing:
@@ -187,7 +187,7 @@ class Judge:
 
     def fingerprint(self, submission: Submission) -> str:
         """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
-        return self._examiners.reader.fingerprint(submission)
+        return self._examiners.fingerprinter.fingerprint(submission)
 
     def open(self, exercise_id: str) -> tuple[Exercise, Key]:
         """The exercise and its key, the reference having been examined."""

@@ -42,10 +42,10 @@ def _told_apart(outcome: Outcome, seen: Examination, look_alikes: list[Examinati
     return structs.replace(outcome, is_unlike=is_unlike)
 
 
-def mended_in_part(
+def find_partly_mended(
     exercise: Exercise, key: Key, seen: Examination, examine: Callable[[str, set[str]], Examination]
 ) -> Examination:
-    """The examination, in which checks share what they saw with defects that are mended on one path only.
+    """The examination, with the defects that are mended on one path only, by the checks that see them on another.
 
     Such a check is one of the defect's own and sees, number for number, what it sees of the variant with that defect.
     `examine` gives what some checks see of a variant.
@@ -60,16 +60,16 @@ def mended_in_part(
     compared = {check for defect in in_doubt for check in differing[defect][:MOST_COMPARED] if check in seen.saw}
     by_size = sorted(key.failure_kinds, key=lambda name: name.count("+"))  # what one explains, it explains alone
     holders = [name for name in by_size if any(has_defect(name, defect) for defect in in_doubt)]
-    shared: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
     for name in holders[:MOST_HOLDERS]:
         kinds = key.failure_kinds[name]
         alike = {each for each in compared if comparison.failed[each] == kinds.get(each)}
         saw = examine(name, alike).saw if alike else {}
         for check in alike:
             if is_same(seen.saw[check], saw.get(check)):
-                shared[check] = {each for each in in_doubt if has_defect(name, each) and check in differing[each]}
-        compared -= shared.keys()
-    return structs.replace(seen, shared=shared)
+                found[check] = {each for each in in_doubt if has_defect(name, each) and check in differing[each]}
+        compared -= found.keys()
+    return structs.replace(seen, partly_mended=found)
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -1,6 +1,6 @@
 """Text on its way to readers: cut where it is long, and in characters that UTF-8 has bytes for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 MOST_OF_AN_EXCERPT = 200
 
@@ -28,6 +28,11 @@ def _written(value: object) -> str:
         return text
     short = f"{value:g}".replace("e+0", "e")
     return short if float(short) == value else text
+
+
+def as_index(position: Iterable[int]) -> str:
+    """An index into a tensor as findings show it: `[0, 2]`."""
+    return f"[{', '.join(map(str, position))}]"
 
 
 def sendable(text: str) -> str:

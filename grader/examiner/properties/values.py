@@ -24,7 +24,6 @@ from grader.examiner.compare import (
     compare_gradient,
     compare_gradients,
     numbers,
-    place,
     require_finite,
     require_form,
     require_gradients,
@@ -36,6 +35,7 @@ from grader.examiner.properties import Context, Property
 from grader.examiner.properties.side_effects import require_inputs_kept
 from grader.examiner.properties.symmetries import HALVES, PRECISE, loud, roughly
 from grader.examiner.subjects import KINDS, parts_of
+from grader.worker.text import as_index
 
 if TYPE_CHECKING:
     from grader.course.records import Exercise
@@ -189,7 +189,7 @@ class RowsSumToOne(Property, frozen=True, tag="rows_sum_to_one"):
             raise Failure(
                 "sum" if float(off.max()) > SUM_OF_DROPPED else "sum-nearly",
                 f"{what}{mode}: expected each row to sum to 1, "
-                f"saw {numbers(1.0, float(sums[tuple(worst)]))[1]} at {place(worst)}",
+                f"saw {numbers(1.0, float(sums[tuple(worst)]))[1]} at {as_index(worst)}",
                 pictures.lone_weights(weights, worst, self.axis),
             )
 

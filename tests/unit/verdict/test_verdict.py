@@ -8,7 +8,7 @@ from grader.examiner.outcome import Examination, Finding, Key, Location, Map, Ou
 from grader.report.phrases import whose_picture
 from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
-from grader.verdict.likeness import mended_in_part, tell_apart
+from grader.verdict.likeness import find_partly_mended, tell_apart
 from grader.verdict.verdict import Result, make_verdict
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -176,8 +176,8 @@ def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
 
 def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_never_right():
     comparing, parts = frozenset({"values", "dtype"}), frozenset({"dtype"})
-    assert set(statuses(read({"values": "failed:type"}, comparing=comparing, parts=parts))) == {UNKNOWN}
-    verdict = read({"shapes": "failed:shape", "values": "failed:shape"}, comparing=comparing, parts=parts)
+    assert set(statuses(read({"values": "failed:type"}, comparing=comparing, comparing_parts=parts))) == {UNKNOWN}
+    verdict = read({"shapes": "failed:shape", "values": "failed:shape"}, comparing=comparing, comparing_parts=parts)
     assert set(statuses(verdict)) == {UNKNOWN}
     why = 'no check that compares it as a whole with a right one passes, seen in "values": values is off'
     assert {each.reason for each in verdict.defects} == {why}
@@ -297,7 +297,7 @@ def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_men
     outcomes = [Outcome(check, Status.PASSED) for check in CHECKS if check != "causal"]
     outcomes.append(Outcome("causal", Status.FAILED, Finding("changed", "causal is off")))
     seen = Examination(outcomes, saw={"causal": saw})
-    told = mended_in_part(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
+    told = find_partly_mended(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
     verdict = make_verdict(EXERCISE, KEY, told, "attention.py", 7)
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
@@ -314,7 +314,7 @@ COMPARING = frozenset({"values"})
 BY_RULE = {
     "the checks that it alone fails see its numbers": (BY_NUMBERS, {"recognised": frozenset({"causal"})}),
     "the module computes nothing right": ({"values": "failed:type"}, {"comparing": COMPARING}),
-    "it is mended on one path only": ({"causal": "failed:unlike-changed"}, {"shared": {"causal": {"mask"}}}),
+    "it is mended on one path only": ({"causal": "failed:unlike-changed"}, {"partly_mended": {"causal": {"mask"}}}),
     "every look-alike has it, and it is not mended halfway": (SIGNS["mask"], {}),
     "no candidate has it, and its own checks are right": (SIGNS["scale"], {}),
     "no candidate has it, and its own checks fail for another reason": (
