@@ -37,7 +37,7 @@ from grader.examiner.session import (
 )
 from grader.examiner.workers import WorkerSource, protections
 from grader.submission import Submission
-from grader.worker.protocol import Loaded
+from grader.worker.protocol import Isolation, Loaded
 from grader.worker.values import TORCH_DTYPES
 
 FINGERPRINT_LENGTH = 12
@@ -141,15 +141,14 @@ class Examiner:
         finally:
             torch.set_default_dtype(torch.float32)
             session.close()
-        isolation = protections(session.isolation) if session.isolation else {}
-        return self._examination(runs, unloadable, methods, isolation, time.monotonic() - started)
+        return self._examination(runs, unloadable, methods, session.isolation, time.monotonic() - started)
 
     def _examination(
         self,
         runs: list[_CheckRun],
         unloadable: Finding | None,
         methods: dict[str, str],
-        isolation: dict[str, bool],
+        isolation: Isolation | None,
         seconds: float,
     ) -> Examination:
         outcomes = [outcome for run in runs for outcome in run.outcomes]
@@ -158,7 +157,7 @@ class Examiner:
             outcomes,
             unloadable,
             methods,
-            isolation,
+            protections(isolation) if isolation else {},
             seconds,
             saw={run.check: run.saw for run in runs if run.saw is not None},
             comparing=self._comparing,

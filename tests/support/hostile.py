@@ -62,14 +62,18 @@ def descriptors() -> dict[str, str]:
 
 
 def relatives(root: int) -> set[int]:
-    """Descendants of a process, and orphans that carry its command line as forks of it do."""
+    """Descendants of a process, and orphans that carry its command line as forks of it do.
+
+    What lies beside it under a parent of the same command line, as pytest's lanes do, is no orphan.
+    """
     parents = {process: parent for process in _all_processes() if (parent := parent_of(process)) is not None}
     family = {root}
     while grown := {process for process, parent in parents.items() if parent in family} - family:
         family |= grown
-    line, adopters = command_line(root), set(ancestors(root))
+    line, above = command_line(root), set(ancestors(root))
+    adopters = {process for process in above if command_line(process) != line}
     orphans = {process for process, parent in parents.items() if parent in adopters and command_line(process) == line}
-    return (family | orphans) - {root} - adopters
+    return (family | orphans) - {root} - above
 
 
 def ancestors(process: int) -> list[int]:
