@@ -1,4 +1,4 @@
-"""The command line interrupted: nothing is shown, and nothing is left."""
+"""The command line interrupted, or its terminal closed: nothing is shown, and nothing is left."""
 
 import contextlib
 import os
@@ -34,3 +34,35 @@ def test_ctrl_c_shows_nothing_and_leaves_nothing() -> None:
     told, _ = process.communicate(timeout=30)
     assert (process.returncode, told.strip()) == (130, b"")
     assert not any(Path(f"/proc/{each}").exists() for each in family)
+
+
+SIGNALLED = """
+import os, signal, sys, threading
+from grader.report.console import ended_by_signals
+
+def closed():
+    with ended_by_signals():
+        os.kill(os.getpid(), signal.SIGHUP)
+    print("goes on")
+
+if sys.argv[1] == "nohup":
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    closed()
+elif sys.argv[1] == "thread":
+    before = signal.getsignal(signal.SIGTERM)
+    threading.Thread(target=lambda: ended_by_signals().__enter__()).start()
+    print("goes on" if signal.getsignal(signal.SIGTERM) == before else "is heard")
+else:
+    try:
+        closed()
+    except Exception as error:
+        print(error.exit_code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "told"), [("plain", str(128 + signal.SIGHUP)), ("nohup", "goes on"), ("thread", "goes on")]
+)
+def test_a_terminal_that_closes_ends_what_was_not_told_to_go_on_without_one(how: str, told: str) -> None:
+    done = subprocess.run([sys.executable, "-c", SIGNALLED, how], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == told, done.stderr

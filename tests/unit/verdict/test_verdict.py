@@ -8,6 +8,7 @@ from grader.examiner.outcome import Examination, Finding, Key, Location, Map, Ou
 from grader.report.phrases import whose_picture
 from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
+from grader.verdict.judge import _known_defects
 from grader.verdict.likeness import find_partly_mended, tell_apart
 from grader.verdict.verdict import Result, make_verdict
 
@@ -120,6 +121,21 @@ def test_look_alikes_whose_methods_were_rewritten_are_unknown_with_a_reason():
     assert statuses(verdict) == [PRESENT, UNKNOWN, FIXED]
     assert [each.reason for each in verdict.defects] == ["", "no check that ran tells", ""]
     assert verdict.defects[1].points == 0
+
+
+@pytest.mark.parametrize(
+    ("same", "expected"),
+    [
+        (["mask"], FIXED),
+        (["mask+scale"], PRESENT),
+        (["mask", "extra+mask"], FIXED),
+        (["mask", "mask+scale"], UNKNOWN),
+        ([], UNKNOWN),
+    ],
+)
+def test_in_a_sealed_edition_look_alikes_are_told_apart_by_those_that_were_seen_to_be_the_same(same, expected):
+    sealed, known = Key("digest", SIGNS, {}), _known_defects(EXERCISE, same)
+    assert statuses(read(SIGNS["mask"], METHODS["mask"], key=sealed, known_defects=known)) == [PRESENT, expected, FIXED]
 
 
 def test_a_failure_that_no_defect_explains_is_a_regression():
