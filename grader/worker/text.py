@@ -1,4 +1,4 @@
-"""Text on its way to readers: cut where it is long, and in characters that UTF-8 has bytes for."""
+"""Text on its way to readers: cut where it is long, values as findings write them, and what UTF-8 has no bytes for."""
 
 from collections.abc import Iterable, Mapping
 
