@@ -449,8 +449,8 @@ def test_everything_dies_with_the_examiner(tmp_path) -> None:
     assert running_with(str(file)) == set()
 
 
-NOBODY = 60_999
-"""A user who runs nothing."""
+NOBODY = 60_000 + os.getpid() % 5_000
+"""A user who runs nothing, and no other run of these tests either."""
 
 
 @pytest.mark.parametrize("more", [0, 1, 2])
