@@ -95,7 +95,8 @@ def rungs_of(check: Property, exercise: Exercise, seed: int) -> Rungs:
     if not has_manners:
         return ladder, drawn
     in_manners = min(IN_MANNERS if walks_all else 1, len(ladder))
-    manners = draw_manners(name, in_manners + len(drawn), in_manners + len(drawn[:1]))
+    surely = "rebuilt" if check.constructor else ""  # arguments have an order
+    manners = draw_manners(name, in_manners + len(drawn), in_manners + len(drawn[:1]), surely)
     for index, manner in enumerate(manners, start=len(ladder) - in_manners):
         rungs, place = (ladder, index) if index < len(ladder) else (drawn, index - len(ladder))
         can_share = inputs_alike(exercise, check, rungs[place].sizes)

@@ -88,8 +88,10 @@ def call_with_others(module, inputs, call):
     rolled = [value for value in tensors if value.is_floating_point() or is_of_ones(value)]
     others = [value.detach().roll(1, -1) for value in rolled]
     weights = [*module.parameters()]  # not rolled too, or weights times inputs would be what they were
-    with holding(rolled + weights, others + list(map(turned, weights))), contextlib.suppress(Exception):
-        call()
+    turns = list(map(turned, weights))
+    for values, theirs in ((rolled + weights, others + turns), (weights, turns)):  # what is kept may know the inputs
+        with holding(values, theirs), contextlib.suppress(Exception):
+            call()
 
 def turned(value):
     # weights that point elsewhere: a softmax of loud scores is the same for smaller ones
@@ -188,22 +190,22 @@ def is_of_training(text: str) -> bool:
     return text.startswith("called ") and WORDS["training"] in text.partition(":")[0]
 
 
-def draw_manners(name: str, count: int, loud_among: int) -> list[Manner]:
-    """So many manners; each of the words is among them where there is room, and one of the first is loud.
+def draw_manners(name: str, count: int, loud_among: int, surely: str = "") -> list[Manner]:
+    """So many manners; each of the words is among them where there is room, and `surely` one; one of the first is loud.
 
-    The loud one is not that after others: in a softmax of loud scores much may be what it was.
+    The loud one is not that after others, nor `surely`: in a softmax of loud scores much may be what it was.
 
     Only the first have samples that are all the same: there a plain call shows what mixes them, elsewhere none does.
     """
     draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
     layouts = _dealt(draw, LAYOUTS, loud_among) + _dealt(draw, ("transposed", ""), count - loud_among)
     modes = _dealt(draw, MODES, count)
-    grads, histories = _dealt(draw, GRADS, count), _dealt(draw, HISTORIES, count)
+    grads, histories = _dealt(draw, GRADS, count), _dealt(draw, HISTORIES, count, surely)
     for slot, history in enumerate(histories):
         if history == "again":  # what is kept from call to call is mostly kept in evaluation, without gradients
             _exchange(grads, slot, bool)
             _exchange(modes, slot, operator.not_)
-    loud = draw.choice([slot for slot in range(loud_among) if histories[slot] != "again"] or [0])
+    loud = draw.choice([slot for slot in range(loud_among) if histories[slot] not in {"again", surely}] or [0])
     positional = [number % 2 == 0 for number in range(count)]
     draw.shuffle(positional)
     dealt = [modes, grads, layouts, _dealt(draw, SHARES, count), histories]
@@ -230,9 +232,9 @@ def _exchange(words: list[str], slot: int, is_fit: Callable[[str], bool]) -> Non
         words[slot], words[other] = words[other], words[slot]
 
 
-def _dealt(draw: random.Random, words: tuple[str, ...], count: int) -> list[str]:
-    """So many of the words in another order, each as often as the others."""
-    order = draw.sample(words, len(words))
+def _dealt(draw: random.Random, words: tuple[str, ...], count: int, surely: str = "") -> list[str]:
+    """So many of the words in another order, each as often as the others; the first is `surely`, if that is given."""
+    order = sorted(draw.sample(words, len(words)), key=lambda word: word != surely)
     return [order[number % len(order)] for number in range(count)]
 
 
