@@ -18,7 +18,7 @@ from grader.course.fragments import mend, put_back
 from grader.course.loading import load_exercise
 from grader.course.records import Defect
 from grader.errors import SpecError, UsageError
-from grader.examiner.case import draw_sizes
+from grader.examiner.ladder import draw_sizes
 from grader.submission import read_submission
 from tests.support.notebooks import code, markdown, notebook
 
