@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course, find_course
+from grader.checks.outcome import Finding
 from grader.errors import UsageError, WorkerKilledError
-from grader.examiner.outcome import Finding
-from grader.service.examiner_process import ExaminerDiedError, usable_cores
-from grader.service.pool import ExaminerPool, PoolClient
+from grader.processes.examiner_process import ExaminerDiedError, usable_cores
+from grader.processes.pool import ExaminerPool, PoolClient
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, find_course
 from grader.submission import Submission, Unreadable, read_submission, read_text
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Verdict, not_gradable

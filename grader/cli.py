@@ -29,8 +29,8 @@ COMPLETE_VARIABLE = "_GRADER_COMPLETE"
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Show which protections hold on this machine, each proven by an attempt, and what to do about the rest."""
+    from grader.commands.doctor import examine_machine
     from grader.report.tables import render_host_states
-    from grader.service.doctor import examine_machine
 
     found = examine_machine(current_course())
     print_report(render_host_states(found, width=width(), color=has_color()))

@@ -15,13 +15,13 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from msgspec import Struct
 
 from grader.commands.arguments import exercise_called, require_exercise
-from grader.course.loading import load_exercise
-from grader.course.paths import Course, find_course
 from grader.errors import KitError, UsageError
+from grader.processes.pool import ExaminerPool, PoolClient
 from grader.report.console import printable_lines
 from grader.report.html import NotebookVerdict
 from grader.report.tables import render_hint
-from grader.service.pool import ExaminerPool, PoolClient
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, find_course
 from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import remember_verdict

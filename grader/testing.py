@@ -11,8 +11,8 @@ the test raises `Failure(kind, text)` itself. pytest's own ways work too: `asser
 Where the submission raises, the proxy raises `SubjectRaisedError`, and `raised` tells what that was. No test may skip.
 """
 
-from grader.examiner.compare import Failure, compare, compare_gradient
-from grader.examiner.proxies import ModuleFactory, ModuleProxy, Pass
-from grader.examiner.session import SubjectRaisedError
+from grader.checks.compare import Failure, compare, compare_gradient
+from grader.checks.proxies import ModuleFactory, ModuleProxy, Pass
+from grader.checks.session import SubjectRaisedError
 
 __all__ = ["Failure", "ModuleFactory", "ModuleProxy", "Pass", "SubjectRaisedError", "compare", "compare_gradient"]

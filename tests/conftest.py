@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.paths import Course
-from grader.examiner.worker_source import CAN_FORK
+from grader.processes.worker_source import CAN_FORK
+from grader.sandbox.torch_import import THREAD_SETTINGS, import_torch
+from grader.spec.paths import Course
 from grader.verdict.verdict import Verdict
-from grader.worker.torch_import import THREAD_SETTINGS, import_torch
 from tests.support.commands import Done, run_fork, run_program
 from tests.support.paths import ROOT
 

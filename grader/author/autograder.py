@@ -17,16 +17,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course, write_product
-from grader.course.records import Exercise
+from grader.checks.outcome import Key
 from grader.errors import BrokenExerciseError, UsageError
-from grader.examiner.key import encode_key
-from grader.examiner.outcome import Key
-from grader.examiner.worker_source import CAN_FORK, has_threads
+from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, write_product
 from grader.submission import Submission, read_submission
 from grader.verdict.judge import Judge, with_judge
+from grader.verdict.signatures import encode_key
 from grader.verdict.verdict import Result
 
 KIT = Path(__file__).resolve().parents[1]
@@ -80,7 +80,7 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
 
 def _prove(course: Course, exercise: Exercise) -> Key:
     """The exercise's key, once the starter has got nothing and the reference everything."""
-    from grader.examiner.key import KEY_SEED
+    from grader.verdict.signatures import KEY_SEED
 
     starter = course.pristine(course.editable_files(exercise.id)[0])
 

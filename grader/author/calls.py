@@ -8,7 +8,7 @@ from grader.author.interface import FoundInterface
 from grader.author.parameters import Parameter, other_values
 from grader.author.proposal import Proposal, Shape
 from grader.author.sizes import Role, size_role
-from grader.course.checks import Kind
+from grader.spec.checks import Kind
 
 CheckFields = dict[str, Any]
 
@@ -30,14 +30,16 @@ def checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[C
     others = {name: shape for name in proposal.left_out if (shape := _shape_of_other_source(name, interface, proposal))}
     if others:
         yield {"property": "matches_reference", "id": "values_with_another_source", "inputs": others}
-    lengths = [name for name in ("tokens", "queries") if name in proposal.ladder[-1]]
-    limits = [name for name in proposal.ladder[-1] if size_role(name) is Role.LENGTH and name in proposal.constructor]
+    lengths = [name for name in ("tokens", "queries") if name in proposal.fixed_sizes[-1]]
+    limits = [
+        name for name in proposal.fixed_sizes[-1] if size_role(name) is Role.LENGTH and name in proposal.constructor
+    ]
     if interface.remembers and lengths:
         yield from _checks_of_memory(interface, lengths[0], given)
     if interface.refuses_lengths and lengths and limits:
-        rungs = [{**proposal.ladder[-1], lengths[0]: proposal.ladder[-1][limits[0]] + 1}]
+        size_cases = [{**proposal.fixed_sizes[-1], lengths[0]: proposal.fixed_sizes[-1][limits[0]] + 1}]
         refuses = {"property": "raises", "id": "too_long_is_refused", "errors": REFUSALS}
-        yield {**refuses, **given, "ladder": rungs}
+        yield {**refuses, **given, "sizes": size_cases}
         yield from _checks_of_default_length(interface, proposal, lengths[0], limits[0], given)
 
 
@@ -47,9 +49,9 @@ def _checks_of_default_length(
     """The longest input that the default of a limit allows, and one that is too long for it."""
     longest = parameter_of(interface, limit).default
     if isinstance(longest, int) and 0 < longest <= LONGEST_DEFAULT:
-        rung = {**proposal.ladder[-1], "batch": 1, limit: longest}
-        by_default = {"defaults": [limit], "ladder": [rung]}
-        if interface.remembers:  # sizes of a rung differ, those of a call may be equal
+        size_case = {**proposal.fixed_sizes[-1], "batch": 1, limit: longest}
+        by_default = {"defaults": [limit], "sizes": [size_case]}
+        if interface.remembers:  # sizes of a size case differ, those of a call may be equal
             longest_call = {"property": "calls_in_turn", **given, "calls": [{length: longest}]}
         else:
             long = {
@@ -60,7 +62,7 @@ def _checks_of_default_length(
             longest_call = {"property": "matches_reference", "inputs": {**given.get("inputs", {}), **long}}
         yield {"id": "longest_by_default", **longest_call, **by_default}
         refuses = {"property": "raises", "id": "too_long_by_default_is_refused", "errors": REFUSALS}
-        yield {**refuses, **given, **by_default, "ladder": [{**rung, length: longest + 1}]}
+        yield {**refuses, **given, **by_default, "sizes": [{**size_case, length: longest + 1}]}
 
 
 def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
@@ -71,7 +73,7 @@ def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
 
 
 CALLS = (4, 1, 3)
-"""The lengths of calls in turn; together no longer than the shortest limit of a ladder."""
+"""The lengths of calls in turn; together no longer than the shortest limit of a list of sizes."""
 
 
 def _checks_of_memory(interface: FoundInterface, length: str, given: CheckFields) -> Iterator[CheckFields]:
@@ -89,7 +91,7 @@ def parameter_of(interface: FoundInterface, name: str) -> Parameter:
 
 SOURCES = re.compile(r"context|memory|encoder|source|^src|^(keys?|values?|k|v|kv|cond)$")
 LENGTH_OF_SOURCE = 7
-"""A length that no size of a ladder has."""
+"""A length that no size of a list of sizes has."""
 
 
 def _shape_of_other_source(name: str, interface: FoundInterface, proposal: Proposal) -> Shape:

@@ -10,14 +10,14 @@ import msgspec
 
 from grader.author.proof import Step
 from grader.author.scaffold import told_in_notebook
-from grader.course.checks import Kind
-from grader.course.fragments import mend, put_back
-from grader.course.loading import read_exercise
-from grader.course.paths import Course, write_cache, write_product
-from grader.course.records import Exercise
-from grader.course.schema import render_schema
+from grader.checks.subjects import KINDS
 from grader.errors import SpecError
-from grader.examiner.subjects import KINDS
+from grader.spec.checks import Kind
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import mend, put_back
+from grader.spec.loading import read_exercise
+from grader.spec.paths import Course, write_cache, write_product
+from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
 
 

@@ -9,19 +9,19 @@ import torch
 from msgspec import Struct, structs
 
 from grader.author.mutants import Mutant, plain_lines
-from grader.course.checks import Check, MadeInput, MaskKind
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Equivalent, Exercise
-from grader.examiner.case import Case, make_case, seed_draws
-from grader.examiner.compare import FLOAT32_GRADIENT, FLOAT64, Tolerance
-from grader.examiner.properties.values import KeepsDtype
-from grader.examiner.proxies import MisfitError, ModuleProxy, Subject
-from grader.examiner.reference import Reference
-from grader.examiner.session import Session, SubjectError, SubjectRaisedError
-from grader.examiner.workers import WorkerSource
+from grader.checks.case import Case, make_case, seed_draws
+from grader.checks.compare import FLOAT32_GRADIENT, FLOAT64, Tolerance
+from grader.checks.properties.values import KeepsDtype
+from grader.checks.proxies import MisfitError, ModuleProxy, Subject
+from grader.checks.reference import Reference
+from grader.checks.session import Session, SubjectError, SubjectRaisedError
+from grader.processes.workers import WorkerSource
+from grader.sandbox.values import flatten
+from grader.spec.checks import Check, MadeInput, MaskKind
+from grader.spec.exercise import Equivalent, Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
-from grader.worker.values import flatten
 
 
 class Matching(Struct, frozen=True):
@@ -134,13 +134,15 @@ def _make_round(exercise: Exercise, seed: int) -> Round:
 
 
 def _draw_sizes(draw: random.Random, exercise: Exercise, check: Check) -> dict[str, int]:
-    """A rung's sizes, those of the constructor all multiplied by one factor, the others drawn anew."""
-    rung = draw.choice(check.ladder or exercise.ladder)
+    """A size case's sizes, those of the constructor all multiplied by one factor, the others drawn anew."""
+    size_case = draw.choice(check.sizes or exercise.fixed_sizes)
     tied = {value for value in exercise.interface.constructor.values() if isinstance(value, str)}
     factor = draw.choice((1, 2, 3))
     if draw.random() < ODD_SHARE:
-        return {name: draw.randint(1, LARGEST) for name in rung}
-    return {name: size * factor if name in tied else draw.randint(1, min(size, LARGEST)) for name, size in rung.items()}
+        return {name: draw.randint(1, LARGEST) for name in size_case}
+    return {
+        name: size * factor if name in tied else draw.randint(1, min(size, LARGEST)) for name, size in size_case.items()
+    }
 
 
 def _draw_mask(draw: random.Random, spec: Any) -> Any:

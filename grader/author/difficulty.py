@@ -11,27 +11,27 @@ from msgspec import Struct
 
 from grader.author.derived_files import without_docstring
 from grader.author.proof import Step
-from grader.course.checks import Kind
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise
+from grader.checks.compare import Failure
+from grader.checks.examiner import Examiner
+from grader.checks.outcome import Status
+from grader.checks.properties import Context, Property
+from grader.checks.properties.tutorials import LossFalls, RepeatsWithASeed
+from grader.checks.properties.values import MatchesReference, ReturnsShapes
+from grader.checks.proxies import MisfitError, Subject
+from grader.checks.pytest_session import with_examiner
+from grader.checks.reference import Reference
+from grader.checks.reference_cache import ReferenceCache
+from grader.checks.session import Session, SubjectError
+from grader.checks.size_cases import size_cases_of, walk
 from grader.errors import KitError
-from grader.examiner.compare import Failure
-from grader.examiner.examiner import Examiner
-from grader.examiner.ladder import rungs_of, walk
-from grader.examiner.outcome import Status
-from grader.examiner.properties import Context, Property
-from grader.examiner.properties.tutorials import LossFalls, RepeatsWithASeed
-from grader.examiner.properties.values import MatchesReference, ReturnsShapes
-from grader.examiner.proxies import MisfitError, Subject
-from grader.examiner.pytest_session import with_examiner
-from grader.examiner.reference import Reference
-from grader.examiner.reference_cache import ReferenceCache
-from grader.examiner.session import Session, SubjectError
-from grader.examiner.workers import WorkerSource
+from grader.processes.workers import WorkerSource
+from grader.sandbox.text import as_arguments
+from grader.spec.checks import Kind
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
-from grader.worker.text import as_arguments
 
 SEED = 7
 
@@ -168,15 +168,15 @@ def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> 
 
 def usual_tests(exercise: Exercise) -> Iterator[Property]:
     """What a tutorial tests: shapes, the smallest sizes, one head or a batch of one, a falling loss, a seed twice."""
-    smallest, largest = exercise.ladder[0], exercise.ladder[-1]
-    yield ReturnsShapes(id="shapes", ladder=[largest])
-    yield MatchesReference(id="smallest sizes", ladder=[smallest])
+    smallest, largest = exercise.fixed_sizes[0], exercise.fixed_sizes[-1]
+    yield ReturnsShapes(id="shapes", sizes=[largest])
+    yield MatchesReference(id="smallest sizes", sizes=[smallest])
     for name in smallest:
         if smallest[name] == 1 < largest[name]:
-            yield MatchesReference(id=f"{name}=1", ladder=[{**largest, name: 1}])
+            yield MatchesReference(id=f"{name}=1", sizes=[{**largest, name: 1}])
     if exercise.interface.kind is Kind.MODULE:
-        yield LossFalls(id="a falling loss", training=True, ladder=[largest])
-        yield RepeatsWithASeed(id="the same seed", ladder=[largest])
+        yield LossFalls(id="a falling loss", training=True, sizes=[largest])
+        yield RepeatsWithASeed(id="the same seed", sizes=[largest])
 
 
 def lines_between(one: str, other: str) -> int:
@@ -187,10 +187,10 @@ def lines_between(one: str, other: str) -> int:
 
 
 def _how_it_shows(examiner: Examiner, exercise: Exercise, text: str) -> tuple[dict[str, int], int, int, int, bool]:
-    """The smallest sizes at which a check fails, how many of them are above the ladder's smallest; how many checks see
+    """The smallest sizes at which a check fails, how many of them are above the list's smallest; how many checks see
     it, of how many, and whether most of these end in an error.
     """
-    smallest = exercise.ladder[0]
+    smallest = exercise.fixed_sizes[0]
     outcomes = examiner.examine(submission_from_text(text), SEED).outcomes
     found = [
         {name: size for name, size in each.finding.at.items() if name in smallest}
@@ -216,7 +216,7 @@ def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) 
         reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
         session.renew()
         try:
-            walk(test, Context(Subject(session), reference, exercise), rungs_of(test, exercise, SEED))
+            walk(test, Context(Subject(session), reference, exercise), size_cases_of(test, exercise, SEED))
         except (Failure, SubjectError, MisfitError) as error:
             return str(error)
         return ""

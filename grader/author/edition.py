@@ -9,11 +9,11 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from grader.course.document import Dumper
-from grader.course.paths import Course
-from grader.course.records import Exercise, SealedDefect
+from grader.checks.properties import Property
 from grader.errors import UsageError
-from grader.examiner.properties import Property
+from grader.spec.document import Dumper
+from grader.spec.exercise import Exercise, SealedDefect
+from grader.spec.paths import Course
 
 INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
 
@@ -37,7 +37,7 @@ def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool, 
         "source": {"title": exercise.source.title},
         "story": exercise.story.strip(),
         "interface": msgspec.to_builtins(exercise.interface),
-        "ladder": exercise.ladder,
+        "sizes": exercise.sizes if is_sealed else exercise.fixed_sizes,
         "nothing_else_broke": exercise.nothing_else_broke,
         "hidden_checks": hidden_checks,
         "defects": [],
@@ -46,7 +46,7 @@ def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool, 
     }
     hints = [msgspec.convert([text.strip() for text in defect.hints], tuple[str, str, str]) for defect in defects]
     if is_sealed:
-        description |= {"drawn": exercise.drawn, "recorded": True}
+        description |= {"recorded": True}
         told = [
             SealedDefect(points=defect.points, stretch=defect.stretch, hints=steps if with_hints else ("", "", ""))
             for defect, steps in zip(defects, hints, strict=True)

@@ -7,8 +7,8 @@ from grader.author.calls import REFUSALS, CheckFields, checks_of_calls, paramete
 from grader.author.interface import FoundInterface
 from grader.author.parameters import NO_OTHER, OTHER_SHARE, Constant, Parameter, other_values
 from grader.author.proposal import CLIP, TIGHT, Proposal, Shape, mask_shape
-from grader.course.checks import Kind
-from grader.examiner.subjects import KINDS
+from grader.checks.subjects import KINDS
+from grader.spec.checks import Kind
 
 
 def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
@@ -45,10 +45,10 @@ def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[Che
         checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
         if proposal.dropout not in proposal.constructor:
             checks[-1]["constructor"] = {proposal.dropout: 0.0}
-        checks[-1]["ladder"] = proposal.ladder[-1:]
+        checks[-1]["sizes"] = proposal.fixed_sizes[-1:]
     if proposal.refused:
         refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
-        checks.append({**refuses, "errors": REFUSALS, "ladder": proposal.refused, "public": True})
+        checks.append({**refuses, "errors": REFUSALS, "sizes": proposal.refused, "public": True})
     return [
         *checks,
         {"property": "keeps_dtype"},
@@ -120,7 +120,7 @@ def checks_of_other_values(
     By position arguments are handed over in the order of the signature, so those before it have their defaults.
     """
     defaults: dict[str, Constant] = {}
-    if KINDS[interface.kind].has_manners and parameter.name not in given:
+    if KINDS[interface.kind].has_calling_variants and parameter.name not in given:
         before = list(takewhile(lambda each: each != parameter, interface.constructor))
         between = [each for each in before if each.name not in given]
         if {*given} - {each.name for each in before} or any(each.is_unread for each in between):
@@ -152,20 +152,24 @@ LARGEST_DEFAULT = 1024
 
 
 def _check_of_defaults(interface: FoundInterface, proposal: Proposal, given: set[str]) -> CheckFields:
-    """`matches_reference` with the defaults of what is given elsewhere, sizes at a rung that has them."""
-    rung = dict(proposal.ladder[-1])
-    left_out = [name for name in given if name not in rung]
-    defaults = {each.name: each.default for each in interface.constructor if each.name in rung}
+    """`matches_reference` with the defaults of what is given elsewhere, sizes at a size case that has them."""
+    size_case = dict(proposal.fixed_sizes[-1])
+    left_out = [name for name in given if name not in size_case]
+    defaults = {each.name: each.default for each in interface.constructor if each.name in size_case}
     for name, default in defaults.items():
-        others = [rung[other] for other in left_out if other in rung]  # sizes of a rung differ
+        others = [size_case[other] for other in left_out if other in size_case]  # sizes of a size case differ
         if name in given and isinstance(default, int) and 0 < default <= LARGEST_DEFAULT and default not in others:
-            rung[name] = default
+            size_case[name] = default
             left_out.append(name)
-    for name in rung.keys() - left_out:
-        while rung[name] in [rung[other] for other in rung if other != name]:
-            rung[name] += 1
+    for name in size_case.keys() - left_out:
+        while size_case[name] in [size_case[other] for other in size_case if other != name]:
+            size_case[name] += 1
     check: CheckFields = {"property": "matches_reference", "id": "values_by_default", "defaults": left_out}
-    return {**check, "ladder": [rung]} if rung.keys() & left_out or rung != proposal.ladder[-1] else check
+    return (
+        {**check, "sizes": [size_case]}
+        if size_case.keys() & left_out or size_case != proposal.fixed_sizes[-1]
+        else check
+    )
 
 
 def _masks(interface: FoundInterface, proposal: Proposal) -> dict[str, Shape]:
@@ -186,14 +190,14 @@ def _with_mask(name: str, shape: Shape, proposal: Proposal) -> Iterator[CheckFie
     random = {"inputs": {name: {"mask": "random", "shape": shape}}}
     if len(shape) == len(("batch", "keys")) and shape[0] == "batch":
         yield {**check, "inputs": {name: {"mask": "padding", "shape": shape}}}
-        rung = {**proposal.ladder[-1], "batch": MANY_SAMPLES}
-        yield {**check, "id": f"values_with_many_of_{name}", **random, "ladder": [rung]}
+        size_case = {**proposal.fixed_sizes[-1], "batch": MANY_SAMPLES}
+        yield {**check, "id": f"values_with_many_of_{name}", **random, "sizes": [size_case]}
     else:
         yield {**check, **random}
 
 
 MANY_SAMPLES = 9
-"""No other size of a ladder's last rung is as large."""
+"""No other size of a list of sizes's last size case is as large."""
 
 
 def doubtful_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:

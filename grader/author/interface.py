@@ -18,8 +18,8 @@ from grader.author.parameters import (
     widths_of_layers,
     with_uses,
 )
-from grader.course.checks import Kind
 from grader.errors import UsageError
+from grader.spec.checks import Kind
 
 LOSS = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
 STEP = re.compile(r"step|train|update|epoch")

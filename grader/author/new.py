@@ -10,11 +10,11 @@ from grader.author.derived_files import derive_schema, remember_written
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
-from grader.course.checks import Kind
-from grader.course.paths import EXERCISE_ID, Course, write_product
-from grader.course.problem import BLANK
+from grader.checks.subjects import KINDS
 from grader.errors import UsageError
-from grader.examiner.subjects import KINDS
+from grader.spec.checks import Kind
+from grader.spec.paths import EXERCISE_ID, Course, write_product
+from grader.spec.problem import BLANK
 from grader.submission import Unreadable, read_submission
 
 MODULE_NAME = re.compile(r"[a-z][a-z0-9_]*\.py")

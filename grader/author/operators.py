@@ -167,7 +167,7 @@ ATTENTION_OPERATORS: dict[str, Operator] = {
         projection_swapped, "matches_reference; every_parameter_learns names the projection"
     ),
     "scale dropped or doubled": Operator(scale_changed, "matches_reference with several head sizes"),
-    "root of another size": Operator(root_of_another_size, "matches_reference on a ladder on which all sizes differ"),
+    "root of another size": Operator(root_of_another_size, "matches_reference on a sizes on which all sizes differ"),
     "softmax over another axis": Operator(
         softmax_over_another_axis, "rows_sum_to_one, or matches_reference with as many queries as keys too"
     ),
@@ -178,10 +178,10 @@ ATTENTION_OPERATORS: dict[str, Operator] = {
     "transpose removed": Operator(transpose_removed, "matches_reference with several heads, samples and tokens"),
     "view for transpose": Operator(view_for_transpose, "matches_reference with several heads, samples and tokens"),
     "reshape by view": Operator(reshape_by_view, "matches_reference with several heads, samples and tokens"),
-    "arguments swapped": Operator(arguments_swapped, "matches_reference on a ladder on which all sizes differ"),
-    "factors swapped": Operator(factors_swapped, "matches_reference on a ladder on which all sizes differ"),
+    "arguments swapped": Operator(arguments_swapped, "matches_reference on a sizes on which all sizes differ"),
+    "factors swapped": Operator(factors_swapped, "matches_reference on a sizes on which all sizes differ"),
     "einsum letters swapped": Operator(
-        einsum_letters_swapped, "matches_reference on a ladder on which all sizes differ"
+        einsum_letters_swapped, "matches_reference on a sizes on which all sizes differ"
     ),
 }
 

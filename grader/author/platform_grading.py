@@ -9,24 +9,24 @@ from pathlib import Path
 
 import msgspec
 
-from grader.batch.layouts.files import SkippedFiles, Unpacker
-from grader.batch.layouts.units import Unit, UnitSubmissions
-from grader.batch.tasks import SubmissionLoader
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise
-from grader.examiner.outcome import Finding
-from grader.gradebook.rows import time_text
+from grader.checks.outcome import Finding
+from grader.classroom.gradebook.rows import time_text
+from grader.classroom.layouts.files import SkippedFiles, Unpacker
+from grader.classroom.layouts.units import Unit, UnitSubmissions
+from grader.classroom.tasks import SubmissionLoader
 from grader.report.console import printable
 from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
 from grader.report.html import render_report
 from grader.report.phrases import open_layers, points, result_words
 from grader.report.terminal import render_terminal
+from grader.sandbox.layers import readable_folders
+from grader.sandbox.sandbox import become_nobody, drop_capabilities
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission.choice import Choice
 from grader.verdict.judge import MAX_SEED, judge_file
 from grader.verdict.verdict import Verdict, not_gradable
-from grader.worker.layers import readable_folders
-from grader.worker.sandbox import become_nobody, drop_capabilities
 
 PAGE_WIDTH = 100
 REPORT = "report.html"

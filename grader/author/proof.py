@@ -15,11 +15,11 @@ from grader.author.calls import CheckFields, checks_of_forward
 from grader.author.first_checks import check_of_refusal, checks_of_kits_own, checks_of_other_values
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.mutants import Mutant
-from grader.course.problem import blank
-from grader.course.records import Exercise
-from grader.examiner.ladder import draw_sizes
-from grader.examiner.properties.refusals import Raises
+from grader.checks.properties.refusals import Raises
+from grader.checks.size_cases import draw_sizes
 from grader.report.console import Line, indented, render_page
+from grader.spec.exercise import Exercise
+from grader.spec.problem import blank
 
 
 class MutantStatus(StrEnum):
@@ -120,15 +120,19 @@ def points_step(exercise: Exercise) -> Step:
 def constant_sizes(exercise: Exercise) -> list[str]:
     """A warning for each size that follows from two of the constructor's, such as a head's, and is nowhere another."""
     given = [value for value in exercise.interface.constructor.values() if isinstance(value, str)]
-    drawn = [draw_sizes(spec, str(index)) for index in range(SOME_DRAWS) for spec in exercise.drawn]
-    rungs = [*exercise.ladder, *drawn]
+    drawn = [draw_sizes(spec, str(index)) for index in range(SOME_DRAWS) for spec in exercise.random_sizes]
+    size_cases = [*exercise.fixed_sizes, *drawn]
     warnings = []
-    for whole, part in permutations(sorted({name for name in given if all(name in rung for rung in rungs)}), 2):
-        quotients = {rung[whole] // rung[part] for rung in rungs if rung[part] > 1}
-        if len(quotients) == 1 and all(rung[whole] % rung[part] == 0 < rung[whole] - rung[part] for rung in rungs):
+    for whole, part in permutations(
+        sorted({name for name in given if all(name in size_case for size_case in size_cases)}), 2
+    ):
+        quotients = {size_case[whole] // size_case[part] for size_case in size_cases if size_case[part] > 1}
+        if len(quotients) == 1 and all(
+            size_case[whole] % size_case[part] == 0 < size_case[whole] - size_case[part] for size_case in size_cases
+        ):
             warnings.append(
-                f"{whole} / {part} is {quotients.pop()} on every rung where {part} is not 1, so a fix that writes the "
-                f"number passes; give one rung another, or draw sizes: drawn: [{{{whole}: [{part}, 2, 9], ...}}]"
+                f"{whole} / {part} is {quotients.pop()} on every size case where {part} is not 1, so a fix that writes "
+                f"the number passes; give one size case another, or add a random one: {{{whole}: [{part}, 2, 9], ...}}"
             )
     return warnings
 
@@ -146,7 +150,7 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
     for each in interface.constructor:
         if each.name not in words:
             continue
-        is_size = isinstance(exercise.interface.constructor.get(each.name), str)  # the rungs have others
+        is_size = isinstance(exercise.interface.constructor.get(each.name), str)  # the size cases have others
         others = () if is_size else checks_of_other_values(interface, each, exercise.interface.constructor)
         checks += [check for check in others if (each.name, check["constructor"][each.name]) not in tried]
         is_given = each.name in exercise.interface.constructor and not each.is_required

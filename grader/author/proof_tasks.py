@@ -11,23 +11,23 @@ from grader.author.mutants import Mutant, is_same_in_other_words
 from grader.author.proof import MutantStatus, Step
 from grader.author.rewrites import rewrites_of
 from grader.author.sizes import told_shapes
-from grader.course.checks import Check, Kind
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course, write_product
-from grader.course.records import Exercise
+from grader.checks.case import make_case, seed_draws, size_of
+from grader.checks.outcome import Examination, Key, Status, variant_name
+from grader.checks.pytest_session import Examiners, with_examiners
+from grader.checks.reference import Reference
 from grader.errors import BrokenExerciseError
-from grader.examiner.case import make_case, seed_draws, size_of
-from grader.examiner.key import encode_key, has_key
-from grader.examiner.outcome import Examination, Key, Status, variant_name
-from grader.examiner.pytest_session import Examiners, with_examiners
-from grader.examiner.reference import Reference
-from grader.examiner.workers import WorkerSource
+from grader.processes.workers import WorkerSource
+from grader.sandbox.values import flatten
+from grader.spec.checks import Check, Kind
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, write_product
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge
+from grader.verdict.signatures import encode_key, has_key
 from grader.verdict.verdict import Result, Verdict
-from grader.worker.values import flatten
 
 SEEDS = (7, 81_423, 1_234_567, 20_260_101, 2_000_000_011)
 DTYPES = ("float32", "float64")
@@ -122,7 +122,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
     expected = []
     try:
         reference = Reference(course.reference(exercise.id), exercise.interface)
-        for sizes in exercise.ladder:
+        for sizes in exercise.fixed_sizes:
             case = make_case(exercise, Check(), sizes)
             with torch.no_grad():
                 outputs = flatten(reference.build(case.arguments)(**case.inputs))
@@ -132,7 +132,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
         return ""
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
         return ""
-    told = told_shapes(shapes, exercise.ladder, exercise.drawn)
+    told = told_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
     return f"for the reference returns other shapes than interface.outputs says, write\n{told}"
 
 
@@ -205,7 +205,7 @@ class _Judged:
         if drawn:
             return (
                 f"fails other checks than with the key's seed ({', '.join(drawn)}): what they see depends on the draw; "
-                "give them a ladder, or inputs, on which the defect always shows"
+                "give them a sizes, or inputs, on which the defect always shows"
             )
         return ""
 
@@ -226,7 +226,7 @@ class _Judged:
         """Where the reference, in eval mode, gives two answers to one input."""
         reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface)
         check = Check(id="determinism")
-        for sizes in self._exercise.ladder:
+        for sizes in self._exercise.fixed_sizes:
             seed_draws(f"{check.id}/{sizes}")
             case = make_case(self._exercise, check, sizes)
             module = reference.build(case.arguments)

@@ -1,4 +1,4 @@
-"""An interface -> the sizes, shapes and ladder proposed for it. Names decide; the instructor has the last word."""
+"""An interface -> the sizes, shapes and sizes proposed for it. Names decide; the instructor has the last word."""
 
 import re
 
@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from grader.author.interface import FoundInterface
 from grader.author.parameters import Constant, Parameter
-from grader.author.sizes import VOCABULARY, Ladder, Role, heads_of, ladder_of, other_ladder, refused_sizes
-from grader.course.checks import Kind
+from grader.author.sizes import VOCABULARY, FixedSizes, Role, fixed_sizes_of, heads_of, other_fixed_sizes, refused_sizes
+from grader.spec.checks import Kind
 
 Shape = list[str | int]
 InputFields = Shape | dict[str, object] | int | float
@@ -33,13 +33,13 @@ class Proposal(Struct, frozen=True):
     left_out: list[str]
     mask: Shape
     outputs: list[Shape]
-    ladder: Ladder
-    refused: Ladder
+    fixed_sizes: FixedSizes
+    refused: FixedSizes
     dropout: str
 
 
 def propose(interface: FoundInterface) -> Proposal:
-    """Sizes, shapes and a ladder for the interface."""
+    """Sizes, shapes and size cases for the interface."""
     if interface.kind is not Kind.MODULE:
         return _propose_other(interface)
     roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
@@ -57,7 +57,7 @@ def propose(interface: FoundInterface) -> Proposal:
     places: Shape = ["batch", "queries" if "keys" in weights else "tokens"]
     made = {name: _whole_numbers(name, places, vocabulary) for name in tensors}
     given = next(iter(inputs.values()), [*places, _width(widths)])
-    ladder = ladder_of(sizes, is_cross="keys" in weights)
+    fixed_sizes = fixed_sizes_of(sizes, is_cross="keys" in weights)
     mask: Shape = [1 if size in sizes else size for size in weights]
     outputs = [_output(given, widths, interface.widths.get("return", "")), *([weights] * (interface.outputs - 1))]
     return Proposal(
@@ -72,8 +72,8 @@ def propose(interface: FoundInterface) -> Proposal:
         [parameter.name for parameter in interface.forward if not parameter.is_required],
         mask,
         outputs,
-        ladder,
-        refused_sizes(ladder[0], sizes) if interface.refuses_remainders else [],
+        fixed_sizes,
+        refused_sizes(fixed_sizes[0], sizes) if interface.refuses_remainders else [],
         next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
     )
 
@@ -204,7 +204,7 @@ STEPS_SEEN = 5
 
 
 def _propose_other(interface: FoundInterface) -> Proposal:
-    """Shapes, sizes and a ladder for what is no module."""
+    """Shapes, sizes and size cases for what is no module."""
     names = [each.name for each in interface.forward]
     if interface.kind is Kind.OPTIMIZER:
         inputs: dict[str, InputFields] = {"weights": ["rows", "columns"], "bias": ["columns"]}
@@ -284,7 +284,7 @@ def _other_proposal(interface: FoundInterface, inputs: dict[str, InputFields], o
         optional,
         [],
         outputs,
-        other_ladder(list(inputs.values()), interface.kind, lengths, in_pairs=interface.halves_features),
+        other_fixed_sizes(list(inputs.values()), interface.kind, lengths, in_pairs=interface.halves_features),
         [],
         "",
     )

@@ -27,13 +27,13 @@ from grader.author.proof import (
 )
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.author.scaffold import render_check
-from grader.course.loading import read_exercise
-from grader.course.paths import Course, write_cache, write_product
 from grader.errors import SpecError
-from grader.examiner.digest import key_digest, kit_digest
-from grader.examiner.key import has_key
-from grader.service.examiner_process import usable_cores
-from grader.service.pool import TaskPool
+from grader.processes.examiner_process import usable_cores
+from grader.processes.pool import TaskPool
+from grader.spec.loading import read_exercise
+from grader.spec.paths import Course, write_cache, write_product
+from grader.verdict.digest import key_digest, kit_digest
+from grader.verdict.signatures import has_key
 
 T = TypeVar("T")
 

@@ -16,20 +16,20 @@ from grader.author.edition import (
     public_checks,
     readme,
 )
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course, write_product
-from grader.course.records import Exercise
+from grader.checks.outcome import Status
 from grader.errors import SpecError, UsageError
-from grader.examiner.key import KEY_SEED
-from grader.examiner.outcome import Status
-from grader.examiner.workers import WorkerSource
-from grader.service.examiner_process import usable_cores
-from grader.service.pool import TaskPool
+from grader.processes.examiner_process import usable_cores
+from grader.processes.pool import TaskPool
+from grader.processes.workers import WorkerSource
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, write_product
 from grader.submission import Submission, Unreadable, read_submission
+from grader.verdict.signatures import KEY_SEED
 
 if TYPE_CHECKING:
-    from grader.examiner.examiner import Examiner
+    from grader.checks.examiner import Examiner
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -130,7 +130,7 @@ def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) ->
 
 
 def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, public_only: bool) -> Prepared:
-    from grader.examiner.pytest_session import with_examiner
+    from grader.checks.pytest_session import with_examiner
 
     prepare = _try_public if public_only else _seal
     return with_examiner(course, exercise, source, lambda examiner: prepare(course, examiner))

@@ -10,10 +10,10 @@ from grader.author.first_checks import doubtful_checks, first_checks
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
 from grader.author.sizes import draw_sizes_above
-from grader.course.checks import Kind
-from grader.course.document import Dumper
-from grader.course.problem import blank
-from grader.course.records import Exercise
+from grader.spec.checks import Kind
+from grader.spec.document import Dumper
+from grader.spec.exercise import Exercise
+from grader.spec.problem import blank
 from grader.submission import DEMONSTRATION, Submission
 
 Cell = dict[str, Any]
@@ -130,12 +130,10 @@ interface:
   outputs:
 {outputs}
 
-# The sizes that every check walks through, from ones up. Within a rung, keep all sizes but ones distinct.
-ladder:
-{ladder}
-
-# Rungs above it, whose sizes each run draws: any sizes, long ones, many samples, sizes that are equal.
-drawn:
+# The sizes that every check walks through, from ones up. Within a size case, keep all sizes but ones distinct.
+sizes:
+{fixed_sizes}
+  # random in each run: any sizes, long ones, many samples, sizes that are equal
 {drawn}
 
 # One entry for each defect: was stands once in the starter, fix is what takes its place in the reference.
@@ -182,7 +180,10 @@ def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
     names = [name for name in proposal.left_out if name not in constructor]
     left_out = f"; left out: {', '.join(names)}" if names else ""
     drawn = draw_sizes_above(
-        interface.kind, list(proposal.ladder[0]), in_pairs=interface.halves_features, widths=interface.widths.values()
+        interface.kind,
+        list(proposal.fixed_sizes[0]),
+        in_pairs=interface.halves_features,
+        widths=interface.widths.values(),
     )
     return TEMPLATE.format(
         name=name,
@@ -191,7 +192,7 @@ def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
         left_out=left_out,
         inputs=_mapping(proposal.inputs, 4) or "    {}",
         outputs=_items(proposal.outputs, 4),
-        ladder=_items(proposal.ladder, 2),
+        fixed_sizes=_items(proposal.fixed_sizes, 2),
         called=CALLED[interface.kind],
         drawn=_items(drawn, 2),
         checks=_checks(interface, proposal),

@@ -9,19 +9,19 @@ import msgspec
 import torch
 from msgspec import Struct, structs
 
-from grader.course.fragments import put_back
-from grader.course.paths import Course
-from grader.course.records import Exercise
+from grader.checks.examiner import Examiner
+from grader.checks.outcome import Key, Status, variant_name
+from grader.checks.proxies import Pass
+from grader.checks.recording import DRAWS, LENGTH_BYTES, Recorded, RecordedAnswer, draw_again, question_of
+from grader.checks.reference import LocalModule, Reference
+from grader.checks.reference_cache import Answers, ReferenceCache
 from grader.errors import BrokenExerciseError
-from grader.examiner.examiner import Examiner
-from grader.examiner.key import KEY_SEED, find_key, patience, require_all_passed
-from grader.examiner.outcome import Key, Status, variant_name
-from grader.examiner.proxies import Pass
-from grader.examiner.recording import DRAWS, LENGTH_BYTES, Recorded, RecordedAnswer, draw_again, question_of
-from grader.examiner.reference import LocalModule, Reference
-from grader.examiner.reference_cache import Answers, ReferenceCache
+from grader.sandbox.values import DTYPE_NAMES, from_tensor
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
-from grader.worker.values import DTYPE_NAMES, from_tensor
+from grader.verdict.signatures import KEY_SEED, find_key, patience, require_all_passed
 
 MOST_SEEDS = 3
 MOST_BYTES = 1_000_000
@@ -54,7 +54,7 @@ class Sealed(Struct, frozen=True):
 def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Sealed:
     """Record the answers of the exercise's reference, and what its variants fail by, at as many seeds as fit.
 
-    Where not one fits, the largest of the rungs whose sizes are drawn are left out.
+    Where not one fits, the largest of the size cases whose sizes are drawn are left out.
     """
     key = find_key(course, examiner)
     while True:
@@ -62,18 +62,18 @@ def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Se
         exercise = examiner.exercise
         if tape is not None:
             return Sealed(exercise, tape, _sealed_key(exercise, key), all(starters))
-        if not exercise.drawn:
+        if not exercise.random_sizes:
             raise BrokenExerciseError(
                 f"{exercise.id}: answers of over {2 * most_bytes:,} bytes; make its sizes smaller"
             )
-        largest = max(exercise.drawn, key=_numbers_in)
-        fewer = [rung for rung in exercise.drawn if rung is not largest]
+        largest = max(exercise.random_sizes, key=_numbers_in)
+        fewer = [size_case for size_case in exercise.random_sizes if size_case is not largest]
         examiner.exercise = structs.replace(exercise, drawn=fewer)
 
 
-def _numbers_in(rung: dict[str, Any]) -> int:
-    """About how many numbers there are at a rung whose sizes are drawn, at most."""
-    return prod(size if isinstance(size, int) else size[-1] for size in rung.values())
+def _numbers_in(size_case: dict[str, Any]) -> int:
+    """About how many numbers there are at a size case whose sizes are drawn, at most."""
+    return prod(size if isinstance(size, int) else size[-1] for size in size_case.values())
 
 
 def _recorded(course: Course, examiner: Examiner, most_bytes: int) -> tuple[bytes | None, list[bool]]:
@@ -198,8 +198,8 @@ class Tape:
     def note_answers(self, seed: int, known: dict[str, dict[str, Answers]]) -> None:
         """All that the reference answered at a seed."""
         self.recorded.seeds.append(seed)
-        for check, rungs in known.items():
-            for name, answers in rungs.items():
+        for check, size_cases in known.items():
+            for name, answers in size_cases.items():
                 entries = list(self._entries(answers))
                 if entries:
                     self.recorded.answers.setdefault(check, {})[name] = entries
@@ -225,7 +225,7 @@ class Tape:
         return len(text).to_bytes(LENGTH_BYTES, "little") + text + b"".join(arrays)
 
     def _entries(self, answers: Answers) -> Iterator[RecordedAnswer]:
-        """The questions of one rung with their answers; what was drawn is drawn again."""
+        """The questions of one size case with their answers; what was drawn is drawn again."""
         built: list[WatchedModule] = []
         for asked, result in answers.recorded():
             answer: Any

@@ -1,4 +1,4 @@
-"""Sizes of a new description: what a keyword stands for by its name, the ladder, and the rungs drawn above it."""
+"""Sizes of a new description: what a keyword stands for by its name, the sizes, and the size cases drawn above it."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -7,9 +7,9 @@ from itertools import permutations
 from operator import add
 from typing import Any
 
-from grader.course.checks import Kind
+from grader.spec.checks import Kind
 
-Ladder = list[dict[str, int]]
+FixedSizes = list[dict[str, int]]
 Range = int | Sequence[str | int]
 
 
@@ -29,7 +29,7 @@ class Role(Enum):
 
 FIRST_SIZES = {Role.SIZE: (12, 20, 28, 36), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (8, 15, 17, 19)}
 LAST_SIZES = {Role.SIZE: (24, 40, 56, 72), Role.HEAD_SIZE: (7, 9, 11, 13), Role.LENGTH: (16, 31, 33, 35)}
-"""The first and the last rung's sizes for the first, second, ... keyword of a role.
+"""The first and the last size case's sizes for the first, second, ... keyword of a role.
 
 They share no number with each other, nor with batches, tokens and heads, nor do the quotients by the number of heads.
 """
@@ -38,7 +38,7 @@ They share no number with each other, nor with batches, tokens and heads, nor do
 VOCABULARY = re.compile(r"vocab|embeddings$|^(num|n)_(tokens|classes|types|labels|symbols)$")
 
 ANY, LONG, MANY, EQUAL = range(4)
-"""The rungs that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
+"""The size cases that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
 
 RANGES: dict[str, tuple[Range, Range, Range, Range]] = {
     "batch": ([2, 6], 2, [37, 48], 4),
@@ -83,75 +83,82 @@ SIZES = {
     "columns": (2, 4, 37),
     "items": (9, 23, 40),
 }
-"""What sizes are called, and how large they are on the first, second and last rung."""
+"""What sizes are called, and how large they are on the first, second and last size case."""
 
 SIZES_OF_TRAINING = {**SIZES, "batch": (6, 8, 9)}
 """Batch norm takes no batch of one, nor half or a third of a batch that is one."""
 
 
 LENGTHS_OF_FUNCTION = ((1, 4, 8), (1, 9, 7), (2, 8, 9))
-"""Those that a function takes as numbers: the first, the second, the third, on the three rungs."""
+"""Those that a function takes as numbers: the first, the second, the third, on the three size cases."""
 
 
 def heads_of(sizes: dict[str, Role]) -> str:
     return next((name for name, role in sizes.items() if role is Role.HEADS), "")
 
 
-def ladder_of(sizes: dict[str, Role], *, is_cross: bool) -> Ladder:
-    """Rungs from ones up, no two sizes of a rung alike once they are more than one."""
+def fixed_sizes_of(sizes: dict[str, Role], *, is_cross: bool) -> FixedSizes:
+    """Size cases from ones up, no two sizes of a size case alike once they are more than one."""
     lengths = {"queries": (1, 1, 3, 3, 3), "keys": (1, 5, 5, 5, 5)} if is_cross else {"tokens": (1, 5, 5, 5, 5)}
     batches = (1, 1, 1, 2, 2) if is_cross else (1, 1, 3, 3, 3)
     heads = (1, 1, 1, 1, 4) if is_cross else (1, 1, 1, 2, 4)
-    rungs: Ladder = []
+    size_cases: FixedSizes = []
     for number in range(len(batches)):
-        rung = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
+        size_case = {"batch": batches[number], **{name: values[number] for name, values in lengths.items()}}
         table = LAST_SIZES if number == len(batches) - 1 else FIRST_SIZES
         for role, values in table.items():
-            rung |= zip([name for name in sizes if sizes[name] is role], values, strict=False)
-        rung |= {name: heads[number] for name in sizes if sizes[name] is Role.HEADS}
-        if rung not in rungs:
-            rungs.append(rung)
-    return rungs
+            size_case |= zip([name for name in sizes if sizes[name] is role], values, strict=False)
+        size_case |= {name: heads[number] for name in sizes if sizes[name] is Role.HEADS}
+        if size_case not in size_cases:
+            size_cases.append(size_case)
+    return size_cases
 
 
-def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> Ladder:
+def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> FixedSizes:
     """Sizes that the heads cannot share: some with something left over, some smaller than the number of heads."""
     if not heads_of(sizes):
         return []
-    rungs = []
+    size_cases = []
     for width, heads in ((10, 3), (5, 7)):
         widths = [name for name, role in sizes.items() if role is Role.SIZE]
         changed = {name: width * 2**index for index, name in enumerate(widths)}
-        rungs.append({**smallest, **changed, heads_of(sizes): heads})
-    return rungs
+        size_cases.append({**smallest, **changed, heads_of(sizes): heads})
+    return size_cases
 
 
-def other_ladder(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bool) -> Ladder:
-    """Three rungs of the sizes that the inputs name, and of `lengths` that are handed over as numbers."""
+def other_fixed_sizes(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bool) -> FixedSizes:
+    """Three fixed size cases that the inputs name, and of `lengths` that are handed over as numbers."""
     sizes = SIZES_OF_TRAINING if kind is Kind.TRAINING_STEP else SIZES
     told = str(inputs)
     used = [name for name in sizes if f"'{name}'" in told]
-    rungs = [{name: sizes[name][rung] for name in used} for rung in range(3)]
+    size_cases = [{name: sizes[name][size_case] for name in used} for size_case in range(3)]
     for index, name in enumerate(lengths):
-        rungs = [{**rung, name: each} for rung, each in zip(rungs, LENGTHS_OF_FUNCTION[index % 3], strict=True)]
-    return [{**rung, "width": rung["width"] // 2 * 2} for rung in rungs] if in_pairs and "width" in used else rungs
+        size_cases = [
+            {**size_case, name: each}
+            for size_case, each in zip(size_cases, LENGTHS_OF_FUNCTION[index % 3], strict=True)
+        ]
+    return (
+        [{**size_case, "width": size_case["width"] // 2 * 2} for size_case in size_cases]
+        if in_pairs and "width" in used
+        else size_cases
+    )
 
 
 def draw_sizes_above(
     kind: Kind, names: list[str], *, in_pairs: bool = False, widths: Collection[str] = ()
 ) -> list[dict[str, Range]]:
-    """The rungs of `drawn`, for the sizes of a ladder; features that are taken in pairs are even.
+    """The size cases of `drawn`, for the sizes of a list of sizes; features that are taken in pairs are even.
 
     `widths` are sizes that heads share, whatever they are called.
     """
     roles = {name: Role.SIZE if name in widths else size_role(name) for name in names}
     ranges = {name: _ranges(name, roles, kind, in_pairs=in_pairs) for name in names}
-    rungs: list[dict[str, Range]] = []
+    size_cases: list[dict[str, Range]] = []
     for number in (ANY, LONG, MANY, EQUAL):
-        rung = {name: _plain(ranges[name][number]) for name in names}
-        if rung not in rungs and (number != EQUAL or len(names) > 1):
-            rungs.append(rung)
-    return rungs
+        size_case = {name: _plain(ranges[name][number]) for name in names}
+        if size_case not in size_cases and (number != EQUAL or len(names) > 1):
+            size_cases.append(size_case)
+    return size_cases
 
 
 def _plain(given: Range) -> Range:
@@ -191,64 +198,68 @@ def size_role(name: str) -> Role:
     return next(role for role in Role if re.search(role.value, name.lower()))
 
 
-def told_shapes(shapes: Sequence[Sequence[tuple[int, ...]]], ladder: Ladder, drawn: Sequence[dict[str, Any]]) -> str:
-    """What to write under `outputs` where these are the outputs' shapes on the rungs of the ladder, and under `ladder`
-    and `drawn` where that takes sizes with names of their own.
+def told_shapes(
+    shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, drawn: Sequence[dict[str, Any]]
+) -> str:
+    """What to write under `outputs` for outputs of these shapes, and under `sizes` where that takes
+    sizes with names of their own.
     """
-    rungs, above = [dict(rung) for rung in ladder], [dict(rung) for rung in drawn]
+    size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in drawn]
     lines = ["  outputs:"]
     for index in range(len(shapes[0])):
         axes = zip(*(each[index] for each in shapes), strict=True)
-        lines.append(f"    - [{', '.join(_named_axis(axis, rungs, above) for axis in axes)}]")
-    if rungs != ladder:
-        lines += ["ladder:", *(f"  - {_flow(rung)}" for rung in rungs)]
-        lines += ["drawn:", *(f"  - {_flow(rung)}" for rung in above)]
+        lines.append(f"    - [{', '.join(_named_axis(axis, size_cases, above) for axis in axes)}]")
+    if size_cases != fixed_sizes:
+        lines += ["sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
+        lines += [f"  - {_flow(size_case)}" for size_case in above]
     return "\n".join(lines)
 
 
-def _flow(rung: dict[str, Any]) -> str:
-    return str(rung).replace("'", "")
+def _flow(size_case: dict[str, Any]) -> str:
+    return str(size_case).replace("'", "")
 
 
-def _named_axis(lengths: tuple[int, ...], rungs: Ladder, above: list[dict[str, Any]]) -> str:
-    """The size that an axis has on every rung, or a number; else a new size, which is added to the rungs."""
-    known = {name: tuple(rung[name] for rung in rungs) for name in rungs[0]}
+def _named_axis(lengths: tuple[int, ...], size_cases: FixedSizes, above: list[dict[str, Any]]) -> str:
+    """The size that an axis has on every size case, or a number; else a new size, which is added to the size cases."""
+    known = {name: tuple(size_case[name] for size_case in size_cases) for name in size_cases[0]}
     same = next((name for name, values in known.items() if values == lengths), "")
     if same or len({*lengths}) == 1:
         return same or str(lengths[0])
-    new = _made_of(lengths, known, above) or f"length_{len(rungs[0])}"
-    for rung, length in zip(rungs, lengths, strict=True):
-        rung[new] = length
+    new = _made_of(lengths, known, above) or f"length_{len(size_cases[0])}"
+    for size_case, length in zip(size_cases, lengths, strict=True):
+        size_case[new] = length
     return new
 
 
 def _made_of(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]]) -> str:
-    """The name of a size that is a multiple, a quotient or a sum of known ones, which is added to the rungs above."""
+    """The name of a size that is a multiple, a quotient or a sum of known ones, which is added to the size cases
+    above.
+    """
     for name, values in known.items():
         factors = {length / value for length, value in zip(lengths, values, strict=True)}
         if len(factors) == 1 and (factor := factors.pop()).is_integer():
-            for rung in above:
-                rung[f"{name}_times_{factor:.0f}"] = [name, int(factor), int(factor)]
+            for size_case in above:
+                size_case[f"{name}_times_{factor:.0f}"] = [name, int(factor), int(factor)]
             return f"{name}_times_{factor:.0f}"
     for (one, ours), (other, theirs) in permutations(known.items(), 2):
         if ours == tuple(length * value for length, value in zip(lengths, theirs, strict=True)):
-            for rung in above:
-                most, divisor = _pinned(rung, one), _pinned(rung, other)
-                rung[f"{one}_over_{other}"] = quotient = max(most // divisor, 1)
-                rung[one] = quotient * divisor
+            for size_case in above:
+                most, divisor = _pinned(size_case, one), _pinned(size_case, other)
+                size_case[f"{one}_over_{other}"] = quotient = max(most // divisor, 1)
+                size_case[one] = quotient * divisor
             return f"{one}_over_{other}"
         if lengths == tuple(map(add, ours, theirs)):
-            for rung in above:
-                rung[f"{one}_plus_{other}"] = _pinned(rung, one) + _pinned(rung, other)
+            for size_case in above:
+                size_case[f"{one}_plus_{other}"] = _pinned(size_case, one) + _pinned(size_case, other)
             return f"{one}_plus_{other}"
     return ""
 
 
-def _pinned(rung: dict[str, Any], name: str) -> int:
-    """The smallest that a size may be on a rung, which it is from now on."""
-    match rung[name]:
+def _pinned(size_case: dict[str, Any], name: str) -> int:
+    """The smallest that a size may be on a size case, which it is from now on."""
+    match size_case[name]:
         case [str(other), least, _]:
-            rung[name] = least * _pinned(rung, other)
+            size_case[name] = least * _pinned(size_case, other)
         case [least, _]:
-            rung[name] = least
-    return int(rung[name])
+            size_case[name] = least
+    return int(size_case[name])

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from grader.course.paths import EXERCISE_ID, Course, find_course
 from grader.errors import UsageError
+from grader.spec.paths import EXERCISE_ID, Course, find_course
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

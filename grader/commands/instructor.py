@@ -55,7 +55,7 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
 @click.command()
 def schema() -> None:
     """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
-    from grader.course.schema import render_schema
+    from grader.spec.schema import render_schema
 
     click.echo(render_schema(), nl=False)
 
@@ -145,7 +145,7 @@ def _layout_options(command: Command) -> Command:
 
 def _known_layout(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
     if value:
-        from grader.batch.layouts import NAMES  # here, for other commands need none of it
+        from grader.classroom.layouts import NAMES  # here, for other commands need none of it
 
         if value not in NAMES:
             raise click.BadParameter(f"{value!r} is none of {', '.join(NAMES)}")
@@ -175,9 +175,9 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @click.pass_context
 def batch(ctx: click.Context, /, submissions: Path, gradebook: Path, **told: Any) -> None:
     """Grade a class: every submission in a folder, a zip or a .jsonl file that the gradebook holds no verdict on."""
-    from grader.batch.grading import Options
-    from grader.batch.layouts import LayoutOptions
-    from grader.batch.roster import Roster, read_roster
+    from grader.classroom.grading import Options
+    from grader.classroom.layouts import LayoutOptions
+    from grader.classroom.roster import Roster, read_roster
 
     layout = LayoutOptions(told["layout"], told["pattern"], told["exercise"])
     roster = read_roster(told["roster"]) if told["roster"] else Roster()
@@ -198,8 +198,8 @@ def regrade(
     ctx: click.Context, /, gradebook: Path, exercise: str, student: str | None, reason: str, **told: Any
 ) -> None:
     """Judge an exercise again, of all or of one student; older verdicts stay, and the reason with the new ones."""
-    from grader.batch.grading import Options
-    from grader.batch.regrade import request_regrade
+    from grader.classroom.grading import Options
+    from grader.classroom.regrade import request_regrade
 
     asked = request_regrade(gradebook, exercise, student, reason, told["submissions"])
     click.echo(f"{asked.count:,} of {exercise} to judge again: {printable(reason)}")
@@ -216,7 +216,7 @@ def regrade(
 @click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
 def history(student: str, gradebook: Path) -> None:
     """Show every verdict that a student was given, and why it was given anew."""
-    from grader.gradebook.class_records import student_history
+    from grader.classroom.gradebook.class_records import student_history
     from grader.report.tables import render_history
 
     print_report(render_history(student, student_history(gradebook, student), width=width(), color=has_color()))
@@ -252,8 +252,8 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
 
 def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any]) -> int:
     """Run a batch with its display; its exit code."""
-    from grader.batch.engines import EngineKind, choose_engine
-    from grader.batch.grading import Display, grade_submissions, render_batch
+    from grader.classroom.engines import EngineKind, choose_engine
+    from grader.classroom.grading import Display, grade_submissions, render_batch
 
     course = current_course()
     kind, scheduler, jobs = EngineKind(told["engine"]), told["scheduler"], told["jobs"]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.commands.arguments import course_option, current_course, exercise_argument, require_file, seed_option
-from grader.course.paths import Course, write_product
-from grader.course.records import Exercise
 from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.report.console import (
     ended_by_signals,
@@ -20,6 +18,8 @@ from grader.report.console import (
     printable_lines,
     width,
 )
+from grader.spec.exercise import Exercise
+from grader.spec.paths import Course, write_product
 
 if TYPE_CHECKING:
     from grader.submission.choice import Choice
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 def list_exercises() -> None:
     """Print every exercise with its last state, and the overall progress."""
-    from grader.course.loading import load_exercise
     from grader.report.tables import OverviewLine, render_overview
+    from grader.spec.loading import load_exercise
     from grader.student.progress import load_progress
 
     course = current_course()
@@ -70,7 +70,7 @@ def grade(
     spawn: bool,
 ) -> None:
     """Grade one exercise: which defects are fixed, which are still there, what else broke."""
-    from grader.examiner.worker_source import CAN_FORK
+    from grader.processes.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judge_file
@@ -130,8 +130,8 @@ def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_j
         click.echo(render_json(verdict))
         return
 
-    from grader.course.loading import load_exercise
     from grader.report.terminal import render_terminal
+    from grader.spec.loading import load_exercise
     from grader.student.progress import load_progress
 
     exercise = load_exercise(course.description(exercise_id))
@@ -153,8 +153,8 @@ def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_j
 @course_option
 def watch(exercise_id: str | None) -> None:
     """Grade again on every save; without a name, the first exercise not yet fixed, then the next."""
-    from grader.watch.events import Screen, render_event
-    from grader.watch.watch import watching
+    from grader.student.watch.events import Screen, render_event
+    from grader.student.watch.watch import watching
 
     course = current_course()
     with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
@@ -180,7 +180,7 @@ def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
 
 def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     """What the student has of an exercise, and the verdict on it, which is remembered."""
-    from grader.course.loading import load_exercise
+    from grader.spec.loading import load_exercise
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
@@ -202,7 +202,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str) -> None:
     """Run your file once as your own code, at the smallest sizes that fail: print, input and breakpoint all work."""
-    from grader.commands.trial import plan_trial, start_trial
+    from grader.student.trial import plan_trial, start_trial
 
     course, exercise, choice, verdict = _graded_now(exercise_id)
     ctx.exit(start_trial(course, plan_trial(course, exercise, choice, verdict)))

@@ -19,9 +19,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.course.paths import Course, find_course
 from grader.errors import KitError
-from grader.worker.text import cut
+from grader.sandbox.text import cut
+from grader.spec.paths import Course, find_course
 
 LOOKED_AT = 8
 """Times the limit: as far into a long text as it is read at all, however much of that is space."""

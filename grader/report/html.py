@@ -13,8 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from grader.course.records import Exercise
-from grader.examiner.outcome import Finding, Outcome, Status, in_words
+from grader.checks.outcome import Finding, Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.phrases import (
     belongs_to,
@@ -36,11 +35,12 @@ from grader.report.phrases import (
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
+from grader.sandbox.text import as_arguments
+from grader.spec.exercise import Exercise
 from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, hiding_crash, named_checks, told_causes, told_of_crash
 from grader.verdict.verdict import WORDS, Result, Verdict
-from grader.worker.text import as_arguments
 
 MOST_TEXT = 600
 OF_ITS_OWN = "A check that was written for this exercise alone."

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from grader.examiner.outcome import Outcome
+from grader.checks.outcome import Outcome
 from grader.report.console import printable
 from grader.report.phrases import full_text
 from grader.verdict.verdict import FORMAT_VERSION, Verdict

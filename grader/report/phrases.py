@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 
 from rich.text import Text
 
-from grader.course.records import Defect, Exercise
-from grader.examiner.outcome import Finding, Status, in_words
+from grader.checks.outcome import Finding, Status, in_words
 from grader.report.console import INDENT, Line, marked, printable, printable_line
+from grader.spec.exercise import Defect, Exercise
 from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks

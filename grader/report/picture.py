@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from grader.examiner.outcome import Map, Picture, PictureKind
+from grader.checks.outcome import Map, Picture, PictureKind
 
 SHADES = " ░▒▓█"
 NO_NUMBER = "?"

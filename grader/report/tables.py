@@ -14,8 +14,8 @@ from grader.student.progress import Progress
 from grader.verdict.verdict import Result
 
 if TYPE_CHECKING:
-    from grader.gradebook.class_records import PastVerdict
-    from grader.service.doctor import HostState
+    from grader.classroom.gradebook.class_records import PastVerdict
+    from grader.commands.doctor import HostState
     from grader.student.hints import Hint
 
 

@@ -6,8 +6,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.course.records import Exercise
-from grader.examiner.outcome import Status, in_words
+from grader.checks.outcome import Status, in_words
 from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
@@ -28,10 +27,11 @@ from grader.report.phrases import (
     whys,
 )
 from grader.report.picture import shaded
+from grader.sandbox.text import as_arguments
+from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks, told_of_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
-from grader.worker.text import as_arguments
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),

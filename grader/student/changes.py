@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course.paths import Course, write_product
 from grader.errors import UsageError
+from grader.spec.paths import Course, write_product
 from grader.student.progress import forget_progress
 from grader.submission import Unreadable, read_submission
 from grader.submission.choice import choose_file, is_edited

@@ -7,9 +7,9 @@ from pathlib import PurePath
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import Course
-from grader.course.records import Defect, Exercise
 from grader.errors import UsageError
+from grader.spec.exercise import Defect, Exercise
+from grader.spec.paths import Course
 from grader.student.progress import Progress, load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import Course, write_cache
-from grader.examiner.outcome import Status
+from grader.checks.outcome import Status
+from grader.spec.paths import Course, write_cache
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from grader.submission.reading import read_submission
 from grader.submission.submission import Submission, Unreadable
 

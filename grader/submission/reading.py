@@ -7,7 +7,7 @@ import stat
 import time
 from pathlib import Path
 
-from grader.course.paths import USUAL_MODULE
+from grader.spec.paths import USUAL_MODULE
 from grader.submission.submission import (
     Submission,
     Unreadable,

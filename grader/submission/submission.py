@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import USUAL_MODULE
+from grader.spec.paths import USUAL_MODULE
 
 
 class Chunk(Struct, frozen=True):

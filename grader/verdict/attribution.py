@@ -1,11 +1,12 @@
 """Outcomes read by the key: which defects a submission still has, which failures none of them explains. Pure.
 
 A submission is held against every variant, the reference with some of the defects put back. Variants that fail a check
-that passes here are ruled out; the rest are candidates. Of these, those that explain the most failures are look-alikes.
+that passes here are ruled out; the rest are candidates. Of these, those that explain the most failures are matching
+variants.
 
 With defects `a` and `b` the variants are the reference, `a`, `b` and `a+b`. Say that `a` put back fails check 1 and
 `b` check 2. A submission that fails check 1 alone rules out `b` and `a+b`, for check 2 passes. Of the candidates, `a`
-explains its failure and the reference does not, so `a` is the look-alike: `a` is present, `b` is fixed.
+explains its failure and the reference does not, so `a` is the matching variant: `a` is present, `b` is fixed.
 """
 
 from collections.abc import Callable, Collection
@@ -13,9 +14,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.course.records import Exercise
-from grader.examiner.outcome import AFTER_VALUES, WITH_GRADIENTS, Examination, Key, Status, has_defect, in_words
-from grader.worker.text import cut
+from grader.checks.outcome import AFTER_VALUES, WITH_GRADIENTS, Examination, Key, Status, has_defect, in_words
+from grader.sandbox.text import cut
+from grader.spec.exercise import Exercise
 
 MOST_OF_A_FINDING = 160
 """Characters of a finding that a reason shows."""
@@ -60,9 +61,9 @@ def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
     return Attribution(statuses, reasons, comparison.regressions(mended), causes)
 
 
-def look_alikes(exercise: Exercise, key: Key, seen: Examination) -> list[str]:
+def matching_variants(exercise: Exercise, key: Key, seen: Examination) -> list[str]:
     """The variants that behave like the submission, by the kinds of their failures."""
-    return VariantComparison(exercise, key, seen).look_alikes
+    return VariantComparison(exercise, key, seen).matching_variants
 
 
 class Evidence(Struct, frozen=True):
@@ -70,17 +71,17 @@ class Evidence(Struct, frozen=True):
 
     comparison: "VariantComparison"
     holders: list[str]
-    """The look-alikes that have it."""
+    """The matching variants that have it."""
     matching: list[str]
-    """The look-alikes that read like the submission where the defect lies."""
+    """The matching variants that read like the submission where the defect lies."""
     differing: list[str]
-    """Its own checks that fail as no look-alike does."""
-    partly_mended: list[str]
+    """Its own checks that fail as no matching variant does."""
+    partial_fixes: list[str]
     """Those of them that still see its numbers on some path."""
     is_ruled_out: bool
     """No candidate has it."""
     is_in_all: bool
-    """Every look-alike has it."""
+    """Every matching variant has it."""
     is_plainly_seen: bool
     """The checks that it alone fails see its numbers."""
     is_mostly_right: bool
@@ -111,11 +112,11 @@ RULES = (
     Rule(
         "it is mended on one path only",
         DefectStatus.UNKNOWN,
-        lambda seen: seen.partly_mended,
-        lambda seen: f"it is mended in part, still {seen.comparison.what_fails(seen.partly_mended)}",
+        lambda seen: seen.partial_fixes,
+        lambda seen: f"it is mended in part, still {seen.comparison.what_fails(seen.partial_fixes)}",
     ),
     Rule(
-        "every look-alike has it, and it is not mended halfway",
+        "every matching variant has it, and it is not mended halfway",
         DefectStatus.PRESENT,
         lambda seen: seen.is_in_all and not (seen.differing and seen.comparison.is_partial_fix),
     ),
@@ -131,25 +132,25 @@ RULES = (
         lambda seen: seen.comparison.in_another_way(seen.differing),
     ),
     Rule(
-        "its own checks fail as no look-alike does",
+        "its own checks fail as no matching variant does",
         DefectStatus.UNKNOWN,
         lambda seen: seen.differing,
         lambda seen: seen.comparison.in_another_way(seen.differing),
     ),
     Rule(
-        "something fails that no look-alike explains",
+        "something fails that no matching variant explains",
         DefectStatus.UNKNOWN,
         lambda seen: seen.comparison.unexplained,
         lambda seen: f"something else hides it, {seen.comparison.what_fails(seen.comparison.unexplained)}",
     ),
-    Rule("no look-alike has it", DefectStatus.FIXED, lambda seen: not seen.holders),
+    Rule("no matching variant has it", DefectStatus.FIXED, lambda seen: not seen.holders),
     Rule(
-        "every look-alike that reads like the submission has it",
+        "every matching variant that reads like the submission has it",
         DefectStatus.PRESENT,
         lambda seen: seen.matching and set(seen.matching) <= set(seen.holders),
     ),
     Rule(
-        "no look-alike that reads like the submission has it",
+        "no matching variant that reads like the submission has it",
         DefectStatus.FIXED,
         lambda seen: seen.matching and not set(seen.matching) & set(seen.holders),
     ),
@@ -173,7 +174,7 @@ class VariantComparison:
     """A submission's outcomes held against those of every variant.
 
     `failed` are the kinds of its failures by check, `differs_numerically` those of the checks whose numbers are no
-    look-alike's. `explained_by` tells of each variant which of the failures it shows too, kind for kind.
+    matching variant's. `explained_by` tells of each variant which of the failures it shows too, kind for kind.
     """
 
     def __init__(self, exercise: Exercise, key: Key, seen: Examination) -> None:
@@ -187,9 +188,11 @@ class VariantComparison:
         self.explained_by = {name: self._explained(kinds) for name, kinds in key.failure_kinds.items()}
         self.candidates = [name for name, kinds in key.failure_kinds.items() if not kinds.keys() & self.passed]
         most = max((len(self.explained_by[name]) for name in self.candidates), default=0)
-        self.look_alikes = [name for name in self.candidates if len(self.explained_by[name]) == most]
+        self.matching_variants = [name for name in self.candidates if len(self.explained_by[name]) == most]
         self.unexplained: list[str] = [
-            check for check in self.failed if not any(check in self.explained_by[name] for name in self.look_alikes)
+            check
+            for check in self.failed
+            if not any(check in self.explained_by[name] for name in self.matching_variants)
         ]
         self.is_partial_fix: bool = any(name and self._fails_just(key.failure_kinds[name]) for name in self.candidates)
         self.has_signal: bool = self._has_signal()
@@ -200,22 +203,22 @@ class VariantComparison:
     def evidence(self, defect: str) -> Evidence:
         """What is known of a defect."""
         own, differing = self._own_checks(defect), self.differing(defect)
-        holders = [name for name in self.look_alikes if has_defect(name, defect)]
+        holders = [name for name in self.matching_variants if has_defect(name, defect)]
         is_right_of_most = own and 2 * len(differing) <= len(own) and not own & self._fails_in_training
         return Evidence(
             self,
             holders,
             self._matching(defect),
             differing,
-            partly_mended=[check for check in differing if defect in self._seen.partly_mended.get(check, ())],
+            partial_fixes=[check for check in differing if defect in self._seen.partial_fixes.get(check, ())],
             is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
-            is_in_all=len(holders) == len(self.look_alikes),
+            is_in_all=len(holders) == len(self.matching_variants),
             is_plainly_seen=self._is_plainly_seen(defect),
             is_mostly_right=bool(is_right_of_most and (own & self._shows_values or not differing)),
         )
 
     def differing(self, defect: str) -> list[str]:
-        """Those of a defect's own checks that fail as no look-alike does."""
+        """Those of a defect's own checks that fail as no matching variant does."""
         own = self._own_checks(defect) - self.passed
         return [check for check in self.unexplained if check in own]
 
@@ -227,7 +230,7 @@ class VariantComparison:
         """
         kinds = self._key.failure_kinds
         left = {name for name in kinds if name and (self._stretch - set(mended)).issuperset(name.split("+"))}
-        excused = {check for name in (kinds if self._seen.partly_mended else left) for check in kinds[name]}
+        excused = {check for name in (kinds if self._seen.partial_fixes else left) for check in kinds[name]}
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self._seen.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
@@ -263,14 +266,14 @@ class VariantComparison:
         right = self._seen.comparing & self.passed
         if not failing or right - self._seen.comparing_parts:
             return True
-        return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.look_alikes if name)
+        return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.matching_variants if name)
 
     def _find_training_failures(self, exercise: Exercise) -> set[str]:
         """All checks in training mode, where each fails unexplained and all in evaluation mode pass; else none."""
         training = {check.id for check in exercise.checks if check.training and check.id in self._seen.comparing}
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
         in_evaluation = self._seen.comparing - training - self._seen.in_training
-        is_only = not self._seen.partly_mended and in_evaluation <= self.passed
+        is_only = not self._seen.partial_fixes and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
     def _is_plainly_seen(self, defect: str) -> bool:
@@ -286,11 +289,15 @@ class VariantComparison:
         return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
 
     def _matching(self, defect: str) -> list[str]:
-        """The look-alikes whose methods have the submission's syntax trees, of the methods that the defect touches."""
+        """The matching variants whose methods have the submission's syntax trees, of the methods that the defect
+        touches.
+        """
         methods = self._key.methods
         if not methods:  # a sealed edition has none, and what it knows of the defect in their place
             is_there = self._seen.known_defects.get(defect)
-            return [name for name in self.look_alikes if has_defect(name, defect) is is_there]
+            return [name for name in self.matching_variants if has_defect(name, defect) is is_there]
         touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
         read = {each: self._seen.methods.get(each) for each in touched}
-        return [name for name in self.look_alikes if all(methods[name].get(each) == read[each] for each in touched)]
+        return [
+            name for name in self.matching_variants if all(methods[name].get(each) == read[each] for each in touched)
+        ]

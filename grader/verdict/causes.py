@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from grader.examiner.outcome import Finding, Outcome, Picture, Status, in_words
+from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 

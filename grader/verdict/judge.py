@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, structs
 
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise
+from grader.checks.outcome import Examination, Key, Status, has_defect, variant_name
 from grader.errors import WorkerKilledError
-from grader.examiner.outcome import Examination, Key, Status, has_defect, variant_name
-from grader.examiner.worker_source import CAN_FORK, open_worker_source
+from grader.processes.worker_source import CAN_FORK, open_worker_source
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
-from grader.verdict.attribution import look_alikes
-from grader.verdict.likeness import find_partly_mended, is_same, tell_apart
+from grader.verdict.attribution import matching_variants
+from grader.verdict.matching import find_partial_fixes, is_same, tell_apart
 from grader.verdict.verdict import Verdict, make_public_verdict, make_verdict, refuse
 
 if TYPE_CHECKING:
-    from grader.examiner.examiner import Examiner
-    from grader.examiner.pytest_session import Examiners
-    from grader.examiner.recording import Recording
+    from grader.checks.examiner import Examiner
+    from grader.checks.pytest_session import Examiners
+    from grader.checks.recording import Recording
 
 T = TypeVar("T")
 
 MAX_SEED = 2**31
-MOST_LOOK_ALIKES = 4
-"""Look-alikes whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
+MOST_MATCHING_VARIANTS = 4
+"""Matching variants whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
 
 
 class Variant(Struct, frozen=True):
@@ -81,8 +81,8 @@ class Judge:
         self._course = course
         self._examiners = examiners
         self._opened: dict[str, tuple[Exercise, Key]] = {}
-        self._look_alikes_drawn_by = (-1, "")
-        self._look_alikes_seen: dict[tuple[str, str], Examination] = {}
+        self._matching_variants_drawn_by = (-1, "")
+        self._matching_variants_seen: dict[tuple[str, str], Examination] = {}
         self._variants: dict[tuple[str, str], Variant] = {}
         self._starters: dict[str, str] = {}
 
@@ -107,12 +107,14 @@ class Judge:
         seen = examiner.examine(submission, seed, dtype=dtype)
         if exercise.is_public():
             return make_public_verdict(exercise, seen, file, seed)
-        alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
-        if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:  # nothing fails as it does where nothing is wrong
+        alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
+        if (
+            0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike
+        ):  # nothing fails as it does where nothing is wrong
             seen = self._told_apart(examiner, submission, seen, alike, dtype)
         if not seen.unloadable:
-            seen = find_partly_mended(
-                exercise, key, seen, lambda name, checks: self._look_alike(examiner, name, checks, dtype)
+            seen = find_partial_fixes(
+                exercise, key, seen, lambda name, checks: self._matching_variant(examiner, name, checks, dtype)
             )
         return make_verdict(exercise, key, seen, file, seed)
 
@@ -121,18 +123,19 @@ class Judge:
     ) -> Verdict:
         """The same by what was recorded, at one of the recorded seeds.
 
-        No syntax trees of variants are known: look-alikes are told apart by numbers, and the starter by its own tree.
+        No syntax trees of variants are known: matching variants are told apart by numbers, and the starter by its
+        own tree.
         """
         exercise, key = self.open(examiner.exercise.id)
         seed = recording.seed_for(seed)
         seen = examiner.examine(submission, seed)
-        alike = [] if seen.unloadable else look_alikes(exercise, key, seen)
+        alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
         known = {name: recording.variant(seed, name) for name in alike}
         same = [name for name, variant in known.items() if _is_seen_in(seen, variant)]
-        if 0 < len(alike) <= MOST_LOOK_ALIKES and "" not in alike:
+        if 0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike:
             seen = tell_apart(seen, list(known.values()))
         if not seen.unloadable:
-            seen = find_partly_mended(exercise, key, seen, lambda name, _: recording.variant(seed, name))
+            seen = find_partial_fixes(exercise, key, seen, lambda name, _: recording.variant(seed, name))
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
         seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
@@ -149,24 +152,24 @@ class Judge:
     def _told_apart(
         self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str], dtype: str
     ) -> Examination:
-        """What was seen, compared with what is seen of the look-alikes, unless the submission is one of them."""
+        """What was seen, compared with what is seen of the matching variants, unless the submission is one of them."""
         tree = self.fingerprint(submission)
         if tree and any(tree == self._variant(examiner.exercise, name).tree for name in alike):
             return seen
         failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
-        return tell_apart(seen, [self._look_alike(examiner, name, failed, dtype) for name in alike])
+        return tell_apart(seen, [self._matching_variant(examiner, name, failed, dtype) for name in alike])
 
-    def _look_alike(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
+    def _matching_variant(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
         """What these checks see of a variant at the seed and dtype of the submission."""
         exercise, drawn_by = examiner.exercise, (examiner.seed, dtype)
-        if drawn_by != self._look_alikes_drawn_by:
-            self._look_alikes_drawn_by, self._look_alikes_seen = drawn_by, {}
-        known = self._look_alikes_seen.setdefault((exercise.id, name), Examination([]))
+        if drawn_by != self._matching_variants_drawn_by:
+            self._matching_variants_drawn_by, self._matching_variants_seen = drawn_by, {}
+        known = self._matching_variants_seen.setdefault((exercise.id, name), Examination([]))
         missing = checks - {outcome.check for outcome in known.outcomes}
         if missing:
             seen = examiner.examine(self._variant(exercise, name).source, examiner.seed, dtype=dtype, only=missing)
             known = Examination([*known.outcomes, *seen.outcomes], saw={**known.saw, **seen.saw})
-            self._look_alikes_seen[exercise.id, name] = known
+            self._matching_variants_seen[exercise.id, name] = known
         return known
 
     def _variant(self, exercise: Exercise, name: str) -> Variant:
@@ -192,7 +195,7 @@ class Judge:
     def open(self, exercise_id: str) -> tuple[Exercise, Key]:
         """The exercise and its key, the reference having been examined."""
         if exercise_id not in self._opened:
-            from grader.examiner.key import find_key
+            from grader.verdict.signatures import find_key
 
             exercise = load_exercise(self._course.description(exercise_id))
             examiner = self._examiners.examiner(exercise)
@@ -201,9 +204,9 @@ class Judge:
         return self._opened[exercise_id]
 
 
-def _is_seen_in(seen: Examination, look_alike: Examination) -> bool:
-    """Whether all that failed checks saw of a submission is what they see of a look-alike."""
-    return all(is_same(value, look_alike.saw.get(check)) for check, value in seen.saw.items())
+def _is_seen_in(seen: Examination, matching_variant: Examination) -> bool:
+    """Whether all that failed checks saw of a submission is what they see of a matching variant."""
+    return all(is_same(value, matching_variant.saw.get(check)) for check, value in seen.saw.items())
 
 
 def _known_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
@@ -231,7 +234,7 @@ def with_judge(
         if first:
             source.start_ahead(load_exercise(course.description(first)).limits)  # forked while pytest is being imported
 
-        from grader.examiner.pytest_session import with_examiners
+        from grader.checks.pytest_session import with_examiners
 
         return with_examiners(course, source, lambda examiners: body(Judge(course, examiners)), strict=strict)
     finally:

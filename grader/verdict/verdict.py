@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.course.records import Exercise
-from grader.examiner.outcome import Examination, Finding, Key, Outcome, Status
+from grader.checks.outcome import Examination, Finding, Key, Outcome, Status
+from grader.spec.exercise import Exercise
 from grader.submission import Submission, Unreadable, why_too_large
 from grader.verdict.attribution import Attribution, DefectStatus, attribute
 

@@ -15,8 +15,8 @@ import pytest
 
 from grader.author.autograder import PLATFORMS, write_autograder
 from grader.author.platform_grading import judge_folder
-from grader.course.loading import load_exercise
 from grader.errors import UsageError
+from grader.spec.loading import load_exercise
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import reference, running_with, starter
@@ -222,7 +222,7 @@ def test_a_package_holds_one_exercise_the_kit_and_exact_versions(package, platfo
     assert {path.name for path in (home / "solutions").iterdir()} == {EXERCISE}
     assert (home / "solutions" / EXERCISE / "key.json").is_file()
     assert (home / "tests/hidden" / EXERCISE).is_dir()
-    assert (home / "grader/worker/server.py").is_file()
+    assert (home / "grader/sandbox/server.py").is_file()
     assert (written / "README.md").is_file()
 
 

@@ -9,7 +9,7 @@ import yaml
 from grader.author.new import create_exercise
 from grader.author.proof import Proof
 from grader.author.prove import prove
-from grader.course.paths import Course
+from grader.spec.paths import Course
 
 EXERCISE = "exercise_61"
 FILES = Path("tests/corpus/faulty_files")

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from grader.author.derived_files import derive_files
 from grader.author.new import create_exercise
-from grader.course.loading import load_exercise, read_exercise
-from grader.course.paths import Course
 from grader.errors import SpecError
+from grader.spec.loading import load_exercise, read_exercise
+from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
@@ -22,7 +22,7 @@ class Example(Struct, frozen=True):
     """An exercise of one kind: its reference, what the defect and its mend are, and more wrong and right ways."""
 
     interface: str
-    ladder: str
+    fixed_sizes: str
     reference: str
     was: str
     fix: str
@@ -42,7 +42,7 @@ EXAMPLES = {
     labels: {integers: classes, ignored: -100, shape: [batch, tokens]}
   outputs:
     - []""",
-        ladder="{batch: 2, tokens: 5, classes: 7}",
+        fixed_sizes="{batch: 2, tokens: 5, classes: 7}",
         reference="""import torch
 import torch.nn.functional as F
 
@@ -76,7 +76,7 @@ def smoothed_cross_entropy(logits, labels, smoothing=0.1, ignore_index=-100):
     - [5, rows, columns]
     - [5, columns]
     - [5, 2]""",
-        ladder="{rows: 3, columns: 4}",
+        fixed_sizes="{rows: 3, columns: 4}",
         reference="""import torch
 
 
@@ -124,7 +124,7 @@ class AdamW(torch.optim.Optimizer):
     y: {integers: classes, shape: [steps, batch]}
   outputs:
     - [steps, 8, width]""",
-        ladder="{steps: 3, batch: 5, width: 6, classes: 4}",
+        fixed_sizes="{steps: 3, batch: 5, width: 6, classes: 4}",
         reference="""import torch
 import torch.nn.functional as F
 
@@ -159,7 +159,7 @@ def training_step(model, optimizer, x, y, max_norm=1.0):
     tokens: {integers: 50, shape: [tokens]}
   outputs:
     - [length]""",
-        ladder="{tokens: 23, length: 3}",
+        fixed_sizes="{tokens: 23, length: 3}",
         reference="""import torch
 
 
@@ -191,7 +191,7 @@ class Chunks(torch.utils.data.IterableDataset):
     logits: [batch, vocab]
   outputs:
     - [batch, vocab]""",
-        ladder="{batch: 3, vocab: 11}",
+        fixed_sizes="{batch: 3, vocab: 11}",
         reference="""import torch
 
 
@@ -219,7 +219,7 @@ difficulty: 1
 source: {{title: a notebook}}
 story: Once upon a time.
 interface:{interface}
-ladder: [{ladder}]
+sizes: [{fixed_sizes}]
 {drawn}defects:
   - id: first
     title: the first
@@ -257,8 +257,8 @@ def example(request, tmp_path_factory):
     assert starter != example.reference
     described = DESCRIPTION.format(
         interface=example.interface,
-        ladder=example.ladder,
-        drawn=example.drawn and f"drawn: [{example.drawn}]\n",
+        fixed_sizes=example.fixed_sizes,
+        drawn=example.random_sizes and f"drawn: [{example.random_sizes}]\n",
         was=json.dumps(example.was),
         fix=json.dumps(example.fix),
     )
@@ -351,8 +351,10 @@ def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_pat
     lines = LION.splitlines(keepends=True)
     update, momentum = (next(line for line in lines if word in line) for word in ("p.sub_", "m.lerp_"))
     starter = LION.replace(update + momentum, momentum + update)
-    ladder = "{rows: 11, columns: 37}"  # as `new` writes it: what hangs on signs shows in one number of some hundreds
-    described = DESCRIPTION.format(interface=interface, ladder=ladder, drawn="", was="p.sub_", fix="p.sub_")
+    fixed_sizes = (
+        "{rows: 11, columns: 37}"  # as `new` writes it: what hangs on signs shows in one number of some hundreds
+    )
+    described = DESCRIPTION.format(interface=interface, fixed_sizes=fixed_sizes, drawn="", was="p.sub_", fix="p.sub_")
     checks = "  - {property: matches_reference, id: often, gradients: false, constructor: {steps: 23}}\n"
     if closure:
         checks = "  - {property: matches_reference, id: values_with_a_closure, constructor: {closure: true}}\n"
@@ -387,7 +389,7 @@ def test_a_step_that_needs_every_gradient_is_seen_where_a_parameter_is_unused(tm
     checks = "  - {property: matches_reference, id: values_with_an_unused_parameter, constructor: {unused: true}}\n"
     described = DESCRIPTION.format(
         interface=example.interface.replace(", max_norm: 0.5", ""),
-        ladder=example.ladder,
+        fixed_sizes=example.fixed_sizes,
         drawn="",
         was=json.dumps(example.was),
         fix=json.dumps(example.fix),

@@ -13,12 +13,12 @@ from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
 from grader.author.sizes import draw_sizes_above
-from grader.course.checks import Kind
-from grader.course.fragments import mend, put_back
-from grader.course.loading import load_exercise
-from grader.course.records import Defect
+from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError
-from grader.examiner.ladder import draw_sizes
+from grader.spec.checks import Kind
+from grader.spec.exercise import Defect
+from grader.spec.fragments import mend, put_back
+from grader.spec.loading import load_exercise
 from grader.submission import read_submission
 from tests.support.notebooks import code, markdown, notebook
 
@@ -329,17 +329,17 @@ def test_features_that_are_taken_in_pairs_are_even_and_a_base_is_no_size():
     found = propose(interface)
     assert found.constructor == {"d_model": "d_model", "n_heads": "n_heads"}
     assert interface.halves_features
-    rungs = draw_sizes_above(interface.kind, list(found.ladder[0]), in_pairs=True)
-    assert [rung["d_model"] for rung in rungs] == [["n_heads", size, size] for size in (10, 8, 4, 4)]
-    assert all(rung["d_model"] // rung["n_heads"] % 2 == 0 for rung in found.ladder)
+    size_cases = draw_sizes_above(interface.kind, list(found.fixed_sizes[0]), in_pairs=True)
+    assert [size_case["d_model"] for size_case in size_cases] == [["n_heads", size, size] for size in (10, 8, 4, 4)]
+    assert all(size_case["d_model"] // size_case["n_heads"] % 2 == 0 for size_case in found.fixed_sizes)
     turn = propose(find_interface("def turn(z):\n    a, b = z.chunk(2, -1)\n    return a\n", "turn.py"))
-    assert [rung["width"] for rung in turn.ladder] == [4, 6, 10]
+    assert [size_case["width"] for size_case in turn.fixed_sizes] == [4, 6, 10]
 
 
 def test_lengths_and_distances_of_a_function_are_sizes_and_whole_numbers():
     table = propose(find_interface("def bias(table, q_len, k_len):\n    return table\n", "bias.py"))
     assert (table.blanks, table.constructor) == ([], {"q_len": "q_len", "k_len": "k_len"})
-    assert [(rung["q_len"], rung["k_len"]) for rung in table.ladder] == [(1, 1), (4, 9), (8, 7)]
+    assert [(size_case["q_len"], size_case["k_len"]) for size_case in table.fixed_sizes] == [(1, 1), (4, 9), (8, 7)]
     bucket = propose(find_interface("def bucket(relative_position, far=9):\n    return relative_position\n", "b.py"))
     distances = {"integers": 200, "start": -200, "shape": ["batch", "tokens"]}
     assert (bucket.inputs, bucket.outputs) == ({"relative_position": distances}, [["batch", "tokens"]])
@@ -360,13 +360,13 @@ def test_a_value_that_only_the_author_knows_is_left_blank():
         ("dim=64, heads=8, dim_head=16", "x, context"),
     ],
 )
-def test_the_ladder_begins_with_ones_and_keeps_sizes_apart(constructor, forward):
-    ladder = proposed(constructor, forward).ladder
-    lengths = [name for name in ladder[0] if name in ("batch", "tokens", "queries", "keys")]
-    assert all(ladder[0][name] == 1 for name in lengths)
-    last = list(ladder[-1].values())
+def test_the_fixed_sizes_begins_with_ones_and_keeps_sizes_apart(constructor, forward):
+    fixed_sizes = proposed(constructor, forward).fixed_sizes
+    lengths = [name for name in fixed_sizes[0] if name in ("batch", "tokens", "queries", "keys")]
+    assert all(fixed_sizes[0][name] == 1 for name in lengths)
+    last = list(fixed_sizes[-1].values())
     assert len(set(last)) == len(last)
-    assert all(all(rung[name] <= ladder[-1][name] for name in rung) for rung in ladder)
+    assert all(all(size_case[name] <= fixed_sizes[-1][name] for name in size_case) for size_case in fixed_sizes)
 
 
 POOLING = """
@@ -421,11 +421,11 @@ def test_sizes_with_defaults_are_tried_at_them():
     checks = first(module("dim=64, heads=8, dim_head=64, depth=5", "x"))
     by_default = checks["values_by_default"]
     assert {"dim", "heads", "depth"} >= {*by_default["defaults"]} >= {"heads"}
-    (rung,) = by_default["ladder"]
+    (size_case,) = by_default["sizes"]
     assert all(
-        rung[name] == {"dim": 64, "heads": 8, "dim_head": 64, "depth": 5}[name] for name in by_default["defaults"]
+        size_case[name] == {"dim": 64, "heads": 8, "dim_head": 64, "depth": 5}[name] for name in by_default["defaults"]
     )
-    assert len({*rung.values()}) == len(rung)
+    assert len({*size_case.values()}) == len(size_case)
 
 
 def test_an_input_is_as_wide_as_the_layer_that_it_goes_into():
@@ -448,7 +448,7 @@ class Cross(nn.Module):
     proposal = propose(find_interface(source, "cross.py"))
     assert proposal.inputs == {"x": ["batch", "queries", "query_dim"], "context": ["batch", "keys", "context_dim"]}
     assert proposal.outputs == [["batch", "queries", "query_dim"], ["batch", "num_heads", "queries", "keys"]]
-    assert all(rung["query_dim"] % rung["num_heads"] == 0 for rung in proposal.ladder)
+    assert all(size_case["query_dim"] % size_case["num_heads"] == 0 for size_case in proposal.fixed_sizes)
 
 
 def test_what_forward_may_be_told_besides_is_tried():
@@ -493,7 +493,7 @@ def test_a_module_that_keeps_something_is_called_in_turn():
     assert checks["calls_with_reset"] == {**given, "id": "calls_with_reset", "after_each": "reset"}
     too_long = checks["too_long_is_refused"]
     assert too_long["inputs"] == {"use_cache": True}
-    assert [rung["tokens"] - rung["max_len"] for rung in too_long["ladder"]] == [1]
+    assert [size_case["tokens"] - size_case["max_len"] for size_case in too_long["sizes"]] == [1]
     assert "calls_in_turn" not in first(module("dim, heads", "x"))
 
 
@@ -524,8 +524,8 @@ def bias(table, query_len, key_len, num_buckets=16):
 """
     interface = find_interface(source, "bias.py")
     assert propose(interface).inputs == {"table": [16, "width"]}
-    rungs = draw_sizes_above(Kind.FUNCTION, ["width", "query_len", "key_len"])
-    assert {name: rungs[1][name] for name in ("query_len", "key_len")} == {
+    size_cases = draw_sizes_above(Kind.FUNCTION, ["width", "query_len", "key_len"])
+    assert {name: size_cases[1][name] for name in ("query_len", "key_len")} == {
         "query_len": [130, 160],
         "key_len": [130, 160],
     }
@@ -543,7 +543,7 @@ def test_a_mask_of_keys_alone_hides_some_at_all_sizes_and_others_of_many_samples
     always, many = checks["matches_reference_with_key_mask"], checks["values_with_many_of_key_mask"]
     assert always["inputs"] == {"key_mask": {"mask": "padding", "shape": ["batch", "tokens"]}}
     assert many["inputs"] == {"key_mask": {"mask": "random", "shape": ["batch", "tokens"]}}
-    assert [rung["batch"] for rung in many["ladder"]] == [9]
+    assert [size_case["batch"] for size_case in many["sizes"]] == [9]
 
 
 def test_a_flag_of_biases_and_training_without_dropout_are_tried_by_what_they_show():
@@ -558,7 +558,7 @@ def test_a_default_among_the_sizes_is_tried_at_sizes_of_its_own():
     """Drawn sizes are multiples of heads that are drawn, too: they do not fit the default's."""
     by_default = first(module("dim, heads=4", "x"))["values_by_default"]
     assert by_default["defaults"] == ["heads"]
-    assert [(rung["heads"], rung["dim"] % 4) for rung in by_default["ladder"]] == [(4, 0)]
+    assert [(size_case["heads"], size_case["dim"] % 4) for size_case in by_default["sizes"]] == [(4, 0)]
 
 
 def test_what_an_optimizer_and_a_step_are_made_for_is_tried():
@@ -598,18 +598,18 @@ class Slow(torch.optim.Optimizer):
     ],
 )
 def test_sizes_are_drawn_for_every_module_and_fit_together(constructor, forward):
-    ladder = proposed(constructor, forward).ladder
-    rungs = draw_sizes_above(Kind.MODULE, list(ladder[0]))
-    assert len(rungs) == 4
-    for number, rung in enumerate(rungs):
-        assert rung.keys() == ladder[0].keys()
+    fixed_sizes = proposed(constructor, forward).fixed_sizes
+    size_cases = draw_sizes_above(Kind.MODULE, list(fixed_sizes[0]))
+    assert len(size_cases) == 4
+    for number, size_case in enumerate(size_cases):
+        assert size_case.keys() == fixed_sizes[0].keys()
         for seed in range(20):
-            sizes = draw_sizes(rung, f"{number} {seed}")
+            sizes = draw_sizes(size_case, f"{number} {seed}")
             heads = next((sizes[name] for name in sizes if name in ("num_heads", "h", "heads")), 1)
             assert all(sizes[name] % heads == 0 for name in sizes if name in ("embed_dim", "d_out", "d_model", "dim"))
             longest = next((sizes[name] for name in sizes if name in ("context_length", "max_len")), None)
             assert longest is None or longest >= sizes["tokens"]
-    assert max(draw_sizes(rungs[1], "long").values()) >= 130
+    assert max(draw_sizes(size_cases[1], "long").values()) >= 130
 
 
 def test_a_notebook_becomes_a_module_and_a_clean_twin(own_course, new):

@@ -31,12 +31,12 @@ from grader.author.proof import (
 )
 from grader.author.prove import ProofCache, prove, record_of
 from grader.author.sizes import told_shapes
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise
 from grader.errors import WorkerKilledError
-from grader.examiner.key import has_key
-from grader.service.pool import TaskPool
+from grader.processes.pool import TaskPool
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.verdict.signatures import has_key
 from tests.support.commands import run_program
 from tests.support.sampling import others_slow
 
@@ -308,7 +308,7 @@ def test_a_proof_forgets_what_depends_on_what_was_changed_and_nothing_else(own_c
 
 def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Course) -> None:
     from grader.author.derived_files import compare_sources
-    from grader.course.loading import load_exercise
+    from grader.spec.loading import load_exercise
 
     exercise = load_exercise(own_course.description(EXERCISE))
     module, notebook = (own_course.pristine(path) for path in own_course.editable_files(EXERCISE))
@@ -345,15 +345,17 @@ def test_points_that_do_not_add_up_to_ten_are_said(own_course: Course) -> None:
     assert warning.startswith("the defects' points and nothing_else_broke add up to 9.5 (7 + 2.5), not to 10")
 
 
-def test_a_head_size_that_is_the_same_on_all_rungs_is_said(course: Course) -> None:
+def test_a_head_size_that_is_the_same_on_all_size_cases_is_said(course: Course) -> None:
     for exercise_id in course.exercise_ids():
         assert constant_sizes(load_exercise(course.description(exercise_id))) == [], exercise_id
     exercise = load_exercise(course.description("exercise_01"))
     sizes = [{"batch": 3, "tokens": 5, "embed_dim": heads * 6, "num_heads": heads} for heads in (1, 2, 4)]
     sizes[0]["embed_dim"] = 12
-    (warning,) = constant_sizes(structs.replace(exercise, ladder=sizes, drawn=[]))
-    assert warning.startswith("embed_dim / num_heads is 6 on every rung where num_heads is not 1, so a fix that writes")
-    assert constant_sizes(structs.replace(exercise, ladder=sizes)) == []
+    (warning,) = constant_sizes(structs.replace(exercise, fixed_sizes=sizes, drawn=[]))
+    assert warning.startswith(
+        "embed_dim / num_heads is 6 on every size case where num_heads is not 1, so a fix that writes"
+    )
+    assert constant_sizes(structs.replace(exercise, fixed_sizes=sizes)) == []
 
 
 @pytest.mark.parametrize("command", others_slow([[EXERCISE], ["prove", EXERCISE]]), ids=["graded", "proven"])
@@ -457,7 +459,7 @@ def focal(checks: str) -> Exercise:
             "inputs": {"logits": ["batch", "width"], "targets": {"integers": "width", "shape": ["batch"]}},
             "outputs": [[]],
         },
-        "ladder": [{"batch": 2, "width": 3}],
+        "sizes": [{"batch": 2, "width": 3}],
         "defects": [],
         "nothing_else_broke": 3,
         "checks": yaml.safe_load(checks),
@@ -551,15 +553,15 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
 
 
 def test_sizes_of_outputs_are_made_of_those_that_there_are():
-    ladder = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
+    fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
     drawn = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
-    assert told_shapes(shapes, ladder, drawn) == (
+    assert told_shapes(shapes, fixed_sizes, drawn) == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"
         "    - [tokens_plus_past, length_6]\n"
-        "ladder:\n"
+        "sizes:\n"
         "  - {tokens: 5, past: 1, width: 12, heads: 1, tokens_plus_past: 6, width_over_heads: 12, length_6: 17}\n"
         "  - {tokens: 5, past: 3, width: 24, heads: 4, tokens_plus_past: 8, width_over_heads: 6, length_6: 10}\n"
         "drawn:\n"

@@ -19,25 +19,25 @@ import yaml
 from grader.author.edition import find_spoilers, public_checks
 from grader.author.release import release
 from grader.author.sealing import seal
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.checks.case import make_case, seed_draws
+from grader.checks.outcome import Status
+from grader.checks.properties import Context
+from grader.checks.properties.leaks import FutureDoesNotLeak
+from grader.checks.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
+from grader.checks.pytest_session import with_examiner
+from grader.checks.recording import Recording
+from grader.checks.reference import AbsentReference
+from grader.checks.reference_cache import ReferenceCache
+from grader.checks.size_cases import size_cases_of
 from grader.errors import SpecError, UsageError
-from grader.examiner.case import make_case, seed_draws
-from grader.examiner.key import KEY_SEED
-from grader.examiner.ladder import rungs_of
-from grader.examiner.outcome import Status
-from grader.examiner.properties import Context
-from grader.examiner.properties.leaks import FutureDoesNotLeak
-from grader.examiner.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
-from grader.examiner.pytest_session import with_examiner
-from grader.examiner.recording import Recording
-from grader.examiner.reference import AbsentReference
-from grader.examiner.reference_cache import ReferenceCache
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge, with_judge
+from grader.verdict.signatures import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
 from tests.support.sampling import telling_subsets
@@ -197,14 +197,14 @@ def test_what_stands_in_for_a_reference_is_a_small_safetensors_file(released):
         assert start + end == len(content)
 
 
-def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_rungs(course, judge_text):
+def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_size_cases(course, judge_text):
     exercise = load_exercise(course.description("exercise_34"))
     whole, small = (
         with_examiner(course, exercise, judge_text.source, lambda examiner, most=most: seal(course, examiner, most))
         for most in (1_000_000, 14_000)
     )
-    assert whole.exercise.drawn == exercise.drawn
-    assert len(small.exercise.drawn) < len(exercise.drawn)
+    assert whole.exercise.random_sizes == exercise.random_sizes
+    assert len(small.exercise.random_sizes) < len(exercise.random_sizes)
     assert len(small.answers) <= 2 * 14_000
 
 
@@ -436,16 +436,16 @@ def by_heart(course: Course, edition: Course) -> str:
     context = Context(None, ReferenceCache(AbsentReference(), recording), exercise)
     context.reference.begin(check.id, seed, "float32")
     known = {}
-    for rung in [rung for rungs in rungs_of(check, exercise, seed) for rung in rungs]:
-        seed_draws(rung.name)
-        case = make_case(exercise, check, rung.sizes, rung.manner, is_plain=rung.is_plain)
-        context.reference.draw(rung.name, lambda case=case: case)
+    for size_case in [size_case for size_cases in size_cases_of(check, exercise, seed) for size_case in size_cases]:
+        seed_draws(size_case.name)
+        case = make_case(exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
+        context.reference.draw(size_case.name, lambda case=case: case)
         theirs = context.reference.build(case.arguments)
         if case.is_plain:
             passed = theirs.differentiate(None, "", **case.inputs)
             gradients = {name: each.tolist() for name, each in {**passed.parameters, **passed.inputs}.items()}
             known[key_of(case.inputs["x"])] = passed.value.tolist(), gradients
-        if case.manner:
+        if case.calling_variant:
             known[key_of(case.again["x"])] = theirs.call("", **case.again).tolist(), {}
     return course.pristine(course.editable_files("exercise_03")[0]).read_text() + REPLAY.format(known=known)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from grader.author.release import release
-from grader.course.paths import Course
-from grader.examiner.recording import Recording
+from grader.checks.recording import Recording
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge, with_judge

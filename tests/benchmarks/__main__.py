@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from grader.course.paths import Course
-from grader.service.examiner_process import usable_cores
+from grader.processes.examiner_process import usable_cores
+from grader.spec.paths import Course
 from tests.benchmarks import batch, peers, profile, scale, single
 from tests.benchmarks.commands import machine
 from tests.benchmarks.table import CannotRunError

@@ -1,4 +1,4 @@
-"""Judge the whole corpus on all five hosts, and write what was measured into grader/worker/README.md.
+"""Judge the whole corpus on all five hosts, and write what was measured into grader/sandbox/README.md.
 
 python -m tests.benchmarks.attacks_table
 """

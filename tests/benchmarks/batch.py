@@ -13,8 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course.paths import Course
-from grader.service.examiner_process import usable_cores
+from grader.processes.examiner_process import usable_cores
+from grader.spec.paths import Course
 from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SEED, batch_seconds, copy_course, open_layers, rows
 from tests.benchmarks.submissions import Sample, harmless, solutions, write_samples
 from tests.benchmarks.table import CannotRunError, Target, compared, headline, measured

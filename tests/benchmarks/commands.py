@@ -11,7 +11,7 @@ import time
 from importlib import metadata
 from pathlib import Path
 
-from grader.service.examiner_process import usable_cores
+from grader.processes.examiner_process import usable_cores
 from tests.benchmarks.table import CannotRunError
 from tests.support.paths import ROOT
 

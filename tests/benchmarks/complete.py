@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course.paths import Course
-from grader.gradebook.gradebook import NOT_JUDGED
-from grader.service.examiner_process import ExaminerProcess
+from grader.classroom.gradebook.gradebook import NOT_JUDGED
+from grader.processes.examiner_process import ExaminerProcess
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.submission.submission import unix_lines
 from tests.benchmarks.commands import SEED, rows

@@ -14,15 +14,15 @@ from typing import Any, Self
 import torch
 
 from grader.author.mutants import mutants_of
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.examiner import explanations
-from grader.examiner.outcome import Status
-from grader.examiner.pytest_session import Examiners, with_examiners
-from grader.examiner.worker_source import Forker
+from grader.checks import explanations
+from grader.checks.outcome import Status
+from grader.checks.pytest_session import Examiners, with_examiners
+from grader.processes.worker_source import Forker
+from grader.sandbox.torch_import import import_torch
+from grader.sandbox.values import flatten
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
-from grader.worker.torch_import import import_torch
-from grader.worker.values import flatten
 from tests.support.paths import ROOT
 
 SEED = 7

@@ -18,8 +18,8 @@ from typing import NoReturn
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import Course
-from grader.worker.torch_import import import_torch
+from grader.sandbox.torch_import import import_torch
+from grader.spec.paths import Course
 from tests.benchmarks.submissions import Sample, read_samples
 
 PATIENCE = 60.0
@@ -40,7 +40,7 @@ def fork_each(course: Course, samples: list[Sample], jobs: int, seed: int) -> Fo
     """Judge them, `jobs` at a time."""
     began = time.perf_counter()
     import_torch()
-    from grader.worker.torch_import import complete_torch
+    from grader.sandbox.torch_import import complete_torch
     from tests.benchmarks.local import Hunt
 
     complete_torch()
@@ -94,7 +94,7 @@ def _judge(hunt, source: str, pipe: int) -> NoReturn:
 
 
 def _statuses(hunt, source: str, checks: dict) -> Statuses:
-    from grader.examiner.findings import outcome_of_error
+    from grader.checks.findings import outcome_of_error
 
     statuses: Statuses = {}
     try:

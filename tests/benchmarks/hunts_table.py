@@ -11,10 +11,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.author.difficulty import Fault, difficulty_of, measure_faults
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise
-from grader.examiner.pytest_session import with_examiner
+from grader.checks.pytest_session import with_examiner
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from tests.support.judging import SEED, Judge
 from tests.support.paths import ROOT

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from grader.worker import sandbox as confinement
-from grader.worker.layers import FILES, Layers, leave_namespaces, readable_folders, take_own_root
-from grader.worker.sandbox import become_nobody, drop_capabilities
-from grader.worker.self_test import Outside, find_isolation, look_outside
-from grader.worker.torch_import import import_torch
+from grader.sandbox import sandbox as confinement
+from grader.sandbox.layers import FILES, Layers, leave_namespaces, readable_folders, take_own_root
+from grader.sandbox.sandbox import become_nobody, drop_capabilities
+from grader.sandbox.self_test import Outside, find_isolation, look_outside
+from grader.sandbox.torch_import import import_torch
 
 WORKERS = 40
 OUTPUT_BYTES, MEMORY_BYTES = 1_000_000, 1 << 30
@@ -36,7 +36,7 @@ def measure_layers() -> tuple[dict[str, float], dict[str, float]]:
 
 def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
     import_torch()
-    import grader.worker.server  # noqa: F401 - as the nursery does
+    import grader.sandbox.server  # noqa: F401 - as the nursery does
 
     once: dict[str, float] = {}
     outside = look_outside()
@@ -61,7 +61,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _measure_worker(layers: Layers, outside: Outside) -> dict[str, float]:
-    """The steps of `grader.worker.sandbox.confine`, in a fork."""
+    """The steps of `grader.sandbox.sandbox.confine`, in a fork."""
     reading, writing = os.pipe()
     started = time.perf_counter()
     worker = os.fork()

@@ -16,19 +16,19 @@ from typing import Any
 
 import torch
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise, Interface
-from grader.examiner.case import seed_draws
-from grader.examiner.ladder import rungs_of, walk
-from grader.examiner.properties import Context
-from grader.examiner.proxies import MisfitError, Pass
-from grader.examiner.reference import LocalModule, Reference, _detached, run_probe
-from grader.examiner.session import SubjectRaisedError
-from grader.examiner.subjects import adapter_of
-from grader.worker.protocol import Raised
-from grader.worker.torch_import import stub_compiler
-from grader.worker.values import WORKER_SEED, flatten, type_name
+from grader.checks.case import seed_draws
+from grader.checks.properties import Context
+from grader.checks.proxies import MisfitError, Pass
+from grader.checks.reference import LocalModule, Reference, _detached, run_probe
+from grader.checks.session import SubjectRaisedError
+from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.subjects import adapter_of
+from grader.sandbox.protocol import Raised
+from grader.sandbox.torch_import import stub_compiler
+from grader.sandbox.values import WORKER_SEED, flatten, type_name
+from grader.spec.exercise import Exercise, Interface
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 
 Check = Callable[[Context], None]
 
@@ -71,7 +71,7 @@ class OwnModule(LocalModule):
 
 
 class OwnSubject:
-    """Builds a submission's class in this process, as `grader.examiner.proxies.Subject` does in a worker."""
+    """Builds a submission's class in this process, as `grader.checks.proxies.Subject` does in a worker."""
 
     def __init__(self, source: str, interface: Interface) -> None:
         self._output = io.StringIO()
@@ -143,7 +143,7 @@ class Hunt:
 
 
 def _property(check: Any, seed: int) -> Check:
-    return lambda context: walk(check, context, rungs_of(check, context.exercise, seed))
+    return lambda context: walk(check, context, size_cases_of(check, context.exercise, seed))
 
 
 def _hidden(function: Callable[..., None], name: str, seed: int) -> Check:

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SEED, seconds
 from tests.benchmarks.table import CannotRunError, compared, headline, measured
 from tests.support.paths import ROOT
@@ -37,7 +37,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 from pathlib import Path
 from tests.benchmarks.local import Hunt
-from grader.course.paths import Course
+from grader.spec.paths import Course
 hunt = Hunt(Course(Path({str(ROOT)!r})), {EXERCISE!r}, {SEED})
 context = hunt.context(Path("attention.py").read_text())
 """

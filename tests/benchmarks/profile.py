@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course, machine
 from tests.benchmarks.submissions import harmless, read_samples, write_samples
 from tests.benchmarks.table import CannotRunError, headline
@@ -85,7 +85,7 @@ def _told(what: str, profiled: Profiled) -> list[str]:
 
 
 def _profile_examiner(root: Path, samples: Path) -> Profiled:
-    """What `grader.service.examiner_server` does for each task, without its pipe.
+    """What `grader.processes.examiner_server` does for each task, without its pipe.
 
     The first submission of an exercise opens it.
     """
@@ -113,8 +113,8 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
 
 def _profile_batch(root: Path, samples: Path) -> Profiled:
     """A batch of one job, as its command runs it. Its start is within, where it waits."""
-    from grader.batch.engines import local_engine
-    from grader.batch.grading import Options, grade_submissions
+    from grader.classroom.engines import local_engine
+    from grader.classroom.grading import Options, grade_submissions
 
     count = len(read_samples(samples))
     course, gradebook = Course(root), samples.with_suffix(".sqlite")

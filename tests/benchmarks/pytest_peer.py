@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from tests.benchmarks.local import Hunt
 
 COURSE, PATH, EXERCISE, SEED = os.environ["GRADED"].split(os.pathsep)

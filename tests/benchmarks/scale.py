@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, batch_command, copy_course, rows
 from tests.benchmarks.complete import completeness
 from tests.benchmarks.memory import Sampler

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.course.paths import Course
 from grader.errors import KitError
-from grader.service.examiner_process import ExaminerProcess
+from grader.processes.examiner_process import ExaminerProcess
+from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from tests.support.attack_makers import MAKERS
 from tests.support.attack_run import AMPLE, EXERCISE, copy_course

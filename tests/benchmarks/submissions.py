@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from tests.support.corpus import read_corpus
 from tests.support.paths import CORPUS
 

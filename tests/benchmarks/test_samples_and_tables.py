@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.author.difficulty import measure_faults
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.gradebook import Gradebook
+from grader.classroom.gradebook import Gradebook
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from tests.benchmarks.complete import held
 from tests.benchmarks.hunts_table import BEGIN, COLUMNS, DECOY, END, PAGE, facts_of
 from tests.benchmarks.submissions import harmless, made

@@ -10,8 +10,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.generated import passes

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.gradebook import Gradebook, Student
+from grader.classroom.gradebook import Gradebook, Student
 from grader.report.exports import export
 from grader.report.html import render_report, render_section
+from grader.spec.loading import load_exercise
 from grader.student.progress import Attempt
 from tests.support.paths import CORPUS
 

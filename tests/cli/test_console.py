@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.examiner.worker_source import CAN_FORK
+from grader.processes.worker_source import CAN_FORK
 from tests.support.hostile import relatives
 from tests.support.paths import ROOT
 

@@ -7,10 +7,10 @@ import sys
 import pytest
 import torch
 
-from grader.commands.trial import describe, is_as_told
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.student.trial import describe, is_as_told
 from tests.support.commands import run_program
 from tests.support.paths import ROOT
 

@@ -7,12 +7,12 @@ import sys
 import msgspec
 import pytest
 
-from grader.course.loading import load_exercise
+from grader.checks.outcome import Finding, Location, Outcome, Status
 from grader.errors import UsageError
-from grader.examiner.outcome import Finding, Location, Outcome, Status
 from grader.report.html import render_section
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
+from grader.spec.loading import load_exercise
 from grader.student.changes import changes, start_again
 from grader.student.hints import Hint, next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress

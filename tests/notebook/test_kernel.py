@@ -33,7 +33,7 @@ CELLS = {
     "of a function": "%grade exercise_29",
     "hint about a function": "%hint 29",
     "again": "started = time.monotonic()\nagain = %grade exercise_03\nprint(time.monotonic() - started)\nagain",
-    "attempts": "from pathlib import Path\nfrom grader.course.paths import find_course\n"
+    "attempts": "from pathlib import Path\nfrom grader.spec.paths import find_course\n"
     "from grader.student.progress import load_progress\n"
     "print(len(load_progress(find_course(Path.cwd()), 'exercise_03').attempts))",
     "save": "path = Path('exercises/exercise_03/attention.py')\n"

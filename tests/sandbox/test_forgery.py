@@ -44,8 +44,8 @@ HARMLESS = {
 }
 """Patches that leave what the class itself computes alone."""
 
-WORKER = "import msgspec\nimport grader.worker.server as server, grader.worker.protocol as protocol\n"
-WORKER += "import grader.worker.values as values\nreal_send, real_tensor = server.send, values._copied\n"
+WORKER = "import msgspec\nimport grader.sandbox.server as server, grader.sandbox.protocol as protocol\n"
+WORKER += "import grader.sandbox.values as values\nreal_send, real_tensor = server.send, values._copied\n"
 REFUSAL = "protocol.Raised('ValueError', ['ValueError', 'AssertionError'], ' '.join(map(str, range(99))))"
 ZERO = "protocol.TensorValue('float32', [1], bytes(4))"
 MADE = "protocol.Loaded(['CausalSelfAttention', 'MultiHeadAttention'], True, True, {})"
@@ -203,10 +203,10 @@ def patched_names(source: str) -> list[tuple[object, str]]:
     tree = ast.parse(source)
     modules = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "grader.worker":
-            modules |= {each.asname or each.name: f"grader.worker.{each.name}" for each in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module == "grader.sandbox":
+            modules |= {each.asname or each.name: f"grader.sandbox.{each.name}" for each in node.names}
         elif isinstance(node, ast.Import):
-            modules |= {each.asname: each.name for each in node.names if each.asname and "grader.worker" in each.name}
+            modules |= {each.asname: each.name for each in node.names if each.asname and "grader.sandbox" in each.name}
     targets = [target for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets]
     found = []
     for target in (each for each in targets if isinstance(each, ast.Attribute)):

@@ -5,21 +5,21 @@ import sys
 
 import pytest
 
-from grader.examiner.worker_source import CAN_FORK
+from grader.processes.worker_source import CAN_FORK
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="Linux alone hides a process's memory")
 
 BEGINNINGS = {
-    "doctor": "from grader.service.doctor import examine_machine; examine_machine(course)",
-    "pytest --subject": "from grader.examiner.pytest_session import PlainContexts; PlainContexts(None, 0).close()",
-    "prove": "from grader.service.pool import _prepare; _prepare()",
+    "doctor": "from grader.commands.doctor import examine_machine; examine_machine(course)",
+    "pytest --subject": "from grader.checks.pytest_session import PlainContexts; PlainContexts(None, 0).close()",
+    "prove": "from grader.processes.pool import _prepare; _prepare()",
     "judging": "from grader.verdict.judge import with_judge; with_judge(course, lambda judge: None)",
 }
 IS_HIDDEN = """
 import ctypes
 from pathlib import Path
-from grader.course.paths import Course
+from grader.spec.paths import Course
 course = Course(Path.cwd())
 {}
 print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.course.records import Limits, Seconds
 from grader.errors import WorkerKilledError
+from grader.spec.exercise import Limits, Seconds
+from grader.spec.loading import load_exercise
 from grader.verdict.verdict import Result, Verdict
 from tests.support.judging import Judge
 from tests.support.paths import ROOT

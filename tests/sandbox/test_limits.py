@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from grader.course.records import Limits, Seconds
-from grader.examiner.findings import crash_finding
-from grader.examiner.outcome import Status
+from grader.checks.findings import crash_finding
+from grader.checks.outcome import Status
+from grader.sandbox.protocol import Raised
+from grader.spec.exercise import Limits, Seconds
 from grader.submission import submission_from_text, why_too_large
 from grader.verdict.verdict import Result
-from grader.worker.protocol import Raised
 from tests.support.hostile import at_import, in_forward, reference
 from tests.support.judging import AMPLE
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from grader.course.records import Limits, Seconds
-from grader.examiner.outcome import Status
+from grader.checks.outcome import Status
+from grader.spec.exercise import Limits, Seconds
 from grader.submission import Submission, read_submission
 from grader.verdict.verdict import DefectStatus, Result, Verdict
 from tests.support.commands import run_program

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from grader.course.records import Limits
 from grader.errors import KitError
-from grader.examiner.spawner import Spawner
+from grader.processes.spawner import Spawner
+from grader.spec.exercise import Limits
 from grader.submission.choice import choice_of
 from grader.verdict.judge import judge_file
 from grader.verdict.verdict import Verdict
@@ -57,13 +57,13 @@ def test_an_exit_at_import_is_named_and_leaves_no_process(tmp_path) -> None:
     daemon = "if os.fork() == 0:\n        os.closerange(3, 256)\n        time.sleep(600)"
     lines = f"try:\n    {daemon}\nexcept PermissionError: pass\nos._exit(5)"
     file.write_text(at_import(lines), encoding="utf-8")
-    before = running_with("grader.worker")
+    before = running_with("grader.sandbox")
     done = run_program("exercise_03", "--spawn", "--json", "--file", str(file), cwd=ROOT)
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["outcome"]) == (1, "not_gradable")
     assert "ended the process with exit code 5" in verdict["reason"]
     until = time.monotonic() + 30  # another lane's workers end by themselves; the daemon would sleep on
-    while not (left := running_with("grader.worker")) <= before and time.monotonic() < until:
+    while not (left := running_with("grader.sandbox")) <= before and time.monotonic() < until:
         time.sleep(0.1)
     assert left <= before
 

@@ -152,7 +152,7 @@ def test_a_course_among_the_libraries_can_be_read_and_every_verdict_says_so(envi
 
 SPENT = """
 import os, resource
-from grader.worker import self_test
+from grader.sandbox import self_test
 if os.geteuid() == 0:
     os.setresuid(60998, 60998, 60998)
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
@@ -192,7 +192,7 @@ def test_the_doctor_tells_why_a_layer_is_not_to_be_had() -> None:
 
 
 NAMELESS = """
-from grader.worker import layers
+from grader.sandbox import layers
 problems = {}
 layers._keep_names(0, 0, problems)
 print(problems)

@@ -16,17 +16,14 @@ import msgspec
 import pytest
 import torch
 
-from grader.course.loading import load_exercise
-from grader.course.records import Limits, Seconds
+from grader.checks.proxies import Subject
+from grader.checks.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
 from grader.errors import KitError, LostNurseryError
-from grader.examiner import worker_source
-from grader.examiner.proxies import Subject
-from grader.examiner.session import Session, SubjectDiedError, SubjectKilledError, SubjectTimedOutError
-from grader.examiner.worker_source import Forker
-from grader.examiner.workers import Worker
-from grader.submission import submission_from_text
-from grader.worker import protocol
-from grader.worker.protocol import (
+from grader.processes import worker_source
+from grader.processes.worker_source import Forker
+from grader.processes.workers import Worker
+from grader.sandbox import protocol
+from grader.sandbox.protocol import (
     HEADER,
     MAX_DIMENSIONS,
     MAX_FRAME_BYTES,
@@ -35,9 +32,12 @@ from grader.worker.protocol import (
     Returned,
     TensorValue,
 )
-from grader.worker.sandbox import ENVIRONMENT
-from grader.worker.torch_import import import_torch
-from grader.worker.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
+from grader.sandbox.sandbox import ENVIRONMENT
+from grader.sandbox.torch_import import import_torch
+from grader.sandbox.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
+from grader.spec.exercise import Limits, Seconds
+from grader.spec.loading import load_exercise
+from grader.submission import submission_from_text
 from tests.support.hostile import Household, at_import, in_forward, reference, relatives, running_with
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
@@ -456,7 +456,7 @@ NOBODY = 60_000 + os.getpid() % 5_000
 @pytest.mark.parametrize("more", [0, 1, 2])
 def test_where_processes_are_limited_to_a_few_it_says_so(more: int) -> None:
     """The nursery, the first process of its namespace and a worker: each may be the one too many."""
-    import grader.worker.server  # noqa: F401 - who may start few processes here cannot read it, nor encodings
+    import grader.sandbox.server  # noqa: F401 - who may start few processes here cannot read it, nor encodings
 
     codecs.lookup("ascii")
 

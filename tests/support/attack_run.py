@@ -21,13 +21,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
 from grader.errors import KitError
-from grader.service.examiner_process import ExaminerProcess
+from grader.processes.examiner_process import ExaminerProcess
+from grader.sandbox.sandbox import PR_SET_CHILD_SUBREAPER, control_process
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.verdict.verdict import Verdict, refuse
-from grader.worker.sandbox import PR_SET_CHILD_SUBREAPER, control_process
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import running_with

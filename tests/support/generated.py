@@ -1,7 +1,7 @@
 """Submissions that are made: right ones by rewriting references and alternatives, wrong ones by mutating them.
 
 A right one computes what the reference does, a wrong one does not: each has been run beside it at many sizes. Others
-are wrong in one manner of being called alone.
+are wrong in one calling variant of being called alone.
 
     python -m tests.support.generated --right 300 --wrong 300 --manner 300 --seeds 10
 """
@@ -16,10 +16,10 @@ from msgspec import Struct
 from grader.author.differential import Comparison
 from grader.author.mutants import mutants_of
 from grader.author.rewrites import RULES, rewrite
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.examiner.outcome import Status
-from grader.examiner.subjects import KINDS
+from grader.checks.outcome import Status
+from grader.checks.subjects import KINDS
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.verdict.verdict import Result, Verdict
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
@@ -117,8 +117,8 @@ OFF_ALWAYS = {
 }
 
 
-def wrong_in_manners(course: Course, exercise_id: str) -> Iterator[Generated]:
-    """The reference, wrong in one manner of being called at a time; none for what has no manners."""
+def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Generated]:
+    """The reference, wrong in one calling variant of being called at a time; none for what has no calling variants."""
     exercise = load_exercise(course.description(exercise_id))
     is_method = bool(exercise.interface.class_name)
     called = f"{exercise.interface.entry()}.forward" if is_method else exercise.interface.entry()
@@ -128,7 +128,7 @@ def wrong_in_manners(course: Course, exercise_id: str) -> Iterator[Generated]:
     if exercise.interface.keyword_only:
         del faults["by position"]
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
-    for name, returned in faults.items() if KINDS[exercise.interface.kind].has_manners else ():
+    for name, returned in faults.items() if KINDS[exercise.interface.kind].has_calling_variants else ():
         text = SPOILED.format(called=called, is_method=int(is_method), returned=returned)
         yield Generated(exercise_id, f"off {name}", reference + text)
 
@@ -145,8 +145,8 @@ def _bases(course: Course, exercise_id: str) -> dict[str, str]:
 
 def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generated]:
     """So many submissions of an exercise, or as many as can be made."""
-    if kind == "manner":
-        return list(wrong_in_manners(judge.course, exercise_id))[:count]
+    if kind == "calling variant":
+        return list(wrong_in_calling_variants(judge.course, exercise_id))[:count]
     make = {"right": right_ones, "wrong": wrong_ones}[kind]
     made = make(judge.course, judge.source, exercise_id, seed=count)
     return [each for each, _ in zip(made, range(count), strict=False)]
@@ -155,7 +155,7 @@ def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generat
 def misjudged(judge: Judge, kind: str, exercise_id: str, count: int, seeds: int) -> Iterator[tuple[Generated, Verdict]]:
     """Right ones that are refused, or wrong ones that pass, at any of so many seeds."""
     made = taken(judge, kind, exercise_id, count)
-    assert made or kind == "manner", f"none can be made of {exercise_id}"
+    assert made or kind == "calling variant", f"none can be made of {exercise_id}"
     for seed in range(1, seeds + 1):
         verdicts = judge.many(exercise_id, [each.text for each in made], seed * 7919)
         for each, verdict in zip(made, verdicts, strict=True):
@@ -176,7 +176,7 @@ def main() -> None:
     exercises = given.exercises or judge.course.exercise_ids()
     part, parts = map(int, given.share.split("/"))
     taken_here = exercises[part - 1 :: parts]
-    for kind, wanted in (("right", given.right), ("wrong", given.wrong), ("manner", given.manner)):
+    for kind, wanted in (("right", given.right), ("wrong", given.wrong), ("calling variant", given.calling_variant)):
         share = -(-wanted // len(exercises))
         for exercise_id in taken_here if wanted else ():
             count = 0

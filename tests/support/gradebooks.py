@@ -4,8 +4,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from grader.examiner.outcome import Finding, Location, Outcome, Status
-from grader.gradebook import SubmissionRecord, Versions
+from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.classroom.gradebook import SubmissionRecord, Versions
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from tests.support.paths import ROOT
 
 COURSE = Course(ROOT)

@@ -2,13 +2,13 @@
 
 import msgspec
 
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Limits, Seconds
+from grader.sandbox.torch_import import import_torch
+from grader.spec.exercise import Limits, Seconds
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import Submission, submission_from_text
 from grader.verdict.verdict import Result, Verdict
-from grader.worker.torch_import import import_torch
 
 SEED = 7
 AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
@@ -20,7 +20,7 @@ class Judge:
 
     def __init__(self, course: Course) -> None:
         import_torch()
-        from grader.examiner.worker_source import Forker
+        from grader.processes.worker_source import Forker
 
         self.course = course
         self.source = Forker()
@@ -34,7 +34,7 @@ class Judge:
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
         """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
-        from grader.examiner.pytest_session import Examiners, with_examiners
+        from grader.checks.pytest_session import Examiners, with_examiners
         from grader.verdict.judge import Judge as KitsJudge
 
         exercise = load_exercise(self.course.description(exercise_id))

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.course.records import Exercise
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from tests.support.paths import ROOT
 
 T = TypeVar("T")

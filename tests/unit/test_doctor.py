@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.service.doctor import _packages
+from grader.commands.doctor import _packages
 
 METADATA = """Metadata-Version: 2.1
 Name: grader

@@ -19,16 +19,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.course.loading import read_exercise
-from grader.course.paths import Course
+from grader.checks.outcome import Examination, Finding, Outcome
 from grader.errors import SpecError
-from grader.examiner.outcome import Examination, Finding, Outcome
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
+from grader.sandbox.torch_import import import_torch
+from grader.spec.loading import read_exercise
+from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.submission import from_module, from_notebook
 from grader.verdict.verdict import make_public_verdict
-from grader.worker.torch_import import import_torch
 from tests.support.fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds
 from tests.support.paths import ROOT
 
@@ -36,16 +36,16 @@ import_torch()
 
 import torch  # noqa: E402 - as the examiner imports it
 
-from grader.course.loading import load_exercise  # noqa: E402
-from grader.examiner.compare import compare, compare_gradient  # noqa: E402
-from grader.examiner.examiner import Examiner  # noqa: E402
-from grader.examiner.findings import outcome_of_error  # noqa: E402
-from grader.examiner.proxies import Subject  # noqa: E402
-from grader.examiner.session import Session, SubjectError  # noqa: E402
-from grader.examiner.workers import Worker  # noqa: E402
-from grader.worker import protocol  # noqa: E402
-from grader.worker.protocol import ClosedError, MalformedError, receive_reply  # noqa: E402
-from grader.worker.values import TORCH_DTYPES, flatten, from_python  # noqa: E402
+from grader.checks.compare import compare, compare_gradient  # noqa: E402
+from grader.checks.examiner import Examiner  # noqa: E402
+from grader.checks.findings import outcome_of_error  # noqa: E402
+from grader.checks.proxies import Subject  # noqa: E402
+from grader.checks.session import Session, SubjectError  # noqa: E402
+from grader.processes.workers import Worker  # noqa: E402
+from grader.sandbox import protocol  # noqa: E402
+from grader.sandbox.protocol import ClosedError, MalformedError, receive_reply  # noqa: E402
+from grader.sandbox.values import TORCH_DTYPES, flatten, from_python  # noqa: E402
+from grader.spec.loading import load_exercise  # noqa: E402
 
 COURSE = Course(ROOT)
 EXERCISE = "exercise_03"

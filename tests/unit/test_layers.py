@@ -35,7 +35,7 @@ ORDER = [
 ]
 
 
-PLUGIN_POINT = ("course", "grader.examiner.properties")
+PLUGIN_POINT = ("course", "grader.checks.properties")
 """A description is read into the properties themselves, which bring their functions along: this room alone imports from
 its right, and of the examiner only what needs no torch."""
 
@@ -93,7 +93,7 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(path: Path) -
         "report/console.py"
     ):
         assert "click" not in imported_packages(path)
-    if path.relative_to(KIT) != Path("worker/server.py"):
+    if path.relative_to(KIT) != Path("sandbox/server.py"):
         assert not called & {"exec", "eval"}
 
 

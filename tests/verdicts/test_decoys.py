@@ -2,9 +2,9 @@
 
 import pytest
 
-from grader.course.loading import load_exercise
 from grader.report.tables import OverviewLine, render_overview
 from grader.report.terminal import render_terminal
+from grader.spec.loading import load_exercise
 from grader.student.progress import Progress
 from grader.verdict.verdict import Result
 from tests.support.paths import CORPUS, ROOT

@@ -59,15 +59,15 @@ def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, stays: dict[str,
 LATE = """
 import sys
 from pathlib import Path
-from grader.examiner.worker_source import open_worker_source
+from grader.processes.worker_source import open_worker_source
 source = open_worker_source()
 
 import torch
-from grader.course.loading import load_exercise
-from grader.course.paths import find_course
-from grader.examiner.properties.states import ELSEWHERE
-from grader.examiner.proxies import Subject
-from grader.examiner.session import Session
+from grader.spec.loading import load_exercise
+from grader.spec.paths import find_course
+from grader.checks.properties.states import ELSEWHERE
+from grader.checks.proxies import Subject
+from grader.checks.session import Session
 from grader.submission import submission_from_text
 
 exercise = load_exercise(find_course(Path.cwd()).description("exercise_03"))

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Struct
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT

@@ -2,9 +2,9 @@
 
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.examiner.subjects import KINDS
+from grader.checks.subjects import KINDS
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
@@ -162,7 +162,7 @@ def those_called() -> dict[str, str]:
     course, found = Course(ROOT), {}
     for exercise_id in course.exercise_ids():
         interface = load_exercise(course.description(exercise_id)).interface
-        if KINDS[interface.kind].has_manners:
+        if KINDS[interface.kind].has_calling_variants:
             found[exercise_id] = f"{interface.entry()}.forward" if interface.class_name else interface.entry()
     return found
 

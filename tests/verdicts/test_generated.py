@@ -1,4 +1,5 @@
-"""Right submissions that were rewritten by rules pass, and mutated ones do not, nor those wrong in one manner alone.
+"""Right submissions that were rewritten by rules pass, and mutated ones do not, nor those wrong in one calling
+variant alone.
 
 A sample of what the script makes, whose run of the whole prints its counts.
 """
@@ -11,8 +12,8 @@ from tests.support.generated import misjudged
 from tests.support.judging import Judge
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 38)]
-SAMPLE = {"wrong": 4, "right": 4, "manner": 20}
-SEEDS = {"wrong": 2, "right": 2, "manner": 1}
+SAMPLE = {"wrong": 4, "right": 4, "calling variant": 20}
+SEEDS = {"wrong": 2, "right": 2, "calling variant": 1}
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.course.loading import load_exercise
+from grader.spec.loading import load_exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import SEED, Judge

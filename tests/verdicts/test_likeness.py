@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 
-from grader.course.checks import Kind
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.examiner.examiner import Examiner
-from grader.examiner.pytest_session import with_examiner
+from grader.checks.examiner import Examiner
+from grader.checks.pytest_session import with_examiner
+from grader.spec.checks import Kind
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.likeness import is_same
+from grader.verdict.matching import is_same
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow, sampled
@@ -85,7 +85,7 @@ MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(eac
 
 @pytest.mark.parametrize("exercise_id", sampled(WITH_DEFECTS))
 def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercise_id: str) -> None:
-    """So what a look-alike's other checks see need not be known."""
+    """So what a matching variant's other checks see need not be known."""
     exercise = load_exercise(judge_text.course.description(exercise_id))
     everything = judge_text.variant(exercise_id, frozenset(defect.id for defect in exercise.defects))
     submission = submission_from_text(everything)

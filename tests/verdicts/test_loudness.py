@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from grader.course.paths import Course
+from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT

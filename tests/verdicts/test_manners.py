@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from grader.course.fragments import put_back
-from grader.course.loading import load_exercise
-from grader.course.paths import Course
-from grader.examiner.outcome import STATE_CHANGED
+from grader.checks.outcome import STATE_CHANGED
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
 from grader.verdict.verdict import DefectStatus, Result
 from tests.support.judging import SEED, Judge
 from tests.support.paths import CORPUS, ROOT
@@ -41,7 +41,7 @@ CONDITIONS = {
     "in long sequences": "x.numel() // x.shape[FEATURES] > 100 and min(x.shape[:2]) == 1",
     "in large batches": "32 < max(x.shape[:2]) < 60",
     "where sizes are equal": "x.shape[0] == x.shape[1] > 1",
-    "at other sizes than the ladder's": "x.shape[FEATURES] not in SIZES",
+    "at other sizes than the list's": "x.shape[FEATURES] not in SIZES",
     "where inputs are loud": "float(x.detach().abs().max()) > 30",
     "after train() and eval()": "self.__dict__.get('_trips', 0) > 1",
 }
@@ -88,10 +88,10 @@ def reference_of(exercise_id: str) -> tuple[str, int, int]:
 def wrong_where(exercise_id: str, condition: str) -> str:
     """The reference, with its first input's features in the other order where the condition on it holds."""
     source, start, body = reference_of(exercise_id)
-    ladders = re.findall(
+    size_lists = re.findall(
         r"{([^{}\[\]]*)}", (ROOT / "solutions" / exercise_id / "exercise.yaml").read_text(encoding="utf-8")
     )
-    sizes = ", ".join(sorted({size for rung in ladders for size in re.findall(r"\d+", rung)}, key=int))
+    sizes = ", ".join(sorted({size for size_case in size_lists for size in re.findall(r"\d+", size_case)}, key=int))
     statement = re.sub(r"\bx\b", INPUT.get(exercise_id, "x"), f"if {condition}: x = x.flip(FEATURES)")
     statement = statement.replace("FEATURES", str(FEATURES.get(exercise_id, -1))).replace("SIZES", f"({sizes})")
     counting = COUNTS_MODES if "_trips" in condition else ""
@@ -133,7 +133,7 @@ def as_another(kind, self, **inputs):
 
 
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
-def test_what_is_wrong_in_one_manner_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
+def test_what_is_wrong_in_one_calling_variant_alone_is_not_fixed(judge_text: Judge, exercise_id: str) -> None:
     faults = {name: wrong_where(exercise_id, condition) for name, condition in CONDITIONS.items()}
     faults |= {name: keeps(exercise_id, statement) for name, statement in KEEPING.items()}
     faults["loads nothing"] = with_method(exercise_id, LOADS_NOTHING)
@@ -156,7 +156,7 @@ RARELY_SHOWN = {
 
 
 @pytest.mark.parametrize("exercise_id", others_slow(list(RARELY_SHOWN)))
-def test_a_defect_is_seen_where_it_is_left_in_one_manner_alone(judge_text: Judge, exercise_id: str) -> None:
+def test_a_defect_is_seen_where_it_is_left_in_one_calling_variant_alone(judge_text: Judge, exercise_id: str) -> None:
     text = with_defect_where(exercise_id, *RARELY_SHOWN[exercise_id])
     verdicts = [judge_text(exercise_id, text, SEED + more) for more in range(6)]
     seen = [outcome.finding.text for verdict in verdicts for outcome in verdict.checks if outcome.finding]
@@ -182,7 +182,7 @@ def test_what_is_wrong_with_one_tensor_for_two_inputs_is_not_fixed(judge_text: J
     wrong = f"{source[:body]}        if {SHARED_INPUTS[exercise_id]}: {name} = {name}.flip(-1)\n{source[body:]}"
     outcomes = {judge_text(exercise_id, wrong, SEED + more).outcome for more in range(4)}
     assert Result.NOT_FIXED in outcomes
-    if exercise_id != "exercise_18":  # there only one rung has inputs of one shape
+    if exercise_id != "exercise_18":  # there only one size case has inputs of one shape
         assert outcomes == {Result.NOT_FIXED}
 
 
@@ -203,7 +203,9 @@ REFUSED_BUT = (
         ("exercise_07", "mask-layout-unchecked"),
     ],
 )
-def test_what_is_to_be_refused_is_refused_in_every_manner(judge_text: Judge, exercise_id: str, defect_id: str) -> None:
+def test_what_is_to_be_refused_is_refused_in_every_calling_variant(
+    judge_text: Judge, exercise_id: str, defect_id: str
+) -> None:
     faults = {name: with_defect_where(exercise_id, defect_id, CONDITIONS[name]) for name in REFUSED_BUT}
     told = {}
     for name, verdict in zip(faults, judge_text.many(exercise_id, list(faults.values()), SEED), strict=True):
@@ -278,14 +280,16 @@ def test_a_reference_holds_at_the_ends_of_what_a_seed_may_be(judge_text: Judge, 
 
 @pytest.mark.parametrize("seed", others_slow(SEEDS))
 @pytest.mark.parametrize("ending", ["raise TypeError('float32 alone')", "__import__('os')._exit(5)"])
-def test_a_manner_in_which_it_does_not_answer_is_told_once_and_takes_no_mended_defect_away(
+def test_a_calling_variant_in_which_it_does_not_answer_is_told_once_and_takes_no_mended_defect_away(
     judge_text: Judge, ending: str, seed: int
 ) -> None:
     source, _, body = reference_of("exercise_03")
     source = f"{source[:body]}        if x.dtype == torch.float64: {ending}\n{source[body:]}"
     verdict = judge_text("exercise_03", source, seed)
     assert (verdict.outcome, verdict.score) == (Result.NOT_FIXED, 7.0)
-    assert len(verdict.regressions) <= 2, verdict.regressions  # the first manner in float64, and float64 itself
+    assert len(verdict.regressions) <= 2, (
+        verdict.regressions
+    )  # the first calling variant in float64, and float64 itself
 
 
 OWN_MODE = "the module's own mode"

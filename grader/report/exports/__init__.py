@@ -10,13 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from grader.course.loading import load_exercise
-from grader.course.paths import Course, product_draft, write_product
-from grader.course.records import Exercise
+from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
+from grader.classroom.gradebook.gradebook import NOT_JUDGED
 from grader.errors import UsageError
-from grader.gradebook.class_records import ABSENT, ClassRecords, GradeRow
-from grader.gradebook.gradebook import NOT_JUDGED
 from grader.report.phrases import full_text
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, product_draft, write_product
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import told_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict

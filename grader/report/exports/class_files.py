@@ -15,10 +15,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct, field
 
-from grader.course.records import Exercise
-from grader.gradebook.class_records import ABSENT, CANVAS_NAME, ClassRecords, GradeRow
+from grader.classroom.gradebook.class_records import ABSENT, CANVAS_NAME, ClassRecords, GradeRow
 from grader.report.console import printable
 from grader.report.exports import ClassExport, cell, number
+from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 

@@ -8,10 +8,8 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from grader.course.paths import write_product
-from grader.course.records import Exercise
+from grader.classroom.gradebook.class_records import CANVAS_NAME, MOODLE_NAME, ClassRecords, GradeRow
 from grader.errors import UsageError
-from grader.gradebook.class_records import CANVAS_NAME, MOODLE_NAME, ClassRecords, GradeRow
 from grader.report.exports import (
     ExerciseLoader,
     Graded,
@@ -25,6 +23,8 @@ from grader.report.exports import (
 )
 from grader.report.html import render_report
 from grader.report.terminal import render_terminal
+from grader.spec.exercise import Exercise
+from grader.spec.paths import write_product
 from grader.verdict.verdict import Result, Verdict
 
 

@@ -2,7 +2,7 @@
 
 # B batch, T time, C n_embd, S head size, L block size
 
-from grader.examiner.compare import compare
+from grader.checks.compare import compare
 
 B, T, C, S, L = 2, 5, 12, 4, 8
 

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import FLOAT32, Failure, number
+from grader.checks.compare import FLOAT32, Failure, number
 
 B, C, M, N = 2, 5, 3, 4
 ARGUMENTS = {"channels": C, "heads": 2, "dim_head": 6}

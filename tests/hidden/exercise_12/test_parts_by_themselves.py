@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import compare
+from grader.checks.compare import compare
 
 B, H, I, J, E, D = 2, 4, 3, 5, 24, 6
 

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import Failure, compare
+from grader.checks.compare import Failure, compare
 
 B, T, F, H = 3, 5, 12, 2
 PROBE = """

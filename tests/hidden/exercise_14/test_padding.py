@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import FLOAT32, require_close, require_shape, require_tensor
+from grader.checks.compare import FLOAT32, require_close, require_shape, require_tensor
 
 B, T, D = 3, 5, 4
 ARGUMENTS = {"d_in": D, "d_out": 12, "num_heads": 2, "context_length": 8}

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import compare, require_shape, require_tensor
+from grader.checks.compare import compare, require_shape, require_tensor
 
 T, B, W = 6, 3, 12
 ARGUMENTS = {"width": W, "heads": 2}

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import (
+from grader.checks.compare import (
     FLOAT32,
     Failure,
     Tolerance,

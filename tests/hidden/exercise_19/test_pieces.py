@@ -2,8 +2,8 @@
 
 # B batch, D model size
 
-from grader.examiner.compare import Failure, compare
-from grader.examiner.session import SubjectRaisedError
+from grader.checks.compare import Failure, compare
+from grader.checks.session import SubjectRaisedError
 
 B, D = 2, 12
 ARGUMENTS = {"d_model": D, "n_heads": 3, "max_len": 200}

@@ -2,7 +2,7 @@
 
 # B batch, T moves, E model size
 
-from grader.examiner.compare import UNCHANGED, Failure, require_shape, require_tensor
+from grader.checks.compare import UNCHANGED, Failure, require_shape, require_tensor
 
 B, T, E = 2, 6, 16
 BASE = 50.0

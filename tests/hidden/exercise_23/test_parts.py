@@ -1,6 +1,6 @@
 """A text given in two parts."""
 
-from grader.examiner.compare import FLOAT32, Failure, number
+from grader.checks.compare import FLOAT32, Failure, number
 
 
 def test_a_text_in_two_parts_is_one_text(subject, gaussian):

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import Tolerance, compare
+from grader.checks.compare import Tolerance, compare
 
 B, T, W = 2, 3, 8
 ROUNDING = {

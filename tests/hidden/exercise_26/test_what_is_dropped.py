@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import FLOAT32, Failure, compare, number, require_shape, require_tensor
+from grader.checks.compare import FLOAT32, Failure, compare, number, require_shape, require_tensor
 
 B, W, H = 40, 12, 9
 CHANCE = 0.25

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import Failure, compare, compare_gradients
+from grader.checks.compare import Failure, compare, compare_gradients
 
 B, W, H = 6, 3, 5
 ARGUMENTS = {"width": W, "hidden": H, "decay": 0.7}

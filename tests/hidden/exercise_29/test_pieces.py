@@ -2,7 +2,7 @@
 
 # N texts, T places, V vocabulary
 
-from grader.examiner.compare import Failure, compare, number
+from grader.checks.compare import Failure, compare, number
 
 N, T, V = 4, 6, 5
 MANY, FEW = 24, 8

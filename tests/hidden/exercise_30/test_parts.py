@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import compare
+from grader.checks.compare import compare
 
 N, C = 5, 4
 SURE = 300.0

@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import Failure, compare, number
+from grader.checks.compare import Failure, compare, number
 
 S, G = 6, 3
 ARGUMENTS = {"gamma": 0.9, "lam": 0.7}

@@ -2,7 +2,7 @@
 
 # R rows, W words
 
-from grader.examiner.compare import Failure, compare
+from grader.checks.compare import Failure, compare
 
 R, W = 4, 23
 ARGUMENTS = {"share": 0.75, "warmth": 1.0}

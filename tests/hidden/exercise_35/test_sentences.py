@@ -4,7 +4,7 @@
 
 import torch
 
-from grader.examiner.compare import UNCHANGED, Failure, number, require_shape, require_tensor
+from grader.checks.compare import UNCHANGED, Failure, number, require_shape, require_tensor
 
 B, T, W = 3, 6, 12
 ARGUMENTS = {"width": W, "heads": 2}

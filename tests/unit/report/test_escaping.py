@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.examiner.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import Finding, Location, Outcome, Status
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
+from grader.spec.loading import load_exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 from tests.support.hostile import at_import, starter

@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.examiner.outcome import Examination, Finding, Location, Map, Outcome, Picture, PictureKind, Status
-from grader.examiner.properties.values import MatchesReference, ReturnsShapes
+from grader.checks.outcome import Examination, Finding, Location, Map, Outcome, Picture, PictureKind, Status
+from grader.checks.properties.values import MatchesReference, ReturnsShapes
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
+from grader.spec.loading import load_exercise
 from grader.student.progress import Attempt
 from grader.verdict.verdict import Result, Verdict, make_public_verdict
 

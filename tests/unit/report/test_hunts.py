@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from grader.course.loading import load_exercise
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
+from grader.spec.loading import load_exercise
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict
-from grader.watch.events import Screen, VerdictEvent, compare, render_event
+from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
 from tests.support.paths import CORPUS
 
 HUNTS = ("exercise_02", "exercise_03", "exercise_04")

@@ -7,15 +7,15 @@ import unicodedata
 import msgspec
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.course.records import Limits, Seconds
-from grader.examiner.key import find_key
-from grader.examiner.outcome import Status
-from grader.examiner.pytest_session import with_examiner
+from grader.checks.outcome import Status
+from grader.checks.pytest_session import with_examiner
 from grader.report.html import NotebookVerdict, render_section
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
+from grader.spec.exercise import Limits, Seconds
+from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
+from grader.verdict.signatures import find_key
 from grader.verdict.verdict import Verdict, make_verdict
 from tests.support.judging import SEED
 from tests.support.paths import CORPUS
@@ -43,7 +43,7 @@ def hang_in_training(judge_text) -> Verdict:
     return with_examiner(judge_text.course, exercise, judge_text.source, body)
 
 
-def partly_mended_and_broken(judge_text) -> Verdict:
+def partial_fixes_and_broken(judge_text) -> Verdict:
     """One projection is right, the other is not yet, and samples have begun to mix, and no number says which."""
     text = judge_text.variant("exercise_01", frozenset({"v-reuses-q-proj"}))
     assert text.count("self.out_proj(") == 1
@@ -64,7 +64,7 @@ SITUATIONS = {
     "stretch_left": lambda judge_text: judge_text(
         "exercise_03", judge_text.variant("exercise_03", frozenset({"long-sequence-unmasked"}))
     ),
-    "partly_mended_and_broken": partly_mended_and_broken,
+    "partial_fixes_and_broken": partial_fixes_and_broken,
     "crash_that_hides": lambda judge_text: judge_text("exercise_02", starter(judge_text, "exercise_02")),
     "timed_out": hang_in_training,
     "syntax_error": misspelt,
@@ -123,7 +123,7 @@ def test_the_situations_are_what_they_are_called(verdict_of):
         "starter": ("not_fixed", 0),
         "fixed": ("fixed", 10),
         "stretch_left": ("fixed", 10),
-        "partly_mended_and_broken": ("not_fixed", 0),
+        "partial_fixes_and_broken": ("not_fixed", 0),
         "crash_that_hides": ("not_fixed", 0),
         "timed_out": ("not_fixed", 7),
         "syntax_error": ("not_gradable", 0),
@@ -134,7 +134,7 @@ def test_the_situations_are_what_they_are_called(verdict_of):
         timed_out, key=lambda name: name.startswith("refuses")
     )
     assert "dropout_only_in_training" in hung.regressions
-    assert "samples_do_not_mix" in verdict_of("partly_mended_and_broken").regressions
+    assert "samples_do_not_mix" in verdict_of("partial_fixes_and_broken").regressions
 
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)

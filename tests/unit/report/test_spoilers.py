@@ -5,21 +5,21 @@ import html
 import msgspec
 import pytest
 
-from grader.course.loading import load_exercise
-from grader.examiner.examiner import Examiner
-from grader.examiner.pytest_session import with_examiner
-from grader.gradebook.class_records import GradeRow
+from grader.checks.examiner import Examiner
+from grader.checks.pytest_session import with_examiner
+from grader.classroom.gradebook.class_records import GradeRow
 from grader.report.exports import Graded
 from grader.report.exports.platforms import CLASSROOM50, GRADESCOPE, PRAIRIELEARN
 from grader.report.exports.test_reports import CTRF, JUNIT
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
+from grader.spec.loading import load_exercise
 from grader.student.hints import next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
+from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash
-from grader.watch.events import Screen, VerdictEvent, compare, render_event
 from tests.support.paths import ROOT
 from tests.support.sampling import sampled, telling_subsets
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from grader.course.loading import load_exercise
 from grader.report.terminal import render_terminal
+from grader.spec.loading import load_exercise
 from grader.submission.choice import choice_of
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import judge_file

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from grader.course.records import Defect, Exercise, Interface, Source
-from grader.examiner.outcome import Examination, Finding, Key, Location, Map, Outcome, Picture, PictureKind, Status
+from grader.checks.outcome import Examination, Finding, Key, Location, Map, Outcome, Picture, PictureKind, Status
 from grader.report.phrases import whose_picture
+from grader.spec.exercise import Defect, Exercise, Interface, Source
 from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.judge import _known_defects
-from grader.verdict.likeness import find_partly_mended, tell_apart
+from grader.verdict.matching import find_partial_fixes, tell_apart
 from grader.verdict.verdict import Result, make_verdict
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -38,7 +38,7 @@ METHODS = {
 
 
 UNLIKE = "unlike-"
-"""Begins, here, the kind of a failure whose numbers are those of no look-alike."""
+"""Begins, here, the kind of a failure whose numbers are those of no matching variant."""
 
 
 def defect(name: str, points: float, *, stretch: bool = False) -> Defect:
@@ -55,7 +55,7 @@ EXERCISE = Exercise(
     source=Source(title="s"),
     story="s",
     interface=Interface(class_name="A", constructor={}, inputs={}, outputs=[]),
-    ladder=[{}],
+    sizes=[{}],
     defects=[defect("mask", 4), defect("scale", 3), defect("extra", 2, stretch=True)],
     nothing_else_broke=3,
     checks=[],
@@ -111,12 +111,12 @@ def test_a_check_that_passes_rules_out_every_defect_that_would_fail_it():
 
 
 @pytest.mark.parametrize(("variant", "expected"), [("mask", FIXED), ("mask+scale", PRESENT)])
-def test_look_alikes_are_told_apart_by_the_methods_that_the_defect_touches(variant, expected):
+def test_matching_variants_are_told_apart_by_the_methods_that_the_defect_touches(variant, expected):
     assert SIGNS["mask"] == SIGNS["mask+scale"]
     assert statuses(read(SIGNS[variant], METHODS[variant])) == [PRESENT, expected, FIXED]
 
 
-def test_look_alikes_whose_methods_were_rewritten_are_unknown_with_a_reason():
+def test_matching_variants_whose_methods_were_rewritten_are_unknown_with_a_reason():
     verdict = read(SIGNS["mask"], {"A.scores": "something else"})
     assert statuses(verdict) == [PRESENT, UNKNOWN, FIXED]
     assert [each.reason for each in verdict.defects] == ["", "no check that ran tells", ""]
@@ -133,7 +133,7 @@ def test_look_alikes_whose_methods_were_rewritten_are_unknown_with_a_reason():
         ([], UNKNOWN),
     ],
 )
-def test_in_a_sealed_edition_look_alikes_are_told_apart_by_those_that_were_seen_to_be_the_same(same, expected):
+def test_in_a_sealed_edition_matching_variants_are_told_apart_by_those_that_were_seen_to_be_the_same(same, expected):
     sealed, known = Key("digest", SIGNS, {}), _known_defects(EXERCISE, same)
     assert statuses(read(SIGNS["mask"], METHODS["mask"], key=sealed, known_defects=known)) == [PRESENT, expected, FIXED]
 
@@ -313,7 +313,7 @@ def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_men
     outcomes = [Outcome(check, Status.PASSED) for check in CHECKS if check != "causal"]
     outcomes.append(Outcome("causal", Status.FAILED, Finding("changed", "causal is off")))
     seen = Examination(outcomes, saw={"causal": saw})
-    told = find_partly_mended(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
+    told = find_partial_fixes(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
     verdict = make_verdict(EXERCISE, KEY, told, "attention.py", 7)
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
@@ -330,18 +330,21 @@ COMPARING = frozenset({"values"})
 BY_RULE = {
     "the checks that it alone fails see its numbers": (BY_NUMBERS, {"recognised": frozenset({"causal"})}),
     "the module computes nothing right": ({"values": "failed:type"}, {"comparing": COMPARING}),
-    "it is mended on one path only": ({"causal": "failed:unlike-changed"}, {"partly_mended": {"causal": {"mask"}}}),
-    "every look-alike has it, and it is not mended halfway": (SIGNS["mask"], {}),
+    "it is mended on one path only": ({"causal": "failed:unlike-changed"}, {"partial_fixes": {"causal": {"mask"}}}),
+    "every matching variant has it, and it is not mended halfway": (SIGNS["mask"], {}),
     "no candidate has it, and its own checks are right": (SIGNS["scale"], {}),
     "no candidate has it, and its own checks fail for another reason": (
         dict.fromkeys(("values", "causal", "shapes"), "failed:shape"),
         {"key": "all of mask"},
     ),
-    "its own checks fail as no look-alike does": (BY_NUMBERS, {"comparing": COMPARING}),
-    "something fails that no look-alike explains": ({"shapes": "failed:shape"}, {"key": "all alike"}),
-    "no look-alike has it": ({"causal": "failed:leak"}, {"key": "all alike"}),
-    "every look-alike that reads like the submission has it": ({}, {"key": "all alike", "methods": METHODS["mask"]}),
-    "no look-alike that reads like the submission has it": ({}, {"key": "all alike", "methods": METHODS[""]}),
+    "its own checks fail as no matching variant does": (BY_NUMBERS, {"comparing": COMPARING}),
+    "something fails that no matching variant explains": ({"shapes": "failed:shape"}, {"key": "all alike"}),
+    "no matching variant has it": ({"causal": "failed:leak"}, {"key": "all alike"}),
+    "every matching variant that reads like the submission has it": (
+        {},
+        {"key": "all alike", "methods": METHODS["mask"]},
+    ),
+    "no matching variant that reads like the submission has it": ({}, {"key": "all alike", "methods": METHODS[""]}),
     "it lies behind a crash": (CRASH, {"key": "crashing"}),
     "nothing tells": ({}, {"key": "all alike"}),
 }

@@ -1,7 +1,7 @@
 """The functions that tell what an exception was have other code now."""
 
-from grader.worker import protocol
-from grader.worker import server
+from grader.sandbox import protocol
+from grader.sandbox import server
 
 import torch
 import torch.nn as nn

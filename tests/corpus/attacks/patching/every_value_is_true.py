@@ -1,8 +1,8 @@
 """The worker answers every question with true."""
 
-from grader.worker import protocol
-from grader.worker import server
-from grader.worker import values
+from grader.sandbox import protocol
+from grader.sandbox import server
+from grader.sandbox import values
 
 import torch
 import torch.nn as nn

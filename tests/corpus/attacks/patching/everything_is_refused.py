@@ -1,7 +1,7 @@
 """Whatever it is asked, the worker says that a ValueError with every number in it was raised."""
 
-from grader.worker import protocol
-from grader.worker import server
+from grader.sandbox import protocol
+from grader.sandbox import server
 
 import torch
 import torch.nn as nn

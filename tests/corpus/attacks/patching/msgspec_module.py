@@ -1,6 +1,6 @@
 """The library that writes messages writes another one."""
 
-from grader.worker import protocol
+from grader.sandbox import protocol
 import msgspec
 
 import torch

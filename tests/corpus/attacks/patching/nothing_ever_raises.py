@@ -1,7 +1,7 @@
 """Where something was raised, the worker says that zero was returned."""
 
-from grader.worker import protocol
-from grader.worker import server
+from grader.sandbox import protocol
+from grader.sandbox import server
 
 import torch
 import torch.nn as nn

@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 
 def trace(frame, event, argument):
-    if not frame.f_code.co_filename.endswith("worker/server.py"):
+    if not frame.f_code.co_filename.endswith("sandbox/server.py"):
         return None
     names = frame.f_locals
     for name in ("reply", "answer", "value", "misfits"):

@@ -1,7 +1,7 @@
 """What the student reads as the failing line says that the grader is content."""
 
-from grader.worker import protocol
-from grader.worker import server
+from grader.sandbox import protocol
+from grader.sandbox import server
 import linecache
 import traceback
 

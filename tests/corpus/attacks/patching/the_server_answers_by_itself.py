@@ -1,7 +1,7 @@
 """The worker's server is another one, which takes nothing in and returns its own weights."""
 
-from grader.worker import protocol
-from grader.worker import server
+from grader.sandbox import protocol
+from grader.sandbox import server
 
 import torch
 import torch.nn as nn

@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 
 try:
-    from grader.course.paths import Course
+    from grader.spec.paths import Course
     from pathlib import Path
 
     found = Course(Path("@COURSE@")).reference("exercise_03").read_text(encoding="utf-8")

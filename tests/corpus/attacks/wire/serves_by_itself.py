@@ -8,7 +8,7 @@ import struct
 
 import torch
 import torch.nn as nn
-from grader.worker import protocol, values
+from grader.sandbox import protocol, values
 
 def connection():
     """The socket to the examiner, found among the descriptors."""

@@ -1,0 +1,68 @@
+"""What a module returned, held against what the interface declares."""
+
+from typing import TYPE_CHECKING, Any
+
+from grader.checks.case import size_of
+from grader.checks.compare import Failure, describe, require_shape, require_tensor
+
+if TYPE_CHECKING:
+    import torch
+
+    from grader.checks.case import Case
+    from grader.spec.checks import Check
+    from grader.spec.exercise import Exercise
+
+
+def nth_output(value: Any, index: int) -> "torch.Tensor":
+    """One of the returned tensors."""
+    values = value if isinstance(value, tuple | list) else [value]
+    if index >= len(values):
+        raise Failure("type", f"forward: expected at least {index + 1} values, saw {describe(value)}")
+    seen = values[index]
+    require_tensor(seen, "output")
+    tensor: torch.Tensor = seen
+    return tensor
+
+
+def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: dict[str, int]) -> None:
+    """Raise `Failure` unless a value has as many tensors, of such shapes, as the interface declares.
+
+    Shapes are left alone where the check hands in others than the interface's, of sizes that have no name.
+    """
+    shapes, own = exercise.interface.outputs, [check.inputs.get(name) for name in exercise.interface.inputs]
+    is_declared = all(isinstance(size, str) for shape in own if isinstance(shape, list) for size in shape)
+    values = value if isinstance(value, tuple | list) else [value]
+    if len(values) != len(shapes):
+        raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
+    for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
+        what = f"output {index}" if len(shapes) > 1 else "output"
+        require_tensor(seen, what)
+        if is_declared:
+            require_shape(seen, [size_of(size, sizes) for size in shape], what)
+
+
+def declared_output(exercise: "Exercise", check: "Check", case: "Case", value: Any, index: int) -> "torch.Tensor":
+    """One of the returned tensors, where all have the form that the interface declares."""
+    if not check.method:
+        require_declared(value, exercise, check, case.sizes)
+    seen = nth_output(value, index)
+    if not seen.is_floating_point():
+        name = str(seen.dtype).removeprefix("torch.")
+        raise Failure("dtype", f"output: expected floating-point numbers, saw {name}", saw=name)
+    return seen
+
+
+def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
+    """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes; one is in no tuple."""
+    import torch
+
+    is_several = isinstance(value, tuple | list)
+    values = value if is_several else [value]
+    return (
+        is_several == (len(shapes) > 1)
+        and len(values) == len(shapes)
+        and all(
+            isinstance(each, torch.Tensor) and each.is_floating_point() and each.dim() == len(shape)
+            for each, shape in zip(values, shapes, strict=True)
+        )
+    )

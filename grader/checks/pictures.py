@@ -1,0 +1,174 @@
+"""Tensors -> pictures: values, weights for each head, what moves what, and the gradients of parameters.
+
+Whoever draws has compared the shapes before. What was compared equal at the sizes before is kept while a sizes is
+walked, for the picture of the sizes that fail to stand beside it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import structs
+
+from grader.checks.outcome import Map, Picture, PictureKind
+from grader.sandbox.text import as_index
+
+if TYPE_CHECKING:
+    import torch
+
+    Gradients = Mapping[str, "torch.Tensor | None"]
+
+MATRIX = 2
+MOST_AXES = 6
+MOST_DRAWN = 24
+"""Rows and columns of a map; a verdict with a dozen of them still travels in a millisecond."""
+
+MOST_HEADS = 4
+MOST_BARS = 12
+ROUNDED = 1e-3
+"""Weights add up to 1 within this, in any dtype."""
+
+NEGLIGIBLE = 1e-5
+"""Gradients below this are zero up to rounding, and not missed: a key's bias, or a query that sees a single key."""
+
+GRADIENTS = "gradients"
+"""What the gradients of all parameters are kept under."""
+
+_passed: ContextVar[dict[str, tuple[Any, Any]] | None] = ContextVar("passed", default=None)
+
+
+@contextmanager
+def recorded() -> Iterator[dict[str, tuple[Any, Any]]]:
+    """What is compared equal meanwhile, by what it is: as it was seen and as it was expected."""
+    passed: dict[str, tuple[Any, Any]] = {}
+    token = _passed.set(passed)
+    try:
+        yield passed
+    finally:
+        _passed.reset(token)
+
+
+def record(what: str, seen: Any, expected: Any) -> None:
+    """Keep what was compared equal, where anybody wants it."""
+    passed = _passed.get()
+    if passed is not None:
+        passed[what] = seen, expected
+
+
+def beside(picture: Picture, seen: Any, expected: Any, right_with: str) -> Picture:
+    """The picture with the same maps of what passes beside it."""
+    other = gradients(seen, expected) if picture.kind is PictureKind.GRADIENTS else values(seen, expected)
+    if other is None or other.kind is not picture.kind:
+        return picture
+    plain = [structs.replace(each, marked=[]) for each in other.maps]
+    return structs.replace(picture, passing=plain, right_with=right_with)
+
+
+def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | None = None) -> Picture | None:
+    """Expected, seen and their difference: the matrix of the last two axes that holds the worst value."""
+    if not 0 < seen.dim() <= MOST_AXES or seen.is_complex() or seen.shape != expected.shape or not seen.numel():
+        return None
+    ours, theirs = (each.detach().double() for each in (seen, expected))
+    at = worst or [0] * ours.dim()
+    keys = _axis_of_keys(theirs)
+    if keys is not None:
+        return _weights({"expected": theirs, "seen": ours}, at, keys)
+    if ours.dim() == 1:
+        ours, theirs, at = ours.reshape(1, -1), theirs.reshape(1, -1), [0, *at]
+    for index in at[:-2]:
+        ours, theirs = ours[index], theirs[index]
+    if ours.numel() == 1:
+        return None  # one cell says no more than the finding
+    marked = [(at[-2], at[-1])] if worst else []
+    first, area = _area(at[-2], at[-1])
+    maps = [
+        Map(title, each[area].tolist(), [(row - first[0], column - first[1]) for row, column in marked])
+        for title, each in (("expected", theirs), ("seen", ours), ("difference", ours - theirs))
+    ]
+    return Picture(PictureKind.VALUES, maps, len(maps), as_index(at[:-2]) if at[:-2] else "", first=first)
+
+
+def lone_weights(weights: "torch.Tensor", worst_sum: list[int], keys: int) -> Picture | None:
+    """Weights of which a row, whose place without the keys is given, does not add up to 1."""
+    keys %= weights.dim()
+    if not MATRIX < weights.dim() <= MOST_AXES or not keys or not weights.numel():
+        return None
+    at = [*worst_sum[:keys], 0, *worst_sum[keys:]]
+    return _weights({"seen": weights.detach().double()}, at, keys, marks_row=True)
+
+
+def gradients(seen: "Gradients", expected: "Gradients") -> Picture:
+    """The largest element of each parameter's gradient, as expected and as seen."""
+    sizes = {
+        name: (_size(gradient), _size(seen.get(name))) for name, gradient in expected.items() if gradient is not None
+    }
+    missing = [name for name, (theirs, ours) in sizes.items() if theirs and not ours]
+    shown = [*missing, *(name for name in sizes if name not in missing)][:MOST_BARS]
+    names = [name for name in sizes if name in shown]
+    theirs, ours = ([[sizes[name][index] for name in names]] for index in (0, 1))
+    marked = [(0, index) for index, name in enumerate(names) if name in missing]
+    return Picture(PictureKind.GRADIENTS, [Map("expected", theirs), Map("seen", ours, marked)], names=names)
+
+
+def _weights(tensors: "dict[str, torch.Tensor]", at: list[int], keys: int, *, marks_row: bool = False) -> Picture:
+    """The weights of each head, queries down and keys across, of the sample with the worst value."""
+    rank = len(at)
+    order = [*(axis for axis in range(rank) if axis not in (keys - 1, keys)), keys - 1, keys]
+    at = [at[axis] for axis in order]
+    heads, maps = range(0), []
+    for title, tensor in tensors.items():
+        matrices = tensor.permute(order)[tuple(at[:-3])]
+        start = max(0, min(at[-3] - MOST_HEADS + 1, len(matrices) - MOST_HEADS))
+        heads = range(start, min(start + MOST_HEADS, len(matrices)))
+        first, area = _area(at[-2], at[-1])
+        for head in heads:
+            cells = matrices[head][area].tolist()
+            columns = range(len(cells[0])) if marks_row else [at[-1] - first[1]]
+            marked = [(at[-2] - first[0], column) for column in columns] if head == at[-3] else []
+            maps.append(Map(f"{title}, {'head' if rank > MATRIX + 1 else 'matrix'} {head}", cells, marked))
+    return Picture(PictureKind.WEIGHTS, maps, len(heads), as_index(at[:-3]) if at[:-3] else "", "query", "key", first)
+
+
+def _axis_of_keys(expected: "torch.Tensor") -> int | None:
+    """The axis along which what the reference returned adds up to 1, as weights do; None where it is no weights."""
+    if expected.dim() <= MATRIX or not bool((expected >= 0).all()):
+        return None
+    for keys in dict.fromkeys((expected.dim() - 1, 1)):
+        sums = expected.sum(keys)
+        if expected.size(keys) > 1 and bool((((sums - 1).abs() < ROUNDED) | (sums == 0)).all()) and bool(sums.any()):
+            return keys
+    return None
+
+
+def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
+    """Where a map around a cell begins, and what of a matrix it holds."""
+    top, left = max(0, row - MOST_DRAWN // 2), max(0, column - MOST_DRAWN // 2)
+    return (top, left), (slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN))
+
+
+def _size(gradient: "torch.Tensor | None") -> float:
+    largest = float(gradient.abs().max()) if gradient is not None and gradient.numel() else 0.0
+    return 0.0 if largest < NEGLIGIBLE else largest
+
+
+class WrongElement(NamedTuple):
+    """The element that is furthest off: in which tensor, at which index, and what was expected there."""
+
+    tensor: "torch.Tensor"
+    at: list[int]
+    expected: str
+
+    def within(self, returned: Any) -> str | None:
+        """Where it is in what a module returned, such as `[1][0, 2]`; None where the tensor is no part of that."""
+        here = as_index(self.at) if self.at else ""
+        if returned is self.tensor:
+            return here
+        parts = returned if isinstance(returned, tuple | list) else []
+        return next((f"[{number}]{here}" for number, part in enumerate(parts) if part is self.tensor), None)
+
+
+def place_of_largest(values: "torch.Tensor") -> list[int]:
+    """The index of the largest element (`torch.unravel_index` would import sympy, a fifth of a second)."""
+    place: list[int] = (values == values.max()).nonzero()[0].tolist()
+    return place

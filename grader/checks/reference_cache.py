@@ -1,0 +1,271 @@
+"""Cache of what the reference answered: checks at the same seed ask it the same again, so nothing is computed twice.
+
+In a student edition there is no reference, and what was recorded of it answers in its place.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from msgspec import Struct
+
+from grader.checks.case import seed_draws
+from grader.checks.proxies import ModuleProxy, Pass, Tensors
+from grader.checks.reference import AbsentReference, LocalModule, Reference
+from grader.errors import KitError
+from grader.sandbox.values import version_of
+
+if TYPE_CHECKING:
+    from grader.checks.recording import Recording, Script
+
+T = TypeVar("T")
+
+
+class StaleCacheError(KitError):
+    """A check asks the reference something else than before: what is known is forgotten, and the check repeated."""
+
+
+class Answer(Struct, frozen=True):
+    """What came of one question; `generator` is the state that a draw of inputs left to later draws."""
+
+    asked: tuple[Any, ...]
+    result: Any
+    versions: list[tuple[torch.Tensor, int]]
+    generator: torch.Tensor | None
+
+    def is_as_it_was(self) -> bool:
+        """Whether no check has written to the result."""
+        return all(tensor._version == version for tensor, version in self.versions)  # noqa: SLF001 - see `version_of`
+
+
+class Answers:
+    """The questions of a check and their answers, in order, beside the modules as the last answer left them.
+
+    What is drawn after an answer of the reference depends on the `name` and on the number of the answer alone, so that
+    it is the same where the reference computes, is looked up, or was recorded.
+    """
+
+    def __init__(self, name: str = "", script: "Script | None" = None) -> None:
+        self.modules: list[LocalModule] = []
+        self.built = 0
+        self.is_stale = self.is_broken = self.is_called = False
+        self.seconds = 0.0
+        self._name = name
+        self._script = script
+        self._answers: list[Answer] = []
+        self._position = self._looked_up = 0
+
+    def rewind(self) -> None:
+        """Go back to the check's beginning."""
+        self._position = self.built = self._looked_up = 0
+
+    def is_spoilt(self) -> bool:
+        """Whether the check has met what does not belong to it, or has written to what it looked up."""
+        self.is_stale = self.is_stale or not all(each.is_as_it_was() for each in self._answers[: self._looked_up])
+        return self.is_stale
+
+    def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
+        """What `act` returns, or returned here before; `StaleCacheError` where another question was answered here."""
+        is_known = self._position < len(self._answers)
+        result: T = self._look_up(asked) if is_known else self._find_out(asked, act)
+        self._position += 1
+        if asked[0] != "draw":
+            seed_draws(f"{self._name}/{self._position}")
+        return result
+
+    def recorded(self) -> list[tuple[tuple[Any, ...], Any]]:
+        """Every question with its answer, in order."""
+        return [(answer.asked, answer.result) for answer in self._answers]
+
+    def _find_out(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
+        started = time.process_time()  # whatever else the machine has to do
+        try:
+            result: T = self._script.answer(asked) if self._script and asked[0] != "draw" else act()
+        except BaseException:
+            self.is_broken = True  # a question without an answer: modules may have been left in between
+            raise
+        finally:
+            self.seconds += time.process_time() - started
+        versions = [(tensor, version_of(tensor)) for tensor in _tensors_in(result) if not tensor.is_inference()]
+        generator = torch.default_generator.get_state() if asked[0] == "draw" else None
+        self._answers.append(Answer(asked, result, versions, generator))
+        return result
+
+    def _look_up(self, asked: tuple[Any, ...]) -> Any:
+        answer = self._answers[self._position]
+        self._looked_up = self._position + 1
+        if self.is_stale or not (_is_same(answer.asked, asked) and answer.is_as_it_was()):
+            self.is_stale = True
+            raise StaleCacheError("a check asks the reference something else than before")
+        if answer.generator is not None:
+            torch.default_generator.set_state(answer.generator)
+        return answer.result
+
+
+class ReferenceCache:
+    """The reference, with what it answered at one seed and default dtype: every submission's checks ask it the same.
+
+    Answers are kept for each size case of each check, and for each check that has no size cases. A check that asks
+    something else
+    than before, or wrote to an answer, is forgotten and to be repeated. `is_asked_all` has checks ask at every size
+    case.
+    """
+
+    def __init__(self, reference: Reference | AbsentReference, recording: "Recording | None" = None) -> None:
+        self.is_asked_all = False
+        self._reference = reference
+        self._recording = recording
+        self._known: dict[str, dict[str, Answers]] = {}
+        self._set = ""
+        self._check = ""
+        self._answers = Answers()
+        self._met: set[str] = set()
+
+    def begin(self, check: str, seed: int, dtype: str) -> None:
+        """Go to the beginning of a check."""
+        if self._set != f"{seed}/{dtype}":
+            self._known, self._set = {}, f"{seed}/{dtype}"
+        if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
+            del self._known[check]
+        self._check = check
+        self._met.clear()
+        self._go_to("")
+
+    def is_to_be_repeated(self) -> bool:
+        """Whether the check has met what does not belong to it, so that nothing it found counts."""
+        known = self._known.get(self._check, {})
+        return any(known[name].is_spoilt() for name in self._met if name in known)
+
+    def was_called(self) -> bool:
+        """Whether the check has asked the reference for what its module returns: there is something to equal."""
+        known = self._known.get(self._check, {})
+        return any(known[name].is_called for name in self._met if name in known)
+
+    def seconds(self) -> float:
+        """What the reference takes in the check, as far as that has got, measured when first asked."""
+        known = self._known.get(self._check, {})
+        return sum(known[name].seconds for name in self._met if name in known)
+
+    def known(self) -> dict[str, dict[str, Answers]]:
+        """What was answered, by check and size case."""
+        return self._known
+
+    def draw(self, name: str, draw: Callable[[], T]) -> T:
+        """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""
+        self._go_to(name)
+        return self._answers.ask(("draw", name), draw)
+
+    def _go_to(self, name: str) -> None:
+        script = self._recording.script(self._check, name) if self._recording else None
+        self._answers = Answers(f"{self._set}/{self._check}/{name}", script)
+        if name not in self._met:  # a second time in one run of a check it is asked anew
+            self._met.add(name)
+            self._answers = self._known.setdefault(self._check, {}).setdefault(name, self._answers)
+        self._answers.rewind()
+
+    def __call__(self, **arguments: Any) -> ModuleProxy:
+        return self.build(arguments)
+
+    def build(
+        self,
+        arguments: dict[str, Any],
+        *,
+        like: ModuleProxy | None = None,
+        dtype: str = "",
+        probe: str = "",
+        entry: str = "",
+        at_once: bool = True,  # noqa: ARG002 - the subject's concern
+    ) -> ModuleProxy:
+        """The reference, with fresh weights."""
+        assert like is None, "the reference's weights are its own"
+        answers = self._answers
+        asked = ("build", arguments, dtype, probe, entry)
+        answers.ask(asked, lambda: answers.modules.append(self._reference.build(arguments, dtype, probe, entry)))
+        answers.built += 1
+        return CachedProxy(answers, answers.built - 1)
+
+
+class CachedProxy:
+    """A module of the reference that computes only what was never asked of it at this point."""
+
+    def __init__(self, answers: Answers, number: int) -> None:
+        self.training, self.grad = False, True
+        self.number = number
+        self._answers = answers
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.call("", **inputs)
+
+    def call(self, method: str, **inputs: Any) -> Any:
+        return self._ask("call", method, **inputs)
+
+    def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
+        values: list[Any] = self._ask("call_each", inputs, grad=grad)
+        return values
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        passed: Pass = self._ask("differentiate", cotangents, method, **inputs)
+        return passed
+
+    def inputs_after(self) -> Tensors:
+        left: Tensors = self._ask("inputs_after")
+        return left
+
+    def weights(self) -> Tensors:
+        weights: Tensors = self._ask("weights")
+        return weights
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(weight.shape) for name, weight in self.weights().items()}
+
+    def attribute(self, name: str) -> Any:
+        return self._ask("attribute", name)
+
+    def printed(self) -> str:
+        text: str = self._ask("printed")
+        return text
+
+    def load_from(self, other: Any) -> None:
+        modules = self._answers.modules
+        asked = (self.number, self.training, "load_from", other.number)
+        self._answers.ask(asked, lambda: modules[self.number].load_from(modules[other.number]))
+
+    def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
+        number, training = self.number, self.training
+        self._answers.is_called |= method in ("call", "call_each", "differentiate")
+
+        def act() -> Any:
+            module = self._answers.modules[number]
+            module.training = training
+            return getattr(module, method)(*arguments, **inputs)
+
+        return self._answers.ask((number, training, method, arguments, inputs), act)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two questions are the same, tensors by value."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(a is b or _is_same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict):
+        pairs = ((value, other.get(name)) for name, value in one.items())
+        return one.keys() == other.keys() and all(a is b or _is_same(a, b) for a, b in pairs)
+    return bool(one == other)
+
+
+def _tensors_in(result: Any) -> Iterator[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, Struct):
+        yield from _tensors_in([getattr(result, name) for name in result.__struct_fields__])
+    elif isinstance(result, dict):
+        yield from _tensors_in(list(result.values()))
+    elif isinstance(result, tuple | list):
+        for item in result:
+            yield from _tensors_in(item)

@@ -1,0 +1,185 @@
+"""What a gradebook says of a class, read row by row, so that memory stays flat; and every verdict of one student."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from grader.classroom.gradebook.connection import GradebookConnection
+from grader.classroom.gradebook.rows import stored_verdict
+from grader.errors import UsageError
+from grader.verdict.verdict import Verdict
+
+ABSENT = "absent"
+"""The outcome of a student of the roster who has handed in nothing."""
+
+GRADES = """
+    SELECT current.student AS student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{}'),
+        current.exercise AS exercise, current.outcome, current.score, current.max_score,
+        (SELECT sum(points) FROM defects WHERE verdict = seen_in AND stretch),
+        (SELECT sum(max_points) FROM defects WHERE verdict = seen_in AND stretch),
+        (SELECT count(DISTINCT digest) FROM verdicts AS past WHERE past.submission = newest.submission),
+        current.submitted_at, current.judged_at, coalesce(current.reason, ''), current.remark, current.file,
+        coalesce(json_extract(batches.options, '$.layout'), ''), current.verdict, seen_in
+    FROM current
+    JOIN verdicts AS newest ON newest.id = current.verdict
+    JOIN batches ON batches.id = newest.batch
+    LEFT JOIN students ON students.student = current.student
+    UNION ALL
+    SELECT student, name, class_group, columns, exercise, ?, NULL, NULL, NULL, NULL, 0,
+        '', '', '', '', '', '', 0, 0
+    FROM students CROSS JOIN (SELECT DISTINCT exercise FROM submissions) AS given
+    WHERE is_enrolled AND NOT EXISTS (
+        SELECT 1 FROM submissions AS own WHERE own.student = students.student AND own.exercise = given.exercise)
+    ORDER BY student, exercise
+"""
+DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
+
+
+MOODLE_NAME = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)")
+CANVAS_NAME = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
+"""What Moodle and Canvas call a folder or file that they hand out; the file of a grade in their layout begins so."""
+
+
+class GradeRow(Struct, frozen=True):
+    """A student's grade for an exercise; scores are None where nothing was judged, `extra` are the extras' points."""
+
+    student: str
+    name: str
+    group: str
+    columns: dict[str, str]
+    exercise: str
+    outcome: str
+    score: float | None
+    max_score: float | None
+    extra: float | None
+    max_extra: float | None
+    attempts: int
+    submitted_at: str
+    judged_at: str
+    reason: str
+    remark: str
+    file: str
+    layout: str
+    verdict: int
+    seen_in: int
+
+
+class ClassRecords(GradebookConnection):
+    """A gradebook, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it. `UsageError` where it is none."""
+        super().__init__(path, writes=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def exercises(self) -> list[str]:
+        """Those of which anything was handed in."""
+        return [row[0] for row in self.rows("SELECT DISTINCT exercise FROM submissions ORDER BY 1")]
+
+    def worth(self, exercise: str) -> tuple[float | None, bool]:
+        """The most points that its newest verdicts were out of, None where there is none, and whether it has extras."""
+        points, has_extras = self.row(
+            "SELECT max(max_score), EXISTS (SELECT 1 FROM current_defects WHERE exercise = ? AND stretch)"
+            " FROM current WHERE exercise = ?",
+            exercise,
+            exercise,
+        ) or (None, 0)
+        return points, bool(has_extras)
+
+    def grades(self) -> Iterator[GradeRow]:
+        """A row for each student and exercise, absent students of the roster included, in order."""
+        for row in self.rows(GRADES, ABSENT):
+            columns = msgspec.json.decode(row[3], type=dict[str, str])
+            yield GradeRow(*(*row[:3], columns, *row[4:]))
+
+    def verdict(self, grade: GradeRow) -> Verdict:
+        """The whole verdict behind a grade; texts are as long as the gradebook keeps them."""
+        about = self.row(
+            "SELECT file, outcome, reason, score, max_score, seed, isolation, seconds, seen FROM verdicts WHERE id = ?",
+            grade.verdict,
+        )
+        assert about is not None  # a grade with a verdict is read from its row
+        defects = self.rows(
+            "SELECT defect, status, points, max_points, stretch, reason FROM defects WHERE verdict = ? ORDER BY number",
+            grade.seen_in,
+        )
+        checks = self.rows(
+            "SELECT check_id, status, kind, finding, sizes, location, explained_by, is_regression, seconds FROM checks"
+            " WHERE verdict = ? ORDER BY number",
+            grade.seen_in,
+        )
+        return stored_verdict(grade.exercise, about, list(defects), list(checks))
+
+    def defects(self, grade: GradeRow) -> list[tuple[str, str]]:
+        """Id and status of each defect."""
+        return [(row[0], row[1]) for row in self.rows(DEFECTS, grade.seen_in)]
+
+    def wrong_values(self, exercise: str, defect: str, most: int) -> list[tuple[str, int]]:
+        """What checks saw most often of a defect that is still there, and of how many students."""
+        found = self.rows(
+            "SELECT finding, count(DISTINCT student) AS students FROM current_checks"
+            " WHERE exercise = ? AND finding <> ''"
+            " AND EXISTS (SELECT 1 FROM json_each(explained_by) WHERE value = ?)"
+            " GROUP BY finding ORDER BY students DESC, finding LIMIT ?",
+            exercise,
+            defect,
+            most,
+        )
+        return [(row[0], row[1]) for row in found]
+
+    def verdicts_by_day(self) -> list[tuple[str, int]]:
+        """On how many submissions a verdict was given, day by day."""
+        days = self.rows("SELECT substr(judged_at, 1, 10), count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
+        return [(row[0], row[1]) for row in days]
+
+    def pseudonym_key(self) -> str:
+        """A secret of this gradebook, by which pseudonyms are made."""
+        return self.secret("pseudonym_key")
+
+
+STATEMENT = (
+    "SELECT submissions.exercise, judged_at, outcome, score, max_score, coalesce(verdicts.reason, ''), digest, file,"
+    " verdicts.seed, kit, coalesce(regrades.reason, '') FROM verdicts JOIN submissions ON submissions.id = submission"
+    " LEFT JOIN regrades ON regrades.id = regrade WHERE submissions.student = ? ORDER BY 1, verdicts.id"
+)
+
+
+class PastVerdict(Struct, frozen=True):
+    """One verdict; without a score where it was not judged. `regraded_for` is the reason of a regrade."""
+
+    exercise: str
+    judged_at: str
+    outcome: str
+    score: float | None
+    max_score: float | None
+    reason: str
+    digest: str
+    file: str
+    seed: int
+    kit: str
+    regraded_for: str
+
+
+def student_history(gradebook: Path, student: str) -> list[PastVerdict]:
+    """A student's verdicts, by exercise, oldest first; the student is known by id or by the whole name."""
+    book = GradebookConnection(gradebook, writes=False)
+    try:
+        named = [row[0] for row in book.rows("SELECT student FROM students WHERE name = ?", student)]
+        for name in (student, *(named if len(named) == 1 else ())):
+            found = [PastVerdict(*row) for row in book.rows(STATEMENT, name)]
+            if found:
+                return found
+        if book.row("SELECT 1 FROM students WHERE student = ? OR name = ?", student, student):
+            return []
+        raise UsageError(f"{gradebook} knows no student {student!r}; export it to csv to see who is in it")
+    finally:
+        book.close()

@@ -1,0 +1,263 @@
+"""A batch from its command's options to its report, and its progress on the way, as text."""
+
+import contextlib
+import itertools
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from msgspec import Struct
+from rich import progress as bars
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from grader.classroom.gradebook import Gradebook
+from grader.classroom.gradebook.connection import require_place
+from grader.classroom.layouts import LAYOUTS, LayoutOptions, SkippedFiles, open_layout
+from grader.classroom.roster import ClassList, Roster
+from grader.classroom.run import Batch, Engine, Progress
+from grader.classroom.tasks import SubmissionLoader
+from grader.errors import SpecError, UsageError
+from grader.report.console import Line, ended_by_signals, printable, render_page
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.verdict.judge import MAX_SEED
+
+MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
+
+Show = Callable[[Progress], None]
+
+
+class Options(Struct, frozen=True):
+    """What a batch is told; without a seed it keeps to the gradebook's, which is drawn once."""
+
+    seed: int | None = None
+    shares: bool = True
+    allows_open: bool = False
+    layout: LayoutOptions = LayoutOptions()
+    roster: Roster = Roster()
+
+
+class BatchReport(Struct, frozen=True):
+    """What a batch came to: its own counts, what it skipped, a row of the gradebook for each exercise, and warnings."""
+
+    progress: Progress
+    skipped: SkippedFiles
+    totals: list[tuple[Any, ...]]
+    warnings: list[str] = []
+    layout: str = ""
+
+    def exit_code(self) -> int:
+        """0 when every submission has a verdict and sharing was right wherever it was looked at, else 1."""
+        is_whole = self.progress.is_complete() and self.skipped.is_all_read()
+        return 0 if is_whole and not self.progress.alarms else 1
+
+
+def grade_submissions(
+    course: Course,
+    submissions: Path,
+    gradebook: Path,
+    engine: contextlib.AbstractContextManager[Engine],
+    options: Options,
+    show: Callable[[int], Show],
+    warn: Callable[[str], None] = lambda _text: None,
+) -> BatchReport:
+    """Judge every submission in a folder or file that the gradebook holds no verdict on.
+
+    `show` is given the layout's last position, and gives what is called with the progress, again and again; `warn` is
+    called with what to know before anything is judged. Raises `UsageError` for what cannot be meant, `KitError` where
+    nothing can be judged or recorded.
+    """
+    if not (course.root / "solutions").is_dir():
+        raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
+    require_place(gradebook, is_new=True)
+    skipped = SkippedFiles()
+    opening = open_layout(submissions, course.module_names(), skipped, options.layout)
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(ended_by_signals(signal.default_int_handler))  # in order, as by Ctrl-C
+        layout, root = opened.enter_context(opening)
+        found = iter(layout)
+        first = next(found, None)
+        if first is None:  # before there is a gradebook, which would keep to this batch's seed
+            raise _no_submissions(skipped, submissions)
+        book, running = opened.enter_context(Gradebook(gradebook)), opened.enter_context(engine)
+        warnings = book.damage()
+        for text in (*warnings, *_memory_warning(course, running)):
+            warn(text)
+        class_list = ClassList(book, options.roster)
+        seeds = (options.seed, book.seed(), secrets.randbelow(MAX_SEED))
+        seed = next(each for each in seeds if each is not None)
+        batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
+        recorded = {"shares": options.shares, "layout": layout.name, "options": options.layout}
+        number = book.begin_batch(seed, str(submissions.absolute()), recorded)
+        batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
+        warnings += [*batch.progress.alarms, *class_list.warnings(), *_without_effect(options, batch.progress)]
+        return BatchReport(batch.progress, skipped, book.totals(), warnings, layout.name)
+
+
+def _memory_warning(course: Course, engine: Engine) -> list[str]:
+    """What to know where as many submissions as are judged at once may use more memory than there is."""
+    limits = []
+    for exercise_id in course.exercise_ids():
+        with contextlib.suppress(SpecError):  # said when the exercise is opened
+            limits.append(load_exercise(course.description(exercise_id)).limits.memory_mb * MEGABYTE)
+    wanted = engine.width * max(limits, default=0)
+    if not engine.memory_bytes or wanted <= engine.memory_bytes:
+        return []
+    has = f"{wanted / GIGABYTE:.1f} GB together, and this machine has {engine.memory_bytes / GIGABYTE:.1f}"
+    end = "what is ended for want of memory is judged again later; fewer --jobs avoid that"
+    return [f"{engine.width} submissions at once may use {has}: {end}"]
+
+
+def _without_effect(options: Options, progress: Progress) -> list[str]:
+    """Options that say nothing about what is already graded."""
+    if not progress.skipped:
+        return []
+    names = {"--seed": options.seed is not None, "--no-share": not options.shares}
+    graded = f"has no effect on the {progress.skipped:,} already graded; to judge them again, use regrade"
+    return [f"{name} {graded}" for name, is_given in names.items() if is_given]
+
+
+def _no_submissions(skipped: SkippedFiles, path: Path) -> UsageError:
+    found = "".join(f"\n  {line}" for line in skipped.lines())
+    wanted = f"hand over {LAYOUTS}; --pattern spells out any other"
+    return UsageError(f"there is no submission in {path}; {wanted}{found}")
+
+
+MINUTE, MINUTES_IN_HOUR = 60, 60
+COLUMNS = ("exercise", "submissions", "fixed", "not fixed", "not gradable", "not judged", "shared", "mean score")
+
+
+class Clock:
+    """How fast a batch is, from when it was made."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def rate(self, progress: Progress) -> float:
+        """Verdicts a second, those that were already there aside."""
+        return (progress.judged + progress.shared) / max(self.seconds(), 1e-6)
+
+
+def counts(progress: Progress) -> str:
+    """What was done, in a line."""
+    parts = [f"{progress.judged:,} judged", f"{progress.shared:,} shared"]
+    optional = {
+        "already there": progress.skipped,
+        "not judged": progress.not_judged,
+        "left out": progress.left,
+        "scored anew": progress.rescored,
+    }
+    parts += [f"{count:,} {name}" for name, count in optional.items() if count]
+    return ", ".join(parts)
+
+
+def _progress_line(progress: Progress, total: int, clock: Clock) -> str:
+    """How far a batch is, for a log."""
+    share = progress.position / max(total, 1)
+    left = clock.seconds() * (1 - share) / share if share else 0.0
+    return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(left)} left"
+
+
+def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:
+    """What a batch came to: what was skipped, a row for each exercise, and what this run did."""
+    lines: list[Line] = [Text(line, "yellow") for line in (*report.skipped.lines(), *map(printable, report.warnings))]
+    for exercise, why in report.progress.broken.items():
+        lines.append(Text(f"{exercise} is left out: {printable(why)}", "red"))
+    if report.layout:
+        lines.append(Text(f"layout: {report.layout}", "dim"))
+    lines.append(_table(report.totals))
+    time_taken = f"in {duration(clock.seconds())}, {clock.rate(report.progress):.1f} verdicts a second"
+    lines.append(Text(f"{counts(report.progress)} {time_taken}; recorded in {printable(gradebook)}"))
+    return render_page(lines, width, color=color)
+
+
+def interrupted(progress: Progress | None, gradebook: str) -> str:
+    """What to know after an interrupt."""
+    done = f"{counts(progress)}; " if progress else ""
+    done += f"what was judged is recorded in {printable(gradebook)}"
+    return f"Interrupted: {done}; the same command goes on from there."
+
+
+def duration(seconds: float) -> str:
+    """Seconds, or minutes, or hours."""
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / MINUTE), MINUTES_IN_HOUR)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _table(totals: list[tuple[Any, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if number else "left")
+    for exercise, *numbers, mean, most in totals:
+        score = "" if mean is None else f"{mean:.1f} of {most:g}"
+        table.add_row(exercise, *(f"{number:,}" for number in numbers), score)
+    return table
+
+
+LINE_SECONDS = 10.0
+"""How often a log gets a line."""
+
+BAR_SECONDS = 0.1
+"""How often the bar is drawn."""
+
+
+class Display:
+    """Shows a batch's progress; after an interrupt, says what is recorded."""
+
+    def __init__(self, gradebook: Path, write: Callable[[str], None], *, is_terminal: bool) -> None:
+        self.clock = Clock()
+        self._gradebook = gradebook
+        self._write = write
+        self._progress: Progress | None = None
+        self._total = 0
+        self._shown_at = time.monotonic()
+        self._pause = BAR_SECONDS if is_terminal else LINE_SECONDS
+        columns = (
+            bars.TextColumn("grading"),
+            bars.BarColumn(),
+            bars.TaskProgressColumn(),
+            bars.TextColumn("{task.fields[counts]}"),
+            bars.TimeRemainingColumn(),
+        )
+        bar = bars.Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        self._bar = bar if is_terminal else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if isinstance(error, KeyboardInterrupt):
+            self._write(interrupted(self._progress, str(self._gradebook)))
+
+    def show(self, total: int) -> Callable[[Progress], None]:
+        """What is to be called with the progress; `total` is the position of the last submission."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.start()
+            self._bar.add_task("grading", total=total, counts="starting")
+        return self._advance
+
+    def _advance(self, progress: Progress) -> None:
+        self._progress = progress
+        now = time.monotonic()
+        if now - self._shown_at < self._pause:
+            return
+        self._shown_at = now
+        if self._bar is None:
+            self._write(_progress_line(progress, self._total, self.clock))
+            return
+        text = f"{counts(progress)}, {self.clock.rate(progress):.1f}/s"
+        self._bar.update(self._bar.task_ids[0], completed=progress.position, counts=text)
+        self._bar.refresh()

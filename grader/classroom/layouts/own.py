@@ -1,0 +1,280 @@
+"""The kit's own layouts: a folder for each student, lines of JSON, or a pattern that the instructor spells out."""
+
+import codecs
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+
+from grader.classroom.layouts.files import (
+    BROKEN,
+    CLOSED,
+    LEFT_BEHIND,
+    LINK,
+    STRAY,
+    SUFFIXES,
+    TOO_LONG,
+    TWICE,
+    UNKNOWN,
+    UNTOLD,
+    ModuleNames,
+    SkippedFiles,
+    SubmissionFiles,
+    is_clutter,
+    stems,
+    storable,
+)
+from grader.classroom.layouts.units import NUMBERED, Unit, numbered, walk
+from grader.errors import KitError, UsageError
+from grader.spec.paths import USUAL_MODULE
+from grader.submission import MAX_FILE_BYTES
+
+
+class Folder:
+    """Submissions in a folder, in order of students and exercises; no link is followed."""
+
+    name = "folders"
+
+    def __init__(self, root: Path, exercises: ModuleNames, skipped: SkippedFiles) -> None:
+        self._root = root
+        self._exercises = exercises
+        self._stems = stems(exercises)
+        self._skipped = skipped
+        try:
+            self._names = sorted(os.listdir(root))
+        except OSError as error:
+            raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
+        self.total = len(self._names)
+
+    def __iter__(self) -> Iterator[SubmissionFiles]:
+        known = set(self._names)
+        for position, name in enumerate(self._names, 1):
+            student = storable(name)
+            if student != name and student in known:
+                self._skipped.add(TWICE, student)
+                continue
+            listed = self._listed(name)
+            if listed is not None:
+                yield from self._of_student(student, name, position, listed)
+
+    def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
+        found: dict[str, tuple[str, ...]] = {}
+        loose: dict[str, dict[str, str]] = {}
+        for item in sorted(listed, key=self._is_called_otherwise):  # who has several means that one most
+            path = f"{name}{os.sep}{item}"
+            stem, suffix = os.path.splitext(item)  # noqa: PTH122 - a class may have a hundred thousand
+            exercise = numbered(stem, self._exercises)
+            if exercise in self._exercises and suffix in SUFFIXES:
+                taken = loose.setdefault(exercise, {}).setdefault(suffix, path)
+                if taken != path:
+                    self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is taken")
+            elif exercise in self._exercises and not suffix:
+                self._take(exercise, self._in_exercise(path, exercise), found)
+            elif stem in self._stems and suffix in SUFFIXES:
+                self._skip(path, item, UNTOLD)
+            else:
+                self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
+        for exercise, by_suffix in loose.items():
+            self._take(exercise, tuple(by_suffix.values()), found)
+        for exercise in sorted(found):
+            files = tuple(sorted(found[exercise], key=_is_notebook))
+            yield SubmissionFiles(student, exercise, storable(files[0]), position, files, aliases=(student,))
+
+    def _take(self, exercise: str, files: tuple[str, ...], found: dict[str, tuple[str, ...]]) -> None:
+        """Take the files for the exercise, unless others were found for it before."""
+        taken = found.setdefault(exercise, files) if files else files
+        if taken != files:
+            self._skipped.add(TWICE, f"{storable(files[0])}; {storable(taken[0])} is taken")
+
+    def _is_called_otherwise(self, item: str) -> bool:
+        """Whether a file or folder is not called exactly by an exercise."""
+        return item.partition(".")[0] not in self._exercises
+
+    def _in_exercise(self, folder: str, exercise: str) -> tuple[str, ...]:
+        """The module and the notebook in an exercise's folder, as far as they are there, under its own name first."""
+        listed = self._listed(folder)
+        if listed is None:
+            return ()
+        own, usual = (
+            [Path(name).stem + suffix for suffix in SUFFIXES] for name in (self._exercises[exercise], USUAL_MODULE)
+        )
+        found = [item for item in listed if item in own] or [item for item in listed if item in usual]
+        for item in listed:
+            if item not in found:
+                self._skip(f"{folder}{os.sep}{item}", item, STRAY)
+        if not found:
+            self._skipped.add(STRAY, f"{storable(folder)} holds neither {own[0]} nor {own[1]}")
+        return tuple(f"{folder}{os.sep}{item}" for item in found)
+
+    def _listed(self, path: str) -> list[str] | None:
+        """What is in a folder, in order; what is none, or a link, is passed over."""
+        whole, name = f"{self._root}{os.sep}{path}", path.rpartition(os.sep)[2]
+        try:
+            if is_clutter(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
+                self._skip(path, name, STRAY)
+                return None
+            return sorted(os.listdir(whole))
+        except OSError as error:
+            self._skipped.add(CLOSED, f"{storable(path)} ({error.strerror})")
+            return None
+
+    def _skip(self, path: str, name: str, kind: str) -> None:
+        if is_clutter(name):
+            kind = LEFT_BEHIND
+        elif (self._root / path).is_symlink():
+            kind = LINK
+        self._skipped.add(kind, storable(path))
+
+
+def _is_notebook(file: str) -> bool:
+    return file.endswith(SUFFIXES[1])
+
+
+class StudentFolders:
+    """DIR/<student>/attention.(py|ipynb), or its own name, for an exercise that is told: each folder is a student's."""
+
+    NAME = Folder.name
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        for name in names:
+            student = storable(name)
+            if (root / name).is_symlink():
+                skipped.add(LINK, student)
+            elif (root / name).is_dir() and not NUMBERED.fullmatch(name):
+                yield Unit(student, folder=name, aliases=(student,))
+            else:
+                skipped.add(STRAY, student)
+
+
+PIECE_BYTES = 1 << 20
+
+
+class _Line(Struct, frozen=True):
+    """What a line holds; other keys are ignored."""
+
+    student: str
+    exercise: str
+    source: str
+    submitted_at: str = ""
+
+
+class Lines:
+    """Submissions in a .jsonl file, in the order of the file; the first of a student for an exercise counts."""
+
+    name = "lines"
+
+    def __init__(self, path: Path, exercises: Collection[str], skipped: SkippedFiles) -> None:
+        self._path = path
+        self._exercises = exercises
+        self._skipped = skipped
+        try:
+            with path.open("rb"):
+                self.total = path.stat().st_size
+        except OSError as error:
+            raise UsageError(f"{path} cannot be opened: {error.strerror}; check its permissions") from None
+
+    def __iter__(self) -> Iterator[SubmissionFiles]:
+        decoder = msgspec.json.Decoder(_Line)
+        seen: set[bytes] = set()
+        for number, position, content in self._lines():
+            place = f"{self._path.name}, line {number}"
+            try:
+                line = decoder.decode(content)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                self._skipped.add(BROKEN, f"{place}: {error}")
+                continue
+            if line.exercise not in self._exercises:
+                self._skipped.add(UNKNOWN, f"{place}: {line.exercise}")
+                continue
+            key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise)), digest_size=16).digest()
+            if key in seen:
+                self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}; the first is taken")
+                continue
+            seen.add(key)
+            yield SubmissionFiles(
+                line.student,
+                line.exercise,
+                place,
+                position,
+                source=line.source,
+                submitted_at=line.submitted_at,
+                aliases=(line.student,),
+            )
+
+    def _lines(self) -> Iterator[tuple[int, int, bytes]]:
+        """Number, end and content of each line that is neither empty nor too long."""
+        try:
+            with self._path.open("rb") as file:
+                yield from self._lines_of(file)
+        except OSError as error:
+            raise KitError(
+                f"{self._path} cannot be read to its end: {error.strerror}; what was judged is recorded"
+            ) from None
+
+    def _lines_of(self, file: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        number = 0
+        while content := file.readline(MAX_FILE_BYTES + 1):
+            number += 1
+            if len(content) > MAX_FILE_BYTES:
+                self._skipped.add(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
+                _skip_line(file, content)
+            elif content.strip():
+                yield number, file.tell(), content.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
+
+
+def _skip_line(file: IO[bytes], piece: bytes) -> None:
+    while piece and not piece.endswith(b"\n"):
+        piece = file.readline(PIECE_BYTES)
+
+
+EXERCISE = r"(?:exercise[-_ ]?)?\d+"
+FIELDS = {"student", "exercise"}
+PART = re.compile(r"\{(\w+)\}|(\*\*)|(\*)|(\?)|([^{}*?]+|[{}])")
+
+
+class Pattern:
+    """Matches paths below the root; `*` is anything within one name, `**` across folders, `?` one character."""
+
+    NAME = "pattern"
+
+    def __init__(self, text: str) -> None:
+        """`UsageError` where the pattern does not say whose a file is."""
+        fields = re.findall(r"\{(\w+)\}", text)
+        unknown = sorted(set(fields) - FIELDS)
+        if unknown or "student" not in fields or len(fields) != len(set(fields)):
+            what = (
+                f"{{{unknown[0]}}} is no part of one" if unknown else "it needs {student} once, {exercise} at most once"
+            )
+            raise UsageError(f"--pattern {text}: {what}; write for example '{{student}}_*_{{exercise}}.py'")
+        self._regex = re.compile("".join(map(_part, PART.finditer(text))))
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        """One for each student and exercise."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for path in walk(root, "", skipped):
+            match = self._regex.fullmatch(path.replace(os.sep, "/"))
+            if match is None:
+                skipped.add(STRAY, storable(path))
+                continue
+            number = re.sub(r"\D", "", match.groupdict().get("exercise", ""))
+            key = (storable(match["student"]), f"exercise_{int(number):02}" if number else "")
+            found.setdefault(key, []).append(path)
+        for (student, exercise), paths in found.items():
+            stem = exercise or Path(USUAL_MODULE).stem
+            loose = tuple((path, stem + Path(path).suffix) for path in paths)
+            yield Unit(student, loose=loose, aliases=(student,))
+
+
+def _part(match: re.Match[str]) -> str:
+    field, across, within, one, text = match.groups()
+    if field:
+        return rf"(?P<{field}>{EXERCISE if field == 'exercise' else '[^/]+?'})"
+    if across or within or one:
+        return ".*" if across else "[^/]*" if within else "[^/]"
+    return re.escape(text)

@@ -1,0 +1,294 @@
+"""The loop of a batch: submissions go from their layout through the engine into the gradebook, a few at a time."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import Any
+
+from msgspec import Struct, field, structs
+
+from grader.classroom import tasks
+from grader.classroom.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
+from grader.classroom.layouts import SubmissionFiles
+from grader.classroom.regrade import rescore, with_points
+from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult, is_sampled
+from grader.errors import KitError, SpecError
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.submission import Submission, Unreadable
+from grader.verdict.verdict import Verdict, refuse
+
+IN_FLIGHT = 4
+"""Submissions under way for each examiner, so that none waits for the next while the gradebook is written."""
+
+MOST_WAITING = 256
+"""Submissions that wait for the verdict of one that is alike."""
+
+TICK_SECONDS = 1.0
+"""How often progress is shown while nothing ends."""
+
+UNJUDGED_IN_A_ROW = 20
+"""After so many different submissions that the kit could not judge it may not be their doing: the starter will tell."""
+
+CHANGED = "it was changed while the batch ran; run the same command again"
+
+
+class Engine(Struct, frozen=True):
+    """Where submissions are judged: what runs `grader.classroom.tasks`, how many at once, the course there.
+
+    `memory_bytes` is what this machine has for them; 0 where it is not this machine that judges.
+    """
+
+    executor: Executor
+    width: int
+    location: CourseLocation
+    memory_bytes: int = 0
+
+
+class Progress(Struct):
+    """How far a batch is; `position` counts in the layout's own terms.
+
+    `broken` says why exercises were left out, `alarms` where sharing was wrong.
+    """
+
+    position: int = 0
+    judged: int = 0
+    shared: int = 0
+    skipped: int = 0
+    not_judged: int = 0
+    left: int = 0
+    rescored: int = 0
+    broken: dict[str, str] = field(default_factory=dict)
+    alarms: list[str] = field(default_factory=list)
+
+    def done(self) -> int:
+        """Submissions that were dealt with."""
+        return self.judged + self.shared + self.skipped + self.not_judged + self.left
+
+    def is_complete(self) -> bool:
+        """Whether every submission has a verdict."""
+        return not self.not_judged and not self.left
+
+
+class OpenExercise(Struct, frozen=True):
+    """An exercise as it was when its first submission came, and the stamps by which a change shows."""
+
+    exercise: Exercise
+    versions: Versions
+    stamps: tuple[tuple[str, int, int], ...]
+
+
+class Batch:
+    """One run over submissions."""
+
+    def __init__(
+        self,
+        course: Course,
+        gradebook: Gradebook,
+        engine: Engine,
+        *,
+        seed: int,
+        shares: bool,
+        show: Callable[[Progress], None],
+    ) -> None:
+        self.progress = Progress()
+        self._course = course
+        self._gradebook = gradebook
+        self._engine = engine
+        self._seed = seed
+        self._key = gradebook.secret("seed_key")
+        self._shares = shares
+        self._show = show
+        self._accepts_open = not engine.location.is_strict
+        self._deduplicator = Deduplicator(gradebook, accepts_open=self._accepts_open)
+        self._exercises: dict[str, OpenExercise] = {}
+        self._queue: deque[tuple[Task, Future[str] | None]] = deque()
+        self._running: dict[Future[TaskResult], Task] = {}
+        self._samples: dict[Task, SharedVerdict] = {}
+        self._starter_was_judged = False
+        self._unjudged: set[str] = set()
+        self._batch_id = 0
+
+    def run(self, submissions: Iterable[SubmissionFiles], loader: SubmissionLoader, batch: int) -> None:
+        """Judge what the gradebook does not hold yet.
+
+        Raises `KitError` where nothing can be judged or recorded; what was recorded before stays.
+        """
+        self._batch_id = batch
+        for files in submissions:
+            self.progress.position = files.position
+            self._take(files, loader)
+            self._decide()
+            while self._is_full():
+                self._step()
+            self._show(self.progress)
+        while self._queue or self._running:
+            self._step()
+        self._gradebook.end_batch(batch)
+
+    def _is_full(self) -> bool:
+        under_way = len(self._queue) + len(self._running)
+        return under_way >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MOST_WAITING
+
+    def _take(self, files: SubmissionFiles, loader: SubmissionLoader) -> None:
+        """Load one submission and queue it, unless the gradebook holds its verdict or it needs none."""
+        opened = self._open(files.exercise)
+        if opened is None:
+            self.progress.left += 1
+            return
+        record, submission = loader.load(files)
+        if submission is GONE:
+            self._record_not_judged(record, opened.versions, GONE.reason)
+        elif self._gradebook.is_judged(record, opened.versions, accepts_open=self._accepts_open):
+            self.progress.skipped += 1
+        else:
+            self._queue_up(record, submission, opened)
+
+    def _queue_up(self, record: SubmissionRecord, submission: Submission | Unreadable, opened: OpenExercise) -> None:
+        seed = tasks.seed_of_attempt(self._key, self._seed, self._gradebook.attempt(record))
+        verdict = refuse(opened.exercise, submission, record.file, seed)
+        if verdict is not None:
+            self._gradebook.record(self._batch_id, record, opened.versions, verdict, opened.exercise.numbers())
+            self.progress.judged += 1
+            return
+        assert isinstance(submission, Submission)
+        if not self._can_judge(record.exercise):
+            self.progress.left += 1
+            return
+        task = Task(record, opened.versions, submission, seed)
+        fingerprint = None
+        if self._shares and not self._deduplicator.is_copy(task):
+            fingerprint = self._engine.executor.submit(tasks.fingerprint, self._engine.location, submission)
+        self._queue.append((task, fingerprint))
+
+    def _decide(self) -> None:
+        """Share or judge those at the head of the queue whose fingerprints are known, in the order of submissions."""
+        while self._queue and (self._queue[0][1] is None or self._queue[0][1].done()):
+            task, fingerprint = self._queue.popleft()
+            if fingerprint is not None:
+                record = structs.replace(task.record, fingerprint=_fingerprint(fingerprint))
+                task = structs.replace(task, record=record)
+            self._share_or_judge(task)
+
+    def _share_or_judge(self, task: Task) -> None:
+        if self._shares:
+            shared = self._deduplicator.shared(task)
+            if shared is not None and is_sampled(self._key, task):
+                self._samples[task] = shared
+            elif shared is not None:
+                self._share(task, shared)
+                return
+            elif self._deduplicator.follows(task):
+                return
+        self._running[self._engine.executor.submit(tasks.judge, self._engine.location, task)] = task
+
+    def _step(self) -> None:
+        """Wait for something to end, and go on with it."""
+        fingerprints: list[Future[Any]] = [each for _, each in self._queue if each is not None and not each.done()]
+        wait((*fingerprints, *self._running), TICK_SECONDS, FIRST_COMPLETED)
+        for future in [each for each in self._running if each.done()]:
+            task = self._running.pop(future)
+            self._record(task, _result(future))
+            for follower in self._deduplicator.settle(task):
+                self._share_or_judge(follower)
+        self._decide()
+        self._show(self.progress)
+
+    def _share(self, task: Task, shared: SharedVerdict) -> None:
+        self._gradebook.record_shared(self._batch_id, task.record, task.versions, shared)
+        self.progress.shared += 1
+
+    def _record_sample(self, task: Task, shared: SharedVerdict, verdict: Verdict | None) -> bool:
+        """Share after all, where the verdict that was made to see whether sharing is right says the same."""
+        if verdict is None or self._gradebook.is_same(shared, verdict):
+            self._share(task, shared)
+            return True
+        self._deduplicator.distrust(task)
+        whose = f"{task.record.student}, {task.record.exercise}"
+        self.progress.alarms.append(
+            f"{whose} was to share the verdict of one that is alike and got another one when it was judged by itself;"
+            f" look at both, and judge all anew: regrade --exercise {task.record.exercise} --no-share"
+        )
+        return False
+
+    def _record(self, task: Task, result: TaskResult) -> None:
+        shared, exercise_id = self._samples.pop(task, None), task.record.exercise
+        if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
+            result = TaskResult(None, CHANGED, is_exercise_broken=True)
+        elif shared is not None and self._record_sample(task, shared, result.verdict):
+            return
+        if result.verdict is not None:
+            verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
+            numbers = self._exercises[exercise_id].exercise.numbers()
+            self._gradebook.record(self._batch_id, task.record, task.versions, verdict, numbers)
+            self.progress.judged += 1
+            self._unjudged.clear()
+        elif result.is_exercise_broken:
+            self.progress.broken.setdefault(exercise_id, result.error)
+            self.progress.left += 1
+        else:
+            self._record_not_judged(task.record, task.versions, result.error)
+            self._unjudged.add(task.record.digest)
+            if len(self._unjudged) >= UNJUDGED_IN_A_ROW:
+                if self._failed_trial(exercise_id, 1) is not None:
+                    raise KitError(f"the last {UNJUDGED_IN_A_ROW} submissions could not be judged: {result.error}")
+                self._unjudged.clear()
+
+    def _record_not_judged(self, record: SubmissionRecord, versions: Versions, reason: str) -> None:
+        self._gradebook.record_not_judged(self._batch_id, record, versions, self._seed, reason)
+        self.progress.not_judged += 1
+
+    def _open(self, exercise_id: str) -> OpenExercise | None:
+        """The exercise as it is now; None where nothing can be judged by it."""
+        if exercise_id in self.progress.broken:
+            return None
+        if exercise_id not in self._exercises:
+            stamps = self._course.stamps(exercise_id)
+            try:
+                exercise = load_exercise(self._course.description(exercise_id))
+            except SpecError as error:
+                self.progress.broken[exercise_id] = str(error)
+                return None
+            opened = OpenExercise(exercise, tasks.versions(self._course, exercise_id), stamps)
+            self.progress.rescored += rescore(self._gradebook, exercise, opened.versions.exercise)
+            self._exercises[exercise_id] = opened
+        return self._exercises[exercise_id]
+
+    def _can_judge(self, exercise_id: str) -> bool:
+        """Whether an examiner judges the exercise's starter; asked of each examiner, until each has judged one.
+
+        `KitError` where that shows that nothing can be judged here.
+        """
+        if self._starter_was_judged:
+            return True
+        failed = self._failed_trial(exercise_id, self._engine.width)
+        if failed is None:
+            self._starter_was_judged = True
+        elif failed.is_exercise_broken:
+            self.progress.broken[exercise_id] = failed.error
+        else:
+            raise KitError(failed.error + ("; --allow-open grades all the same" if failed.is_host_open else ""))
+        return self._starter_was_judged
+
+    def _failed_trial(self, exercise_id: str, times: int) -> TaskResult | None:
+        """Judge the exercise's starter so many times at once; the first time that gave no verdict."""
+        submit, location = self._engine.executor.submit, self._engine.location
+        trials = [submit(tasks.trial, location, exercise_id) for _ in range(times)]
+        return next((result for result in map(_result, trials) if result.verdict is None), None)
+
+
+def _fingerprint(future: Future[str]) -> str:
+    """What was found; where that failed, nothing, so that no verdict is shared."""
+    try:
+        return future.result()
+    except Exception:  # noqa: BLE001 - as below; judging itself will tell
+        return ""
+
+
+def _result(future: Future[TaskResult]) -> TaskResult:
+    """What a task came to; whatever else it raised is the kit's fault for this one submission."""
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001 - a cluster's own errors, and a bug that must not end the batch
+        return TaskResult(None, f"{type(error).__name__}: {error}")

@@ -1,6 +1,0 @@
-"""A SQLite file that holds every verdict of a class."""
-
-from grader.gradebook.gradebook import NOT_JUDGED, Gradebook
-from grader.gradebook.rows import SharedVerdict, Student, SubmissionRecord, Versions
-
-__all__ = ["NOT_JUDGED", "Gradebook", "SharedVerdict", "Student", "SubmissionRecord", "Versions"]

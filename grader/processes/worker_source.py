@@ -1,0 +1,217 @@
+"""Where workers come from, chosen in one place: forked by the nursery where that is safe, else spawned."""
+
+import collections
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from grader.errors import KitError, LostNurseryError
+from grader.processes.spawner import Spawner
+from grader.processes.workers import Worker, WorkerSource, last_complaint, output_files
+from grader.sandbox.layers import PR_SET_DUMPABLE
+from grader.sandbox.nursery import ANSWER, FORK, REAP, REQUEST, run_nursery
+from grader.sandbox.sandbox import control_process
+from grader.sandbox.torch_import import import_torch
+from grader.spec.exercise import Limits
+
+CAN_FORK = sys.platform == "linux"
+"""Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""
+
+ANSWER_SECONDS = 60.0
+"""How long the nursery may take to answer, on a slow machine."""
+
+END_SECONDS = 5.0
+"""How long the nursery may take to end once nobody wants anything of it."""
+
+TOO_FEW_PROCESSES = (
+    "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
+    "raise the limit (ulimit -u, or the container's pids limit) or end what else is running"
+)
+
+
+def open_worker_source(
+    secret_folders: tuple[str, ...] = (), *, spawn: bool = not CAN_FORK, for_many: bool = False
+) -> WorkerSource:
+    """A source of workers, to be closed: opened before any description, reference or check is, for workers are copies.
+
+    Imports torch, and keeps other processes from reading this one's memory. `for_many` workers it takes a little longer
+    to open, and less for each. Each worker tries to read the secret folders, and says so where it can.
+    """
+    import_torch(for_many=for_many)
+    control_process(PR_SET_DUMPABLE, 0)
+    return Spawner(secret_folders) if spawn else Forker(secret_folders)
+
+
+def has_threads() -> bool:
+    """Whether this process has started threads, so that no worker can be forked: a copy of such a torch hangs."""
+    tasks = Path("/proc/self/task")
+    return tasks.is_dir() and len(list(tasks.iterdir())) != 1
+
+
+class Forker:
+    """Starts each worker as a fork of the nursery, which is forked from this process when this is made.
+
+    So it is to be made before any check or reference is opened.
+    """
+
+    def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
+        if has_threads():
+            raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
+        self._control, theirs = socket.socketpair()
+        self._control.settimeout(ANSWER_SECONDS)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the nursery
+        sys.stdout.flush()
+        sys.stderr.flush()
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the nursery ignores it
+        try:
+            self._process = _fork()
+            if self._process == 0:
+                os.dup2(self._stderr.fileno(), 2)
+                run_nursery(theirs, secret_folders)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+        theirs.close()
+        self._ahead: _PendingWorker | None = None
+        self._pending: collections.deque[_PendingRequest] = collections.deque()
+
+    def start_ahead(self, limits: Limits) -> None:
+        """Have the next worker forked while the caller does something else."""
+        if self._ahead is not None:
+            return
+        ours, theirs = socket.socketpair()
+        stdout, stderr = output_files()
+        with theirs:
+            request = REQUEST.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
+            with self._alive():
+                socket.send_fds(self._control, [request], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+        self._ahead = _PendingWorker(limits, ours, stdout, stderr)
+        self._pending.append(self._ahead)
+
+    def start(self, limits: Limits) -> Worker:
+        """A fresh worker, confined to the limits; `KitError` where none can be forked."""
+        if self._ahead is not None and self._ahead.limits != limits:
+            self._worker_ahead().kill()
+        self.start_ahead(limits)
+        return self._worker_ahead()
+
+    def settle(self) -> None:
+        """Wait until nothing is left of workers that were killed."""
+        if self._pending:
+            self.wait_for(self._pending[-1])
+
+    def close(self) -> None:
+        """End the nursery, with all its workers; it is killed where it does not end."""
+        if self._ahead is not None:
+            self._worker_ahead().kill()
+        self._control.close()
+        self._stderr.close()
+        handle = os.pidfd_open(self._process)
+        if not select.select([handle], [], [], END_SECONDS)[0]:
+            os.kill(self._process, signal.SIGKILL)  # its first child, and with that all others, dies with it
+        os.close(handle)
+        os.waitpid(self._process, 0)
+
+    def reap(self, process: int) -> "_PendingRequest":
+        """Have a worker that was killed cleared away, and what it started; the answer is its wait status."""
+        with self._alive():
+            self._control.sendall(REQUEST.pack(REAP, process, 0, 0))
+        reaped = _PendingRequest()
+        self._pending.append(reaped)
+        return reaped
+
+    def wait_for(self, wanted: "_PendingRequest") -> None:
+        """Take in answers, which come in the order of the requests, until this one has come."""
+        while not wanted.is_answered:
+            pending = self._pending.popleft()
+            with self._alive():
+                answer, pending.handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
+                (pending.answer,) = ANSWER.unpack(answer)
+            pending.is_answered = True
+
+    def _worker_ahead(self) -> Worker:
+        """The worker that was started ahead, once it has been forked; `KitError` where it cannot be."""
+        assert self._ahead is not None
+        pending, self._ahead = self._ahead, None
+        self.wait_for(pending)
+        if pending.answer < 0:
+            raise KitError(TOO_FEW_PROCESSES)
+        (handle,) = pending.handles
+        process = _ForkedProcess(self, pending.answer, handle)
+        return Worker(pending.connection, pending.stdout, pending.stderr, process)
+
+    @contextlib.contextmanager
+    def _alive(self) -> Iterator[None]:
+        """Turns what a dead nursery makes of a message, a closed socket or a cut answer, into `LostNurseryError`."""
+        try:
+            yield
+        except (OSError, struct.error) as error:
+            why = last_complaint(self._stderr)
+            told = f"the process that starts workers has died or hangs{why}; run the command again"
+            raise LostNurseryError(told) from error
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        raise KitError(TOO_FEW_PROCESSES) from error
+
+
+@dataclass(kw_only=True)
+class _PendingRequest:
+    """A request to the nursery, and its answer once that has come."""
+
+    answer: int = 0
+    handles: list[int] = field(default_factory=list)
+    is_answered: bool = False
+
+
+@dataclass
+class _PendingWorker(_PendingRequest):
+    """A request for a worker; the answer is its process id, and a descriptor for it comes along."""
+
+    limits: Limits
+    connection: socket.socket
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+
+
+class _ForkedProcess:
+    """A worker's process, a child of the nursery: killed by its descriptor, and cleared away by the nursery."""
+
+    def __init__(self, forker: Forker, process: int, handle: int) -> None:
+        self._forker = forker
+        self._process = process
+        self._handle = handle
+        self._reaped: _PendingRequest | None = None
+
+    def number(self) -> int:
+        with open(f"/proc/self/fdinfo/{self._handle}", encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
+
+    def ask_where(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._handle, signal.SIGUSR1)
+
+    def has_ended(self, seconds: float) -> bool:
+        return bool(select.select([self._handle], [], [], seconds)[0])
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        os.close(self._handle)
+        self._reaped = self._forker.reap(self._process)
+
+    def wait(self) -> int:
+        assert self._reaped is not None
+        self._forker.wait_for(self._reaped)
+        return os.waitstatus_to_exitcode(self._reaped.answer)

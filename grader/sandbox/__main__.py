@@ -1,0 +1,28 @@
+"""A worker that is spawned: `python -m grader.sandbox PORT OUTPUT_BYTES MEMORY_BYTES SECRET_FOLDER ...`.
+
+A token comes on stdin.
+"""
+
+import socket
+import sys
+
+from grader.sandbox.layers import Layers
+from grader.sandbox.protocol import send
+from grader.sandbox.sandbox import Sandbox, confine
+from grader.sandbox.self_test import look_outside
+from grader.sandbox.server import serve
+
+
+def main() -> None:
+    """Connect back to the examiner on loopback, show the token, and serve."""
+    port, output_bytes, memory_bytes = map(int, sys.argv[1:4])
+    token = sys.stdin.buffer.read()
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.sendall(token)
+    outside = look_outside(tuple(sys.argv[4:]))
+    send(connection, confine(Sandbox(Layers(), outside, output_bytes, memory_bytes)))
+    serve(connection)
+
+
+if __name__ == "__main__":
+    main()

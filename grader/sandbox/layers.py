@@ -1,0 +1,265 @@
+"""The kernel's layers around workers: Landlock, seccomp and namespaces. What the host lacks is left out.
+
+The nursery enters the namespaces once, before the first worker is forked: workers see no process but their own kin, no
+network, and no file but libraries. It prepares Landlock and seccomp, and each worker enters them after its last import.
+Whether they hold is not taken on trust: `grader.sandbox.self_test` tries to break out.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import site
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
+"""Folders that a worker may read besides those of the interpreter's libraries and its environment's."""
+
+LIBRARY_FOLDERS = ("lib", "lib64", "DLLs")
+"""Where an interpreter or environment keeps them; beside them, a prefix may hold anything, such as the course."""
+
+FILES = ("/etc/ld.so.cache", "/dev/null", "/dev/urandom")
+"""Single files that it may read."""
+
+SYSCALLS = (
+    # memory
+    *("brk", "madvise", "mincore", "mmap", "mprotect", "mremap", "munmap", "membarrier"),
+    # descriptors that are open already, and files that Landlock lets be read
+    *("read", "readv", "pread64", "preadv", "write", "writev", "close", "dup", "lseek"),
+    *("fstat", "newfstatat", "stat", "lstat", "statx", "access", "faccessat", "faccessat2", "statfs", "fstatfs"),
+    *("getdents64", "readlink", "readlinkat", "getcwd", "poll", "ppoll", "select", "pselect6"),
+    *("recvfrom", "sendto", "recvmsg", "sendmsg"),
+    # threads, signals to itself, time, randomness, identity
+    *("futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "sched_yield", "sched_getaffinity"),
+    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "rt_sigtimedwait", "restart_syscall"),
+    *("clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "getrusage"),
+    *("getrandom", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo"),
+    *("getrlimit", "getcpu", "exit", "exit_group"),
+)
+"""Everything else is refused with EPERM; opening, cloning, limits and the two below have rules of their own."""
+
+FCNTL = (0, 1, 2, 3, 1030)
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. F_SETOWN is not among them: the kernel would send signals to
+whatever process a worker names, in root's name where the worker is root."""
+
+IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX; not FIOSETOWN, not TIOCSTI."""
+
+F_SETFL = 4
+SHARED_FLAGS = getattr(os, "O_DIRECT", 0) | getattr(os, "O_ASYNC", 0) | getattr(os, "O_NOATIME", 0)
+"""What F_SETFL may not set: the examiner reads from the same open files."""
+
+CLONE_THREAD = 0x00010000
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+
+NEW_MOUNT, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000
+NEW_USER, NEW_PROCESS, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
+WANTED = NEW_MOUNT | NEW_UTS | NEW_IPC | NEW_PROCESS | NEW_NETWORK
+"""Flags of unshare(2). A user namespace is taken only where the rest is not to be had without one."""
+
+MS_READ_ONLY, MS_NO_SUID, MS_NO_DEVICES, MS_NO_EXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_RECURSIVE, MS_PRIVATE = 0x20, 0x1000, 0x4000, 0x40000
+MNT_DETACH = 2
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+"""The number of pivot_root(2), which the C library has no function for."""
+
+PR_SET_DUMPABLE = 4
+
+SCAFFOLD = "/sys"
+"""A folder that exists everywhere and holds no library: the new root is built there."""
+
+EMPTY_FOLDERS = ("/home/user", "/tmp")  # noqa: S108 - read-only, like all
+"""What every machine has, and somebody's home."""
+
+TMPFS_OPTIONS = b"size=1m,mode=755"
+
+
+@cache
+def readable_folders() -> tuple[str, ...]:
+    """The folders that a worker may read: libraries of the interpreter, of its environment and of the system.
+
+    Each also under the path that it has without links; those inside another are left out.
+    """
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    folders = [str(Path(prefix, name)) for prefix in prefixes for name in LIBRARY_FOLDERS]
+    folders += [str(Path(os.__file__).parent), *site.getsitepackages(), *LIBRARIES]
+    found: list[str] = []
+    for folder in filter(os.path.isdir, [*folders, *map(os.path.realpath, folders)]):  # no error where it is closed
+        if not _lies_in(folder, found):
+            found.append(folder)
+    return tuple(found)
+
+
+def is_readable(path: str) -> bool:
+    """Whether a file or folder is one of those, or lies in one."""
+    return _lies_in(path, readable_folders())
+
+
+def _lies_in(path: str, folders: Iterable[str]) -> bool:
+    within = os.path.normcase(path) + os.sep
+    return any(within.startswith(os.path.normcase(folder) + os.sep) for folder in folders)
+
+
+class Layers:
+    """What this host offers, made ready to be entered; `problems` say why a layer is not to be had."""
+
+    def __init__(self) -> None:
+        self.problems: dict[str, str] = {}
+        self._landlock = self._try("landlock", partial(__import__, "py_landlock"))
+        self._rules = self._try("landlock", self._make_rules) if self._landlock else None
+        self._seccomp = self._try("seccomp", partial(__import__, "pyseccomp"))
+        self._filter = self._try("seccomp", self._make_filter) if self._seccomp else None
+
+    def enter(self) -> None:
+        """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
+        if self._rules is not None:
+            self._try("landlock", self._rules.apply)
+        if self._filter is not None:
+            self._try("seccomp", self._filter.load)
+
+    def _try(self, layer: str, step: Callable[[], Any]) -> Any:
+        """What the step returns; None where the host lacks what it needs, and that layer is lost and nothing else."""
+        try:
+            return step()
+        except Exception as error:  # noqa: BLE001 - libraries raise errors of their own; attempts tell what holds
+            self.problems.setdefault(layer, f"{type(error).__name__}: {error}")
+            return None
+
+    def _make_rules(self) -> Any:
+        """Read libraries; write nothing, no TCP, no signals outward."""
+        self._landlock.get_abi_version()  # finds the C library, while there is a file system to look in
+        rules = self._landlock.Landlock(strict=False)
+        rules.allow_read(*readable_folders())
+        rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
+        return rules
+
+    def _make_filter(self) -> Any:
+        """An allowlist of system calls."""
+        seccomp = self._seccomp
+        rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
+        for name in SYSCALLS:
+            _add_if_known(rules, seccomp.ALLOW, name)
+        reading = (seccomp.MASKED_EQ, WRITING, 0)
+        rules.add_rule(seccomp.ALLOW, "openat", seccomp.Arg(2, *reading))
+        _add_if_known(rules, seccomp.ALLOW, "open", seccomp.Arg(1, *reading))
+        for name, position, values in (("fcntl", 1, FCNTL), ("ioctl", 1, IOCTL)):
+            for value in values:
+                rules.add_rule(seccomp.ALLOW, name, seccomp.Arg(position, seccomp.EQ, value))
+        harmless = seccomp.Arg(2, seccomp.MASKED_EQ, SHARED_FLAGS, 0)
+        rules.add_rule(seccomp.ALLOW, "fcntl", seccomp.Arg(1, seccomp.EQ, F_SETFL), harmless)
+        rules.add_rule(seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, CLONE_THREAD))
+        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # glibc falls back to clone, whose flags can be seen
+        rules.add_rule(seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
+        return rules
+
+
+def _add_if_known(rules: Any, *rule: Any) -> None:
+    """Add a rule for a system call that not every machine has."""
+    with contextlib.suppress(Exception):
+        rules.add_rule(*rule)
+
+
+def leave_namespaces(problems: dict[str, str]) -> bool:
+    """Leave the host's namespaces; whether the next process forked here is the first of a new process namespace.
+
+    Where none may be left, `problems` say why.
+    """
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, group = os.geteuid(), os.getegid()
+    ways = [WANTED, WANTED | NEW_USER] if os.geteuid() == 0 else [WANTED | NEW_USER]
+    for flags in [*ways, *(way & ~NEW_PROCESS for way in ways)]:
+        if libc.unshare(flags) == 0:
+            if flags & NEW_USER:
+                _keep_names(user, group, problems)
+            return bool(flags & NEW_PROCESS)
+    problems["namespaces"] = f"unshare: {os.strerror(ctypes.get_errno())}"
+    return False
+
+
+def _keep_names(user: int, group: int, problems: dict[str, str]) -> None:
+    """Be the same user and group inside as outside: one that a user namespace does not know may create no file there.
+
+    The files that say so belong to root while the memory is closed to others. Where they cannot be written, `problems`
+    say why.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    try:
+        for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            Path(f"/proc/self/{name}").write_text(line, encoding="ascii")
+    except OSError as error:
+        problems["namespaces"] = f"a user without a name there: {error}"
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[str, str]) -> bool:
+    """Have a root of one's own that holds these folders and files, read-only, and nothing else; whether it worked.
+
+    Where it did not, `problems` say why. Only in a mount namespace of one's own, as the first of a process namespace.
+    """
+    machine = os.uname().machine
+    if machine not in PIVOT_ROOT:
+        problems.setdefault("namespaces", f"no root of its own: the number of pivot_root is not known on {machine}")
+        return False
+    os.umask(0o022)
+    try:
+        _mount("none", "/", "", MS_RECURSIVE | MS_PRIVATE)  # from here on nothing is seen from outside
+        _mount("tmpfs", SCAFFOLD, "tmpfs", MS_NO_SUID | MS_NO_DEVICES, TMPFS_OPTIONS)
+        Path(f"{SCAFFOLD}/proc").mkdir()
+        _mount("proc", f"{SCAFFOLD}/proc", "proc", MS_NO_SUID | MS_NO_DEVICES | MS_NO_EXEC)
+        for folder in folders:
+            _show(Path(folder), lambda place: place.mkdir(exist_ok=True))
+        for file in filter(os.path.exists, files):
+            _show(Path(file), Path.touch)
+        for folder in EMPTY_FOLDERS:
+            Path(f"{SCAFFOLD}{folder}").mkdir(parents=True, exist_ok=True)
+        Path(f"{SCAFFOLD}/old").mkdir()
+        _enter(PIVOT_ROOT[machine])
+    except OSError as error:
+        problems.setdefault("namespaces", f"no root of its own: {error}")
+        return False
+    return True
+
+
+def _enter(pivot_root: int) -> None:
+    """Make the scaffold the root, and let go of the old one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.chdir(SCAFFOLD)
+    _require(libc.syscall(pivot_root, b".", b"old"))
+    os.chdir("/")
+    _require(libc.umount2(b"/old", MNT_DETACH))
+    Path("/old").rmdir()
+    _mount("none", "/", "", MS_REMOUNT | MS_BIND | MS_READ_ONLY | MS_NO_SUID | MS_NO_DEVICES)
+
+
+def _show(path: Path, make_place: Callable[[Path], None]) -> None:
+    """Let a folder or file be seen, read-only, in the scaffold under the path it has; a link is made again."""
+    place = Path(f"{SCAFFOLD}{path}")
+    if os.path.lexists(place):
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        place.symlink_to(path.readlink())
+        _show(path.resolve(), make_place)
+        return
+    make_place(place)
+    _mount(str(path), str(place), "", MS_BIND | MS_RECURSIVE)
+    locked = os.statvfs(place).f_flag & (MS_NO_SUID | MS_NO_DEVICES | MS_NO_EXEC)
+    _mount("none", str(place), "", MS_REMOUNT | MS_BIND | MS_READ_ONLY | MS_NO_SUID | locked)
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: bytes | None = None) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    _require(libc.mount(os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options))
+
+
+def _require(status: int) -> None:
+    if status != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))

@@ -1,0 +1,281 @@
+"""The worker's loop: take a request, run the submission, answer. Whatever the submission does ends up as a reply."""
+
+import ast
+import contextlib
+import linecache
+import socket
+import sys
+import types
+from typing import Any
+
+import torch
+from msgspec import structs
+
+from grader.sandbox.global_state import GlobalState
+from grader.sandbox.imports import import_lazily
+from grader.sandbox.protocol import (
+    MAX_TEXT,
+    Build,
+    Built,
+    Call,
+    ClosedError,
+    Load,
+    Loaded,
+    Location,
+    MalformedError,
+    Message,
+    Parse,
+    Parsed,
+    Raised,
+    Read,
+    Request,
+    Returned,
+    Transfer,
+    Value,
+    receive_request,
+    send,
+)
+from grader.sandbox.syntax_trees import compiled, fingerprint, method_trees, operation_at
+from grader.sandbox.text import cut, sendable
+from grader.sandbox.torch_import import left_incomplete, stub_compiler, warm_up
+from grader.sandbox.values import (
+    TORCH_DTYPES,
+    backward,
+    copy_parameters,
+    from_each,
+    from_python,
+    from_tensors,
+    gradient_of,
+    seed,
+    to_python,
+    type_name,
+)
+
+LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
+"""The name by which a probe says that it does without the kernels of the meta device that are not imported yet."""
+
+
+class OwnFaultError(Exception):
+    """The kit's own code failed where no submission's ran."""
+
+
+class Server:
+    """One submission, loaded once, and the modules built from it."""
+
+    def __init__(self) -> None:
+        self.namespace = types.ModuleType("")
+        self.chunks: dict[str, list[str]] = {}
+        self.modules: dict[int, Any] = {}
+        self._modes: dict[int, bool] = {}
+        self._leaving_torch: set[int] = set()
+        self._is_building = False
+        self._handed_in: dict[str, torch.Tensor] = {}
+        self._state = GlobalState()
+
+    def answer(self, request: Request) -> Message:
+        """The reply to one request; what is raised on the way is the submission's doing, but `OwnFaultError`."""
+        self._is_building = False
+        try:
+            reply = self._dispatch(request)
+            self._look_at_state()
+        except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
+            return self.describe(error)
+        changed = self._state.changed
+        return structs.replace(reply, changed=changed) if changed and isinstance(reply, Returned) else reply
+
+    def describe(self, error: BaseException) -> Raised:
+        """The reply that tells of an exception, also of one that resists being looked at."""
+        try:
+            return self._raised(error)
+        except BaseException:  # noqa: BLE001 - an exception's class and fields are the submission's too
+            return Raised("an exception that cannot be shown", [], "")
+
+    def _look_at_state(self) -> None:
+        try:
+            self._state.look()
+        except Exception as error:
+            if self._location(error)[0] is None:  # else the submission has put code of its own there
+                raise OwnFaultError(f"{type_name(type(error))}: {error}") from error
+            raise
+
+    def _module(self, number: int) -> Any:
+        if number not in self.modules:
+            raise OwnFaultError(f"module {number} was never built in this worker")
+        return self.modules[number]
+
+    def _dispatch(self, request: Request) -> Message:
+        if isinstance(request, Load):
+            return self._load(request)
+        if isinstance(request, Parse):
+            return Parsed(fingerprint(request.chunks))
+        if isinstance(request, Build):
+            return self._build(request)
+        if isinstance(request, Call):
+            return self._call(request)
+        if isinstance(request, Read):
+            if not request.name:
+                weights = dict(self._module(request.module).named_parameters()) if request.weights else self._handed_in
+                return Returned(from_python(None), from_tensors(weights))
+            return Returned(from_python(getattr(self._module(request.module), request.name)))
+        return self._transfer(request)
+
+    def _load(self, request: Load) -> Message:
+        seed()
+        torch.set_default_dtype(TORCH_DTYPES[request.dtype])
+        self.namespace = sys.modules[request.name] = types.ModuleType(request.name)
+        for chunk in request.chunks:
+            lines = chunk.text.split("\n")
+            self.chunks[chunk.label] = lines
+            linecache.cache[chunk.label] = (len(chunk.text), None, [line + "\n" for line in lines], chunk.label)
+        parsed = [(chunk.label, ast.parse(chunk.text, chunk.label)) for chunk in request.chunks]
+        import_lazily([tree for _, tree in parsed])
+        trees = method_trees([tree for _, tree in parsed])
+        tolerated: Raised | None = None
+        for label, tree in parsed:
+            try:
+                exec(compile(tree, label, "exec"), self.namespace.__dict__)  # noqa: S102 - the one place
+            except Exception as error:
+                if len(parsed) == 1:
+                    raise
+                tolerated = tolerated or self._raised(error)  # a notebook's other cells may still hold the class
+        self._state = GlobalState()
+        return self._loaded(request, trees, tolerated)
+
+    def _loaded(self, request: Load, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
+        names, entry = self.namespace.__dict__, request.entry
+        own = [name for name, each in names.items() if isinstance(each, type) and each.__module__ == request.name]
+        found = names.get(entry)
+        is_module = isinstance(found, type) and issubclass(found, torch.nn.Module)
+        return Loaded([name[:MAX_TEXT] for name in own[:50]], entry in names, is_module, trees, tolerated)
+
+    def _build(self, request: Build) -> Built:
+        self._is_building = True
+        seed()
+        names = self.namespace.__dict__
+        if request.probe:
+            names = {"submission": self.namespace, "torch": torch}
+            exec(compiled(request.probe), names)  # noqa: S102 - the same place: beside the submission
+        arguments = {name: to_python(value) for name, value in request.arguments.items()}
+        module = names[request.entry](**arguments)
+        self._leaving_torch.discard(request.module)
+        if request.probe and names.get(LEAVES_TORCH):
+            self._leaving_torch.add(request.module)
+        if request.dtype:
+            module = module.to(TORCH_DTYPES[request.dtype])
+        self.modules[request.module] = module
+        self._modes.pop(request.module, None)
+        parameters = dict(module.named_parameters())
+        misfits = copy_parameters(parameters, request.parameters or {})
+        shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
+        self._is_building = False
+        self._state.note_seed()
+        return Built(shapes, misfits)
+
+    def _call(self, request: Call) -> Returned | Built:
+        if request.build is not None:
+            built = self._build(request.build)
+            if built.misfits:
+                return built
+        module = self._module(request.module)
+        if self._modes.get(request.module) is not request.training:
+            module.train(request.training)
+            self._modes[request.module] = request.training
+        if request.cotangents is not None:
+            module.zero_grad(set_to_none=True)
+        with contextlib.nullcontext() if request.grad else torch.no_grad():
+            if request.more is not None:
+                each = [request.arguments, *({**request.arguments, **others} for others in request.more)]
+                return Returned(from_each(self._run(request, arguments) for arguments in each))
+            value = self._run(request, request.arguments)
+        answer = from_python(value)
+        if request.cotangents is None:
+            return Returned(answer)
+        tensors = self._handed_in
+        after = from_tensors(tensors)
+        if not backward(value, request.cotangents):
+            return Returned(answer, after)
+        parameter_gradients = {name: gradient_of(parameter) for name, parameter in module.named_parameters()}
+        input_gradients = {name: gradient_of(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
+        return Returned(answer, after, parameter_gradients, input_gradients)
+
+    def _run(self, request: Call, given: dict[str, Value]) -> Any:
+        """What one call returns."""
+        module = self._module(request.module)
+        arguments = {name: to_python(value) for name, value in given.items()}
+        self._handed_in = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+        if request.cotangents is not None:
+            for tensor in self._handed_in.values():
+                tensor.requires_grad_(tensor.is_floating_point())
+        with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
+            value = (getattr(module, request.method) if request.method else module)(**arguments)
+        self._state.compare("the module's training", request.training, module.training)
+        return value
+
+    def _transfer(self, request: Transfer) -> Returned:
+        state, target = self._module(request.source).state_dict(), self._module(request.target)
+        target.load_state_dict(state)
+        return Returned(from_python(None))
+
+    def _raised(self, error: BaseException) -> Raised:
+        kind = type(error)
+        bases = [type_name(base) for base in kind.__mro__[:20]]
+        try:
+            text = sendable(str(error.msg if isinstance(error, SyntaxError) else error))
+        except BaseException:  # noqa: BLE001 - __str__ is the submission's too
+            text = "(its message cannot be shown)"
+        location, operation = self._location(error)
+        return Raised(
+            type_name(kind),
+            bases,
+            cut(text, MAX_TEXT),
+            location,
+            operation[:MAX_TEXT],
+            self._is_building,
+            kind is OwnFaultError,
+        )
+
+    def _location(self, error: BaseException) -> tuple[Location | None, str]:
+        """The innermost line of the submission that the exception passed through, and what was being done there."""
+        if isinstance(error, SyntaxError) and error.filename in self.chunks:
+            return self._line(str(error.filename), error.lineno or 1, error.offset or 0), ""
+        innermost, trace = None, error.__traceback__
+        while trace is not None:
+            innermost = trace if trace.tb_frame.f_code.co_filename in self.chunks else innermost
+            trace = trace.tb_next
+        if innermost is None:
+            return None, ""
+        label = innermost.tb_frame.f_code.co_filename
+        operation = operation_at(innermost.tb_frame.f_code, innermost.tb_lasti, self.chunks[label])
+        return self._line(label, innermost.tb_lineno), operation
+
+    def _line(self, label: str, line: int, column: int = 0) -> Location:
+        lines = self.chunks[label]
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        return Location(label, line, text[:MAX_TEXT], column)
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the examiner hangs up."""
+    stub_compiler()
+    warm_up()  # mostly before anybody asks: a worker is started ahead
+    server = Server()
+    while True:
+        try:
+            request = receive_request(connection)
+        except ClosedError:
+            return
+        reply = server.answer(request)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:  # noqa: BLE001, S110 - the submission may have replaced or filled it
+                pass
+        _send_reply(connection, server, reply)
+
+
+def _send_reply(connection: socket.socket, server: Server, reply: Message) -> None:
+    """Send the reply, or what kept it from being sent: it was too large, or held text that is no text."""
+    try:
+        send(connection, reply)
+    except (MalformedError, ValueError, TypeError, OverflowError) as error:
+        send(connection, server.describe(error))

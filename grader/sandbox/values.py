@@ -1,0 +1,289 @@
+"""Tensors and plain values <-> the protocol's values, on the worker's side."""
+
+import ctypes
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+from grader.sandbox.protocol import (
+    MAX_AXIS,
+    MAX_DIMENSIONS,
+    MAX_ITEMS,
+    MAX_TEXT,
+    Mapping,
+    Other,
+    Scalar,
+    Sequence,
+    TensorValue,
+    Value,
+)
+from grader.sandbox.text import sendable
+
+MAX_TENSOR_BYTES = 32 * 1024 * 1024
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
+DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+MAX_DEPTH = 8
+"""Levels of lists that travel; deeper down they are described."""
+
+MAX_INT = 2**63
+WORKER_SEED = 67_280_421_310_721
+"""torch's own, where nobody has set one. What a module draws, its own first weights too, is the same in every run,
+whatever was drawn before it was built: a verdict can be repeated, and a check alone sees what it sees among others."""
+
+EXTRA_WEIGHT = 0.3
+"""How large weights are drawn that are no part of the interface."""
+
+PLAIN = (bool, int, float, type(None))
+"""Types whose values hold no others: nothing of them can be too much."""
+
+
+def to_tensor(value: TensorValue) -> torch.Tensor:
+    """A tensor of its own memory; `ValueError` unless dtype, shape and number of bytes agree."""
+    dtype = TORCH_DTYPES.get(value.dtype)
+    if dtype is None:
+        raise ValueError(f"no such dtype: {value.dtype[:40]}")
+    if len(value.shape) > MAX_DIMENSIONS:
+        raise ValueError(f"a tensor of {len(value.shape):,} dimensions; {MAX_DIMENSIONS} are the most")
+    if min(value.shape, default=0) < 0 or math.prod(value.shape) * dtype.itemsize != len(value.data):
+        raise ValueError(f"{len(value.data)} bytes do not make a {value.dtype} tensor of shape {value.shape[:10]}")
+    try:
+        if not value.data:
+            return torch.empty(value.shape, dtype=dtype)
+        return torch.frombuffer(bytearray(value.data), dtype=dtype).reshape(value.shape)
+    except (RuntimeError, TypeError) as error:  # a size beside a zero may be any number
+        raise ValueError(f"{len(value.data)} bytes do not make a tensor of shape {value.shape[:10]}") from error
+
+
+def from_tensor(tensor: torch.Tensor) -> TensorValue:
+    """The elements of a dense CPU tensor; `ValueError` for any other, before anything is copied."""
+    obstacle = _why_it_stays(tensor)
+    if obstacle:
+        raise ValueError(f"{obstacle} does not travel")
+    return _copied(tensor)
+
+
+def from_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, TensorValue]:
+    """The same of each."""
+    return {name: from_tensor(tensor) for name, tensor in tensors.items()}
+
+
+def gradient_of(tensor: torch.Tensor) -> TensorValue | None:
+    """What has come back to a tensor, or nothing."""
+    return None if tensor.grad is None else from_tensor(tensor.grad)
+
+
+def _copied(tensor: torch.Tensor) -> TensorValue:
+    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    data = ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
+    return TensorValue(DTYPE_NAMES[dense.dtype], list(dense.shape), data)
+
+
+def to_python(value: Value) -> Any:
+    """Plain Python values and tensors; what did not travel stays an `Other`."""
+    if isinstance(value, TensorValue):
+        return to_tensor(value)
+    if isinstance(value, Sequence):
+        items = [to_python(item) for item in value.items]
+        return tuple(items) if value.is_tuple else items
+    if isinstance(value, Mapping):
+        return {key: to_python(item) for key, item in value.items.items()}
+    if isinstance(value, Scalar):
+        return value.value
+    return value
+
+
+def from_python(value: Any) -> Value:
+    """What may travel of a value that a submission made; the rest is described. What is too much is not written out."""
+    if type(value) in PLAIN:
+        return _pack(value)
+    if _is_tensor(value):
+        return _from_any_tensor(value)
+    obstacle = _why_too_much(value)
+    return Other(obstacle) if obstacle else _pack(value)
+
+
+def from_each(values: Iterable[Any]) -> Value:
+    """The same of several, each before the next is made: it may write to what was returned before."""
+    items, size = [], 0
+    for value in values:
+        items.append(from_python(value))
+        size += _size(items[-1])
+        if size > MAX_TENSOR_BYTES:
+            return Other(f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}")
+    return Sequence(items, is_tuple=False)
+
+
+def _size(value: Value) -> int:
+    """The bytes of the tensors in a value that travels."""
+    if isinstance(value, TensorValue):
+        return len(value.data)
+    if isinstance(value, Sequence | Mapping):
+        return sum(map(_size, value.items.values() if isinstance(value, Mapping) else value.items))
+    return 0
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors that travel of a value, in order."""
+    if _why_too_much(value):
+        return []
+    return [part for part in _parts(value) if _is_tensor(part) and not _why_it_stays(part)]
+
+
+def backward(value: Any, cotangents: list[TensorValue]) -> bool:
+    """Run backward from the sum of output times cotangent; False where they do not fit or nothing asks for it."""
+    outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
+    if len(outputs) != len(cotangents):
+        return False
+    pairs = [(output, to_tensor(value)) for output, value in zip(outputs, cotangents, strict=True)]
+    if any(output.shape != cotangent.shape for output, cotangent in pairs):
+        return False
+    live = [(output * cotangent).sum() for output, cotangent in pairs if output.requires_grad]
+    if not live:
+        return False
+    sum(live[1:], start=live[0]).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
+    return True
+
+
+def _why_too_much(value: Any) -> str:
+    """Why a value cannot travel as a whole, found before anything of it is copied; empty where it can."""
+    parts = list(islice(_parts(value), MAX_ITEMS + 1))
+    if len(parts) > MAX_ITEMS:
+        return f"an object of type {type_name(type(value))} with more than {MAX_ITEMS:,} values"
+    tensors = [part for part in parts if _is_tensor(part) and not _why_it_stays(part)]
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    if size > MAX_TENSOR_BYTES:
+        return f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}"
+    return ""
+
+
+def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
+    """A value and what it holds, in order, as deep as values travel."""
+    yield value
+    value = _plain_tuple(value)
+    if depth < MAX_DEPTH and type(value) in (tuple, list, dict):
+        for item in value.values() if type(value) is dict else value:
+            yield from _parts(item, depth + 1)
+
+
+def _is_tensor(value: Any) -> bool:
+    """Whether it is torch's own kind of tensor; a subclass may answer for itself."""
+    return type(value) is torch.Tensor or type(value) is torch.nn.Parameter
+
+
+def _plain_tuple(value: Any) -> Any:
+    """The value; a named tuple as the tuple that it is, whatever its class says of it."""
+    return tuple.__getitem__(value, slice(None)) if issubclass(type(value), tuple) else value
+
+
+def _pack(value: Any, depth: int = 0) -> Value:
+    value = _plain_tuple(value)
+    kind = type(value)
+    if _is_tensor(value):
+        return _from_any_tensor(value)
+    if kind is bool or kind is float or value is None or (kind is int and abs(value) < MAX_INT):
+        return Scalar(value)
+    if kind is str:
+        return Scalar(sendable(value[:MAX_TEXT]))
+    if depth < MAX_DEPTH and kind in (tuple, list):
+        return Sequence([_pack(item, depth + 1) for item in value], kind is tuple)
+    if depth < MAX_DEPTH and kind is dict and all(type(key) is str for key in value):
+        return Mapping({sendable(key[:MAX_TEXT]): _pack(item, depth + 1) for key, item in value.items()})
+    return Other(f"an object of type {type_name(kind)}"[:MAX_TEXT])
+
+
+def type_name(kind: type) -> str:
+    """A class's name as its author wrote it."""
+    name = getattr(kind, "__qualname__", "?")
+    return name[:200] if type(name) is str else "?"
+
+
+def _why_it_stays(tensor: torch.Tensor) -> str:
+    """What keeps a tensor from travelling, as a description of it; empty where nothing does."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a tensor of layout {tensor.layout}"
+    if tensor.device.type != "cpu":
+        return f"a tensor on device {tensor.device}"
+    if tensor.dtype not in DTYPE_NAMES:
+        return f"a tensor of dtype {tensor.dtype}"
+    if tensor.dim() > MAX_DIMENSIONS:
+        return f"a tensor of {tensor.dim()} dimensions"
+    if max(tensor.shape, default=0) > MAX_AXIS:
+        return f"a tensor of shape {tuple(tensor.shape)}"
+    size = tensor.numel() * tensor.element_size()
+    if size > MAX_TENSOR_BYTES:
+        return f"a tensor of shape {tuple(tensor.shape)}, {size:,} bytes"
+    return ""
+
+
+def _from_any_tensor(tensor: torch.Tensor) -> Value:
+    obstacle = _why_it_stays(tensor)
+    return Other(obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
+
+
+def seed() -> None:
+    """Have torch draw from the beginning."""
+    torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed keeps the stack for every device there is not
+
+
+def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
+    """Copy values into parameters by name; what is missing or of another shape is named.
+
+    Without any, matrices of zeros are drawn: a layer may well begin so, but hides all that comes before it.
+    """
+    misfits = []
+    with torch.no_grad():
+        _draw(each for each in parameters.values() if not values and each.dim() > 1 and not bool(each.any()))
+        _draw_again(parameter for name, parameter in parameters.items() if values and name not in values)
+        for name, value in values.items():
+            parameter = parameters.get(name)
+            if parameter is None:
+                misfits.append(f"there is no parameter {name}")
+            elif list(parameter.shape) != value.shape:
+                misfits.append(f"{name} has shape {tuple(parameter.shape)}, not {tuple(value.shape)}")
+            else:
+                parameter.copy_(to_tensor(value))
+    return misfits
+
+
+def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
+    _draw(each for each in parameters if each.numel() > 1 and bool((each != each.flatten()[0]).any()))
+
+
+def _draw(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Draw numbers for them, and leave torch's generator as it was."""
+    state = torch.default_generator.get_state()  # a generator of its own would import all of torch
+    seed()
+    for parameter in parameters:
+        if parameter.is_floating_point():
+            parameter.uniform_(-EXTRA_WEIGHT, EXTRA_WEIGHT)
+    torch.default_generator.set_state(state)
+
+
+def flatten(value: Any) -> list[torch.Tensor]:
+    """The tensors in a returned value, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in flatten(item)]
+    return []
+
+
+def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """A returned value, its tensors changed."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        return type(value)(map_tensors(item, change) for item in value)
+    return value
+
+
+def version_of(tensor: torch.Tensor) -> int:
+    """How often a tensor was written to; what was made of it before is then no longer true. Made for inference: 0."""
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - there is no other way to ask

@@ -1,0 +1,298 @@
+"""The records an exercise.yaml becomes."""
+
+import typing
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import combinations
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct, field, structs
+
+from grader.checks.properties import AnyProperty
+from grader.spec.checks import (
+    Arguments,
+    Duration,
+    Fragments,
+    Id,
+    Index,
+    Inputs,
+    Kind,
+    Link,
+    Name,
+    Points,
+    Shape,
+    Size,
+    SizeCase,
+    SizeCases,
+    Text,
+)
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of an exercise's description; unknown keys are refused."""
+
+    ONLY_SHOWN: ClassVar[tuple[str, ...]] = ()
+    """The fields that no verdict depends on: what is told, and points, which are added up from outcomes."""
+
+
+class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
+    """The public document an exercise comes from."""
+
+    title: Text
+    """What it is, in a few words."""
+    url: Link = ""
+    """Where it is."""
+
+
+class Interface(Record, frozen=True, omit_defaults=True):
+    """What a submission must offer: a class or function, how it is built, what goes in, what comes out."""
+
+    constructor: Arguments
+    """What the class is built with, by keyword; the name of a size stands for that size. A function gets it too."""
+    inputs: Inputs
+    """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
+    outputs: list[Shape]
+    """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
+    kind: Kind = Kind.MODULE
+    """What it is."""
+    class_name: Name = field(name="class", default="")
+    """The class's name."""
+    function: Name = ""
+    """The function's name, where it is one."""
+
+    def entry(self) -> str:
+        """The name of what a submission must define."""
+        return self.function or self.class_name
+
+    def called(self) -> str:
+        """What findings say is called."""
+        return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
+
+    keyword_only: bool = False
+    """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""
+
+
+class UsualTest(Record, frozen=True):
+    """A test as a tutorial has it, which passes in spite of a defect."""
+
+    says: Text
+    """What it shows to be right, as the end of a sentence."""
+    test: AnyProperty
+    """The test: a property with its arguments."""
+
+
+class Defect(Record, frozen=True):
+    """One real fault of the starter, with the fragments that tell starter from reference."""
+
+    ONLY_SHOWN = ("title", "points", "hints", "why", "missed_by")
+
+    id: Id
+    """Names the defect in verdicts."""
+    title: Text
+    """What was wrong, in one line, told as past: it is shown once it is fixed."""
+    points: Points
+    """What fixing it is worth."""
+    was: Fragments
+    """The fragment as the starter has it, once: a part of a line or whole lines; a list where there are several."""
+    fix: Fragments
+    """What stands in its place in the reference, once; one for each fragment of `was`."""
+    hints: tuple[Text, Text, Text]
+    """Three steps to take on this very module: run this, compare these two tensors; only the last names the place."""
+    why: Text
+    """Why it mattered and what hid it, the tutorial's own run for one; shown once it is fixed."""
+    stretch: bool = False
+    """Whether its points are extra."""
+    missed_by: list[UsualTest] = []
+    """Usual tests that pass on the starter all the same; told with `why`, once it is fixed."""
+
+    def story(self) -> str:
+        """Why it mattered, and which of the usual tests passed all the same."""
+        told, passed = " ".join(self.why.split()), self.missed()
+        return f"{told} The usual tests passed: {passed}." if passed else told
+
+    def missed(self) -> str:
+        """What the usual tests look at that passed all the same."""
+        return "; ".join(" ".join(each.says.split()) for each in self.missed_by)
+
+    def edits(self) -> list[tuple[str, str]]:
+        """Pairs of (was, fix)."""
+        was = [self.was] if isinstance(self.was, str) else self.was
+        fix = [self.fix] if isinstance(self.fix, str) else self.fix
+        return list(zip(was, fix, strict=True))
+
+
+class Equivalent(Record, frozen=True):
+    """A change of one place of the reference that no check can see: its lines before and after, and why.
+
+    `was` and `becomes` are the whole lines, indentation aside.
+    """
+
+    was: Text
+    """The lines as the reference has them."""
+    becomes: str
+    """The lines after the change."""
+    reason: Text
+    """Why no input can tell the two apart."""
+
+
+class Seconds(Record, frozen=True):
+    """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
+
+    load: Duration = 6.0
+    """For loading a submission."""
+    check: Duration = 5.0
+    """The most for one check; fewer, and at least one, follow from what the reference takes."""
+    total: Duration = 6.0
+    """For everything."""
+
+
+class Limits(Record, frozen=True):
+    """What a submission may use."""
+
+    seconds: Seconds = Seconds()
+    """Wall-clock limits."""
+    memory_mb: Size = 2048
+    """Memory, in megabytes."""
+    output_bytes: Size = 1_000_000
+    """What it may print."""
+    source_bytes: Size = 1_000_000
+    """How long its text may be."""
+
+
+class SealedDefect(Record, frozen=True, omit_defaults=True):
+    """What a student edition tells of a defect: no more than what it is worth, and steps to take."""
+
+    points: Points
+    """What fixing it is worth."""
+    stretch: bool = False
+    """Whether its points are extra."""
+    hints: tuple[str, str, str] = ("", "", "")
+    """Three steps to take, where the edition was made with hints."""
+
+
+EDITION_KEYS = ("hidden_checks", "total_points", "hints", "recorded", "sealed")
+"""What only a student edition's description says."""
+
+SEALED_TITLE = "what it was is told when you hand it in"
+
+
+class Exercise(Record, frozen=True):
+    """A story, a starter, a reference, defects and checks, under one id.
+
+    A student edition's description has no defects, and says how many `hidden_checks` it leaves out. Where answers of
+    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers. Where only public
+    checks go with it, it says what there is to be earned in all (`total_points`), and gives `hints` where it has any.
+    """
+
+    ONLY_SHOWN = (
+        *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
+        *("decoy", *EDITION_KEYS),
+    )
+
+    id: str
+    """The name of the folder."""
+    format_version: typing.Literal[1]
+    """The version of this format."""
+    title: Text
+    """One line for the list: what people notice, not its cause."""
+    difficulty: Annotated[int, Meta(ge=1, le=5)]
+    """From 1, a first hunt, to 5."""
+    source: Source
+    """Where the code comes from."""
+    story: Text
+    """One paragraph: who wrote it and what they noticed."""
+    interface: Interface
+    """What a fix must keep."""
+    sizes: SizeCases
+    """The size cases of every check, smallest first; all sizes of one but ones are distinct. The last may be random."""
+    defects: Annotated[list[Defect], Meta(max_length=8)]
+    """The faults of the starter; none where all that looks wrong is a decoy."""
+    nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
+    """The points for a fix that breaks nothing else."""
+    checks: list[AnyProperty]
+    """The hidden tests that need no Python: built-in properties with their arguments."""
+    limits: Limits = Limits()
+    """What a submission may use."""
+    equivalents: list[Equivalent] = []
+    """Changes of the reference that no check can see, each with its reason."""
+    theme: str = ""
+    """The heading in the list under which it stands: what its code is; none for the end of the list."""
+    decoy: str = ""
+    """What in the starter looks wrong and is right, and why; told once everything is right."""
+    hidden_checks: Index = 0
+    """In a student edition: how many checks it leaves out."""
+    total_points: Annotated[float, Meta(ge=0)] = 0.0
+    """In a student edition: what there is to be earned in all."""
+    hints: list[tuple[str, str, str]] = []
+    """In an edition of public checks made with them: the hints."""
+    sealed: list[SealedDefect] = []
+    """In a sealed edition: the defects, without what they are."""
+    recorded: bool = False
+    """In a sealed edition: that answers of the reference lie beside it."""
+
+    @property
+    def fixed_sizes(self) -> list[dict[str, int]]:
+        """The size cases before the first random one."""
+        fixed = self.sizes[: self._first_random()]
+        return [{name: size for name, size in case.items() if isinstance(size, int)} for case in fixed]
+
+    @property
+    def random_sizes(self) -> list[SizeCase]:
+        """The size cases from the first one with a range on, whose sizes are random in each run."""
+        return self.sizes[self._first_random() :]
+
+    def _first_random(self) -> int:
+        return next(
+            (index for index, case in enumerate(self.sizes) if any(isinstance(size, list) for size in case.values())),
+            len(self.sizes),
+        )
+
+    def is_public(self) -> bool:
+        """Whether this is what a student edition tells: no defects, and only the checks that need no reference."""
+        return self.total_points > 0
+
+    def max_score(self) -> float:
+        """All points but those of stretch defects."""
+        if self.is_public():
+            return self.total_points
+        return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
+
+    def numbers(self) -> dict[str, int]:
+        """How students know the defects, by id: the extras last, else in an order that tells nothing."""
+
+        def order(defect: Defect) -> tuple[bool, bytes]:
+            return defect.stretch, sha256(f"{defect.id} of {self.id}".encode()).digest()
+
+        defects = self.defects if self.recorded else sorted(self.defects, key=order)
+        return {defect.id: number for number, defect in enumerate(defects, 1)}
+
+    def is_edition(self) -> bool:
+        """Whether this is what students are told, and not the whole description."""
+        return self.is_public() or self.recorded
+
+    def has_hints(self) -> bool:
+        """Whether there is a step to give."""
+        return any([*self.hints, *(defect.hints[0] for defect in self.defects)])
+
+    def with_placeholders(self) -> "Exercise":
+        """The same, with a defect known by its number in place of each that is sealed."""
+        placeholders = [
+            Defect(
+                id=str(number),
+                title=SEALED_TITLE,
+                points=sealed.points,
+                was=[],
+                fix=[],
+                hints=sealed.hints,
+                why="",
+                stretch=sealed.stretch,
+            )
+            for number, sealed in enumerate(self.sealed, 1)
+        ]
+        return structs.replace(self, defects=placeholders) if placeholders else self
+
+    def subsets(self) -> Iterator[frozenset[str]]:
+        """Every subset of the defects' ids, the empty one first: the signatures."""
+        ids = [defect.id for defect in self.defects]
+        for size in range(len(ids) + 1):
+            yield from map(frozenset, combinations(ids, size))

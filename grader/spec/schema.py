@@ -1,0 +1,102 @@
+"""The records as a JSON Schema, by which editors complete and check an exercise.yaml while it is typed."""
+
+import ast
+import inspect
+import itertools
+import json
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from grader.checks.properties import PROPERTIES
+from grader.spec import checks
+from grader.spec import exercise as records
+from grader.spec.exercise import EDITION_KEYS, Exercise
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+GIVEN = ("id", *EDITION_KEYS)
+"""Fields that no author writes: the folder gives the id, a release gives the others."""
+
+SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
+"""Keys whose values are many lines of schema and the same wherever they stand."""
+
+
+def render_schema() -> str:
+    """The schema as the text of a JSON file."""
+    _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
+    for name, part in parts.items():
+        _make_friendly(name, part)
+    shared = {name: _shared_part(parts, key, name) for key, name in SHARED.items()}
+    exercise = parts.pop("Exercise")
+    for key in GIVEN:
+        del exercise["properties"][key]
+    del parts["SealedDefect"]
+    exercise["required"].remove("id")
+    whole = {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": dict(sorted((parts | shared).items()))}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _make_friendly(name: str, part: dict[str, Any]) -> None:
+    """Descriptions on one line, one for each key, and a closed set of one value said as the constant it is."""
+    del part["title"]
+    part["description"] = part["description"].split("\n\n")[0]
+    told = _descriptions(_record(name))
+    for key, schema in part.get("properties", {}).items():
+        if len(schema.get("enum", ())) == 1:
+            (schema["const"],) = schema.pop("enum")
+        if key in told:
+            schema["description"] = told[key]
+        elif key == "property":
+            schema["description"] = part["description"]
+        if schema.get("default") in ("", [], {}):
+            del schema["default"]
+        if key == "checks":
+            del schema["items"]["discriminator"]  # OpenAPI's, of no meaning to an editor
+
+
+def _record(name: str) -> type:
+    """The record that a part of the schema describes."""
+    properties = {each.__name__: each for each in PROPERTIES.values()}
+    record: type = properties.get(name) or getattr(records, name, None) or getattr(checks, name)
+    return record
+
+
+def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
+    """What records say alike of a key, taken out of them and put behind a reference."""
+    shared: dict[str, Any] = {}
+    for part in parts.values():
+        schema = part.get("properties", {}).get(key)
+        if schema is None:
+            continue
+        description = schema.pop("description")
+        assert shared in ({}, schema)
+        shared = dict(schema)
+        schema.clear()
+        schema |= {"$ref": f"#/$defs/{name}", "description": description}
+    return shared
+
+
+def _descriptions(record: type) -> dict[str, str]:
+    """The docstring below each field of a record and of those it inherits from, by the field's key."""
+    told: dict[str, str] = {}
+    for owner in reversed(record.__mro__):
+        if not issubclass(owner, msgspec.Struct) or owner is msgspec.Struct:
+            continue
+        keys = {field.name: field.encode_name for field in msgspec.structs.fields(owner)}
+        documented = _docstrings(inspect.getmodule(owner), owner.__name__)
+        told |= {keys[name]: text for name, text in documented if name in keys}
+    return told
+
+
+def _docstrings(module: ModuleType | None, record: str) -> list[tuple[str, str]]:
+    """Names of the fields that a class's text declares, each with the string that follows it."""
+    assert module is not None
+    tree = ast.parse(inspect.getsource(module))
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == record)
+    found = []
+    for field, below in itertools.pairwise(body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found.append((name, text))
+    return found

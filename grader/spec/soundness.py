@@ -1,0 +1,226 @@
+"""What a description says, where its values have the right types: names that exist, parts that go together."""
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+from grader.checks.properties import Property
+from grader.spec import checks as c
+from grader.spec.checks import (
+    NAME,
+    PATTERNS,
+    Kind,
+    argument_problems,
+    missing_sizes,
+    random_size_problems,
+    size_names,
+    size_problems,
+    unknown_sizes,
+)
+from grader.spec.exercise import Defect, Exercise, Interface
+from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
+
+
+def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
+    """Every part that cannot be meant; checks have their ids already."""
+    yield from _edition_problems(exercise)
+    yield from _repeated_ids(exercise.defects, "defects")
+    yield from _repeated_ids(exercise.checks, "checks")
+    for index, defect in enumerate(exercise.defects):
+        yield from _defect_problems(defect, ("defects", index))
+    for index, each in enumerate(exercise.equivalents):
+        if each.was.strip() == each.becomes.strip():
+            yield Problem(("equivalents", index, "becomes"), "another text than was", "the same", "write the change")
+    if not exercise.fixed_sizes:
+        yield Problem(("sizes",), "at least one size case", "none", "write sizes: [{batch: 1, tokens: 5}]")
+    yield from size_problems(exercise.fixed_sizes, ("sizes",))
+    yield from random_size_problems(exercise)
+    yield from _sizes_beyond_reason(exercise.fixed_sizes, exercise.interface.inputs, ("sizes",))
+    yield from _interface_problems(exercise)
+    for index, check in enumerate(exercise.checks):
+        yield from _check_problems(exercise, check, ("checks", index))
+    for index, defect in enumerate(exercise.defects):
+        for number, usual in enumerate(defect.missed_by):
+            yield from _check_problems(exercise, usual.test, ("defects", index, "missed_by", number, "test"))
+
+
+LARGEST_SIZE = 100_000
+MOST_NUMBERS = 1_000_000
+"""In one input: what is larger takes seconds to draw and to send, and shows nothing that less does not."""
+
+
+def _sizes_beyond_reason(fixed_sizes: c.FixedSizes, inputs: c.Inputs, path: KeyPath) -> Iterator[Problem]:
+    """Sizes that no machine grades in time."""
+    for index, size_case in enumerate(fixed_sizes):
+        large = [name for name, size in size_case.items() if size > LARGEST_SIZE]
+        for name in large:
+            expected = f"a size of at most {LARGEST_SIZE:,}"
+            yield Problem(
+                (*path, index, name), expected, f"{size_case[name]:,}", "write a size of at most a few hundred"
+            )
+        for name, spec in inputs.items() if not large else ():
+            shape = spec.shape if isinstance(spec, c.MadeInput) else spec
+            if not isinstance(shape, list):
+                continue
+            numbers = prod(size_case.get(size, 1) if isinstance(size, str) else size for size in shape)
+            if numbers > MOST_NUMBERS:
+                found = f"{numbers:,} in {name}"
+                remedy = f"write smaller sizes for {listed([str(size) for size in shape])}"
+                yield Problem((*path, index), f"inputs of at most {MOST_NUMBERS:,} numbers", found, remedy)
+
+
+def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
+    """What tells a student edition's description from an author's."""
+    if exercise.defects and exercise.recorded:
+        found = f"{len(exercise.defects)} in a student edition"
+        yield Problem(("defects",), "no defects but those under sealed", found, "take recorded out")
+    elif not exercise.is_edition():
+        if not exercise.defects and not exercise.decoy.strip():
+            remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
+            yield Problem(("defects",), "at least one defect", "none", remedy)
+        for name in ("hidden_checks", "hints"):
+            if getattr(exercise, name):
+                found = "one of a student edition"
+                yield Problem((name,), "a key that an author writes", found, "take it out", at_key=True)
+    elif exercise.defects:
+        found = f"{len(exercise.defects)} beside total_points"
+        yield Problem(("defects",), "no defects in a student edition", found, "take total_points out")
+
+
+def _repeated_ids(records: Sequence[Defect | c.Check], part: str) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, record in enumerate(records):
+        if record.id in first:
+            found = f"{record.id}, as {part}[{first[record.id]}] has it"
+            yield Problem((part, index, "id"), "an id of its own", found, f"write id: {record.id}_{index}")
+        first.setdefault(record.id, index)
+
+
+def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
+    was, fix = ([part] if isinstance(part, str) else part for part in (defect.was, defect.fix))
+    if len(was) != len(fix):
+        found = f"{len(fix)} for {len(was)} in was"
+        yield Problem((*path, "fix"), "as many fragments as was has", found, "pair each fragment with what replaces it")
+    elif not was:
+        yield Problem((*path, "was"), "at least one fragment", "an empty list", "write the lines of the starter")
+    for index, (old, new) in enumerate(zip(was, fix, strict=False)):
+        at = () if isinstance(defect.fix, str) else (index,)
+        if not old.strip() or not new.strip():
+            part = "fix" if old.strip() else "was"
+            yield Problem((*path, part, *at), "a line of code", "none", "take in a line beside it, in was and in fix")
+        elif old.strip() == new.strip():
+            remedy = "write the line as it is once mended"
+            yield Problem((*path, "fix", *at), "another text than was", f"the same, {quoted(new)}", remedy)
+    for index, hint in enumerate(defect.hints):
+        if hint.strip() in [other.strip() for other in defect.hints[:index]]:
+            again = f"hints[{defect.hints.index(hint)}] again"
+            yield Problem((*path, "hints", index), "a hint that says more than the ones before", again, "write another")
+
+
+def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
+    interface, sizes = exercise.interface, size_names(exercise.fixed_sizes)
+    yield from _entry_problems(interface)
+    if not exercise.fixed_sizes:
+        return
+    yield from _constructor_problems(interface.constructor, sizes, ("interface", "constructor"))
+    for name, spec in interface.inputs.items():
+        yield from _input_problems(spec, sizes, ("interface", "inputs", name))
+    for index, shape in enumerate(interface.outputs):
+        yield from unknown_sizes(shape, sizes, ("interface", "outputs", index))
+    if not interface.outputs:
+        yield Problem(("interface", "outputs"), "at least one shape", "none", "write outputs: [[batch, tokens, width]]")
+
+
+def _entry_problems(interface: Interface) -> Iterator[Problem]:
+    """A class or a function, as the kind has it, and not both."""
+    kind = interface.kind
+    wanted = ["class"] * kind.is_class() + ["function"] * kind.is_function()
+    given = [name for name, value in (("class", interface.class_name), ("function", interface.function)) if value]
+    if not given:
+        example = "MultiHeadAttention" if wanted[0] == "class" else "label_smoothing"
+        path = ("interface", wanted[0])
+        yield Problem(path, PATTERNS[NAME], "no such key", f"write {wanted[0]}: {example}")
+    for name in given:
+        if name not in wanted:
+            of = f"a {wanted[0]}, which a {kind.replace('_', ' ')} is"
+            yield Problem(("interface", name), of, f"a {name}", f"write {wanted[0]}: and its name", at_key=True)
+    if given == ["class", "function"] == wanted:
+        yield Problem(("interface", "function"), "a class or a function", "both", "take one of them out", at_key=True)
+
+
+def _constructor_problems(constructor: dict[str, Any], sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+    """Texts that look like the name of a size and are none; other texts are passed on as they are."""
+    for name, value in constructor.items():
+        if isinstance(value, str) and value not in sizes and (value == name or nearest(value, sizes)):
+            yield from unknown_sizes([value], sizes, (*path, name), is_item=False)
+
+
+def _input_problems(spec: Any, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+    """A shape of unknown sizes, a mask without the axes it names, whole numbers of which there are none."""
+    if isinstance(spec, list):
+        yield from unknown_sizes(spec, sizes, path)
+    elif isinstance(spec, c.MadeInput):
+        yield from unknown_sizes(spec.shape, sizes, (*path, "shape"))
+        yield from _mask_problems(spec, path) if spec.is_mask() else _numbers_problems(spec, sizes, path)
+    elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
+        yield Problem(path, "a shape, a made tensor or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
+
+
+def _mask_problems(spec: c.MadeInput, path: KeyPath) -> Iterator[Problem]:
+    rank = len(spec.shape)
+    for name, default in (("start", 0), ("ignored", None), ("between", None)):
+        if getattr(spec, name) != default:
+            yield Problem((*path, name), "a mask alone", f"{name} beside mask", "take one of them out", at_key=True)
+    if not isinstance(spec.integers, bool):
+        remedy = "write integers: true for a mask of ones and zeros"
+        yield Problem((*path, "integers"), "true or false beside mask", str(spec.integers), remedy)
+    if rank < len(spec.axes):
+        yield Problem((*path, "shape"), "at least two axes", str(rank), "write shape: [tokens, tokens]")
+        return
+    for index, axis in enumerate(spec.axes):
+        if not -rank <= axis < rank:
+            yield _axis_problem(axis, rank, (*path, "axes", index))
+    if len({axis % rank for axis in spec.axes}) == 1:
+        yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
+
+
+def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+    """What is wrong with a tensor of whole numbers, or of numbers between bounds."""
+    if spec.between is not None:
+        if spec.integers is not False:
+            yield Problem((*path, "integers"), "between alone", "integers beside it", "take it out", at_key=True)
+        elif not spec.between[0] < spec.between[1]:
+            found = f"{spec.between[0]:g} and {spec.between[1]:g}"
+            yield Problem((*path, "between"), "a smaller and a larger number", found, "write between: [0.0, 1.0]")
+    elif isinstance(spec.integers, bool):
+        remedy = "write mask: causal, integers: vocab or between: [0.0, 1.0]"
+        yield Problem(path, "what it is made of: mask, integers or between", "none of them", remedy)
+    elif isinstance(spec.integers, str):
+        yield from unknown_sizes([spec.integers], sizes, (*path, "integers"), is_item=False)
+    elif spec.integers + spec.inclusive <= spec.start:
+        expected = f"a number above {spec.start}, the smallest"
+        yield Problem((*path, "integers"), expected, str(spec.integers), f"write integers: {spec.start + 2}")
+
+
+def _axis_problem(axis: int, rank: int, path: KeyPath) -> Problem:
+    """An axis that a tensor does not have."""
+    return Problem(path, f"an axis from {-rank} to {rank - 1}", str(axis), f"write {rank - 1} for the last one")
+
+
+def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Iterator[Problem]:
+    fixed_sizes = check.sizes or exercise.fixed_sizes
+    yield from size_problems(check.sizes, (*path, "sizes"))
+    inputs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
+    yield from _sizes_beyond_reason(check.sizes, inputs, (*path, "sizes"))
+    if not fixed_sizes:
+        return
+    sizes = size_names(fixed_sizes)
+    yield from _constructor_problems(check.constructor, sizes, (*path, "constructor"))
+    for name, spec in check.inputs.items():
+        yield from _input_problems(spec, sizes, (*path, "inputs", name))
+    if check.sizes:
+        yield from missing_sizes(exercise, check, path)
+    if isinstance(check, Property) and check.needs_module and exercise.interface.kind is not Kind.MODULE:
+        found = f"{check.__struct_config__.tag} for a {exercise.interface.kind.replace('_', ' ')}"
+        yield Problem((*path, "property"), "a property that is not of modules alone", found, "take the check out")
+    yield from argument_problems(exercise, check, sizes, path)

@@ -1,0 +1,282 @@
+"""A trial: the student's file run once as their own code is, with the inputs that a check failed with, and no check.
+
+It runs in a process of its own: nothing of the kit's that matters is in its memory, and stdin is the terminal's.
+"""
+
+import gc
+import json
+import math
+import re
+import subprocess
+import sys
+import textwrap
+import traceback
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from grader.checks.outcome import Status, in_words
+from grader.checks.subjects import KINDS, adapter_of
+from grader.errors import UsageError
+from grader.report.console import printable, width
+from grader.sandbox.torch_import import import_torch, stub_compiler
+from grader.spec.exercise import Exercise, Interface
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.submission.choice import Choice
+from grader.submission.submission import Unreadable
+from grader.verdict.causes import group_causes
+from grader.verdict.verdict import Verdict
+
+TOLD_NUMBER = re.compile(r", saw (-?\d[\d.e+-]*)")
+ROUNDING = 5e-3
+"""What rounding to three digits changes at most."""
+
+MORE_THAN_A_CALL = "the call alone does not stop: the check does more than call, a backward pass or a subclass, say"
+"""What is said where a check crashed and its call by itself does not."""
+
+COMMENT = "# "
+
+
+class Trial(Struct, frozen=True):
+    """What is run: a file, and the check and size case that make the inputs; without a check they are the interface's.
+
+    `size_case` is the size case's name, `in_calling_variant` tells whether its second call is the one that failed,
+    and `note` what it was; `place` is the index that the note speaks of, and `expected` what it says should be there.
+    """
+
+    exercise: str
+    file: str
+    seed: int
+    check: str = ""
+    size_case: str = ""
+    in_calling_variant: bool = False
+    note: str = ""
+    place: str = ""
+    expected: str = ""
+    crashes: bool = False
+    """Whether the check ended in an exception."""
+
+
+def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
+    """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
+    from grader.checks.size_cases import NO_GRAD_ALONE, size_cases_of
+
+    file = str(_runnable(course, exercise, choice))
+    for cause in group_causes(verdict):
+        finding = cause.finding
+        check = next((each for each in exercise.checks if each.id == cause.checks[0] and finding.at), None)
+        if check is None:
+            continue
+        size_cases = (size_case for some in size_cases_of(check, exercise, verdict.seed) for size_case in some)
+        size_case = next((each for each in size_cases if each.sizes == finding.at), None)
+        if size_case is not None:
+            in_calling_variant = size_case.calling_variant is not None and finding.text.startswith(
+                size_case.calling_variant.described()
+            )
+            calling_variant = f"; {NO_GRAD_ALONE}" if NO_GRAD_ALONE in finding.sizes else ""
+            note = f'in "{in_words(check.id)}": {finding.text}{calling_variant}'
+            told = (in_calling_variant, note, finding.place, finding.expected, cause.status is Status.CRASHED)
+            return Trial(exercise.id, file, verdict.seed, check.id, size_case.name, *told)
+    has_failed = any(outcome.finding for outcome in verdict.checks)
+    why = "none that failed can be repeated here" if has_failed else "no check that ran failed"
+    return Trial(exercise.id, file, verdict.seed, note=f"an ordinary call: {why}")
+
+
+def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
+    """The file itself, or the graded cells of a notebook as a module beside what the kit remembers."""
+    if isinstance(choice.read, Unreadable):
+        raise UsageError(f"there is nothing to run: {choice.read.reason}")
+    if choice.path.suffix == ".py":
+        return choice.path
+    cells = [f"# {chunk.label}\n{chunk.text}" for chunk in choice.read.chunks]
+    path = course.state_folder() / "try" / exercise.id / course.module_name(exercise.id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n\n".join(cells) + "\n", encoding="utf-8")
+    return path
+
+
+def start_trial(course: Course, trial: Trial) -> int:
+    """Run it and wait; the exit code."""
+    told = json.dumps({name: getattr(trial, name) for name in trial.__struct_fields__})
+    command = [sys.executable, "-m", "grader.student.trial", str(course.root), told]
+    return subprocess.run(command, check=False).returncode
+
+
+def _run(course: Course, trial: Trial) -> int:
+    import_torch()  # and no compiler: as in a worker, in half the time that the student's own import would take
+    stub_compiler()
+    gc.enable()
+    sys.dont_write_bytecode = True  # the file's folder is the student's
+
+    from grader.checks.reference import import_file
+
+    exercise = load_exercise(course.description(trial.exercise))
+    prepared = _prepare(exercise, trial)
+    path = Path(trial.file).absolute()
+    try:
+        module = import_file(path, path.stem)
+        click.echo(_comment(printable(trial.note)))
+        for line in prepared.in_words():
+            click.echo(f">>> {line}")
+        value = _call(prepared, module)
+    except BaseException as error:  # noqa: BLE001 - whatever the student's file raises is theirs to read
+        click.echo(_traceback_of(error, path), nl=False)
+        return 1
+    click.echo(describe(value, _width()))
+    if trial.crashes:
+        click.echo(_comment(MORE_THAN_A_CALL))
+    seen = _value_at(value, trial.place) if trial.expected else ""
+    if seen:
+        click.echo(f">>> value{trial.place}{'' if trial.place else '.item()'}")
+        is_other = prepared.has_weights() and not is_as_told(seen, trial.note)
+        told = "of weights drawn anew, so not the number above" if is_other else f"expected {trial.expected}"
+        click.echo(f"{seen}   # {told}")
+    return 0
+
+
+def _comment(text: str) -> str:
+    """The text as lines of a comment."""
+    room = _width() - len(COMMENT)
+    return textwrap.indent(textwrap.fill(text, room, break_long_words=False, break_on_hyphens=False), COMMENT)
+
+
+def _width() -> int:
+    """A terminal's columns; a program gets lines as they are."""
+    return width() if sys.stdout.isatty() else sys.maxsize
+
+
+class PreparedTrial(Struct, frozen=True):
+    """A trial made ready: what is built with what, and what it is called with, once or several times in turn.
+
+    `after_each` is a method that is called between these calls.
+    """
+
+    interface: Interface
+    arguments: dict[str, Any]
+    calls: list[dict[str, Any]]
+    method: str
+    training: bool
+    after_each: str = ""
+    is_named: bool = False
+    """Whether what is returned gets a name, to be looked into."""
+
+    def in_words(self) -> list[str]:
+        """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
+        built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        handed = [", ".join(f"{name}={_briefly(value)}" for name, value in inputs.items()) for inputs in self.calls]
+        adapter, entry = adapter_of(self.interface)
+        name = "value = " if self.is_named else ""
+        if adapter:
+            told = KINDS[self.interface.kind].trial
+            told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
+            return [name + told.format(entry=self.interface.entry(), inputs=each, arguments=built) for each in handed]
+        method = f".{self.method}" if self.method else ""
+        modules = [f"module.{'train' if self.training else 'eval'}()", *["module"] * len(handed[1:])]
+        calls = [f"{name}{module}{method}({each})" for module, each in zip(modules, handed, strict=True)]
+        between = [f"module.{self.after_each}()"] if self.after_each else []
+        lines = [f"module = {entry}({built})", calls[0]]
+        for call in calls[1:]:
+            lines += [*between, call]
+        return lines
+
+    def has_weights(self) -> bool:
+        """Whether what is tried begins with numbers of its own, so that a finding's are others."""
+        return not adapter_of(self.interface)[0]
+
+
+def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
+    """The same arguments and inputs as the check drew for that size case."""
+    from grader.checks.case import make_case, seed_draws
+    from grader.checks.properties import Property
+    from grader.checks.properties.states import CallsInTurn
+    from grader.checks.size_cases import SizeCase, size_cases_of
+    from grader.spec.checks import Check
+
+    plain = Property(id=trial.check or "trial")
+    check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
+    assert isinstance(check, Property)
+    size_cases = [size_case for some in size_cases_of(check, exercise, trial.seed) for size_case in some]
+    largest = SizeCase(f"{trial.seed}/{check.id}/-1", exercise.fixed_sizes[-1])
+    size_case = next((each for each in size_cases if each.name == trial.size_case), largest)
+    seed_draws(size_case.name)
+    case = make_case(exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
+    calls = [case.again if trial.in_calling_variant else case.inputs]
+    after_each = ""
+    if isinstance(check, CallsInTurn):
+        calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
+    told = exercise.interface, case.arguments, calls, check.method, check.training, after_each
+    return PreparedTrial(*told, is_named=bool(trial.expected))
+
+
+def _call(prepared: PreparedTrial, module: ModuleType) -> Any:
+    """What the last call returns; the submission's own exceptions pass through."""
+    from grader.checks.reference import run_probe
+
+    adapter, entry = adapter_of(prepared.interface)
+    built = getattr(run_probe(adapter, module) if adapter else module, entry)(**prepared.arguments)
+    built.train(prepared.training)
+    value = None
+    for index, inputs in enumerate(prepared.calls):
+        if index and prepared.after_each:
+            getattr(built, prepared.after_each)()
+        value = (getattr(built, prepared.method) if prepared.method else built)(**inputs)
+    return value
+
+
+def _value_at(value: Any, place: str) -> str:
+    """The number at an index that a finding names; empty where there is none."""
+    try:
+        for index in re.findall(r"\[(.*?)\]", place):
+            numbers = [int(each) for each in index.split(",")]
+            value = value[numbers[0] if len(numbers) == 1 else tuple(numbers)]
+        return f"{value.item():.9g}"
+    except (TypeError, ValueError, IndexError, AttributeError, RuntimeError):
+        return ""
+
+
+def is_as_told(seen: str, note: str) -> bool:
+    """Whether a number is the one that a finding saw, which it tells rounded: in an edition the weights are too."""
+    told = TOLD_NUMBER.search(note)
+    return told is not None and math.isclose(float(seen), float(told[1]), rel_tol=ROUNDING)
+
+
+def _traceback_of(error: BaseException, path: Path) -> str:
+    """The error as Python shows it, from the student's own file on."""
+    found: TracebackType | None = error.__traceback__
+    while found is not None and Path(found.tb_frame.f_code.co_filename) != path:
+        found = found.tb_next
+    if found is None and isinstance(error, SyntaxError):  # the file itself, of which no line has run
+        return "".join(traceback.format_exception_only(error))
+    return "".join(traceback.format_exception(type(error), error, found or error.__traceback__))
+
+
+def describe(value: Any, width: int) -> str:
+    """What came back: the shapes of tensors and how much of them is no number, anything else as it shows itself.
+
+    Of what has several parts, each has a line of its own where one line of `width` columns does not hold all.
+    """
+    if not isinstance(value, tuple | list):
+        return _briefly(value)
+    parts = [describe(each, width) for each in value]
+    line = f"{type(value).__name__} of {len(value)}: {'; '.join(parts)}"
+    if len(line) <= width and "\n" not in line:
+        return line
+    numbered = (f"[{number}] {part}".replace("\n", "\n  ") for number, part in enumerate(parts))
+    return "\n  ".join([f"{type(value).__name__} of {len(value)}:", *numbered])
+
+
+def _briefly(value: Any) -> str:
+    if not hasattr(value, "shape"):
+        return repr(value)
+    dtype = str(value.dtype).removeprefix("torch.")
+    counts = {name: int(getattr(value, f"is{name}")().sum()) for name in ("nan", "inf") if hasattr(value, f"is{name}")}
+    told = "".join(f", {count} of {value.numel()} {name}" for name, count in counts.items() if count)
+    return f"<tensor {tuple(value.shape)} of {dtype}{told}>"
+
+
+if __name__ == "__main__":
+    sys.exit(_run(Course(Path(sys.argv[1])), Trial(**json.loads(sys.argv[2]))))

@@ -1,0 +1,260 @@
+"""A class through a term: a roster, a regrade, a verdict that should not have been shared, too little memory."""
+
+import contextlib
+import os
+import threading
+import time
+from concurrent.futures import Future
+
+import pytest
+
+from grader.classroom import run, tasks
+from grader.classroom.engines import local_engine, machine_memory
+from grader.classroom.grading import Options, grade_submissions
+from grader.classroom.layouts import LayoutOptions
+from grader.classroom.run import Engine
+from grader.classroom.tasks import CourseLocation, TaskResult
+from grader.errors import UsageError
+from tests.support.gradebooks import rows, verdict
+from tests.support.hostile import reference, starter
+
+EXERCISE = "exercise_03"
+
+
+def hand_in(root, sources):
+    for name, source in sources.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+    return root
+
+
+def test_an_examiner_goes_on_with_the_exercises_that_it_has_begun(course):
+    """Two would each open all of them otherwise, which takes as long as judging."""
+    began = set()
+
+    def judge(exercise):
+        began.add((threading.get_ident(), exercise))
+        time.sleep(0.01)
+        return exercise
+
+    wanted = [f"exercise_{number % 6:02}" for number in range(60)]
+    with local_engine(course, 2, is_strict=True) as running:
+        given = [running.executor.submit(judge, exercise) for exercise in wanted]
+        assert [each.result() for each in given] == wanted
+    assert len({thread for thread, _ in began}) == 2
+    assert len(began) <= 6 + 2  # at the end, whoever has nothing of its own takes another's
+
+
+def test_one_exercise_alone_keeps_all_examiners_busy_and_what_it_raises_is_raised(course):
+    meeting = threading.Barrier(2, timeout=20)
+
+    def judge(_exercise):
+        meeting.wait()
+        raise ValueError("both came")
+
+    with local_engine(course, 2, is_strict=True) as running:
+        for each in [running.executor.submit(judge, EXERCISE) for _ in range(4)]:
+            with pytest.raises(ValueError, match="both came"):
+                each.result()
+
+
+def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
+    canvas = {"smithjane_123_9001": reference(), "bo_124_9002": starter(), "zed_9_1": ""}
+    handed_in = hand_in(tmp_path / "class", {f"{name}_attention.py": text for name, text in canvas.items()})
+    roster = tmp_path / "roster.csv"
+    roster.write_text("id,name,group\nm1,Jane Smith,A\n124,Bo Li,A\nm3,Cy Kim,B\n", encoding="utf-8")
+    book = tmp_path / "class.sqlite"
+    options = ("--gradebook", book, "--jobs", "1")
+    done = run_cli("batch", handed_in, *options, "--exercise", EXERCISE, "--roster", roster)
+    assert done.returncode == 0, done.stderr
+    assert "layout: canvas" in done.stdout
+    assert "not in the roster: 9; graded all the same" in done.stdout
+    assert rows(book, "SELECT student, outcome FROM current ORDER BY 1") == [
+        ("124", "not_fixed"),
+        ("9", "not_gradable"),
+        ("m1", "fixed"),
+    ]
+    assert rows(book, "SELECT student, name, is_enrolled FROM students ORDER BY 1") == [
+        ("124", "Bo Li", 1),
+        ("9", "zed", 0),
+        ("m1", "Jane Smith", 1),
+        ("m3", "Cy Kim", 1),
+    ]
+    again = run_cli("batch", handed_in, *options, "--exercise", EXERCISE, "--seed", "5")
+    assert "--seed has no effect on the 3 already graded; to judge them again, use regrade" in again.stdout
+    regraded = run_cli("regrade", *options, "--exercise", "3", "--student", "m1", "--reason", "the mask check was off")
+    assert regraded.returncode == 0, regraded.stderr
+    assert "1 of exercise_03 to judge again: the mask check was off" in regraded.stdout
+    assert "1 judged, 0 shared, 2 already there" in regraded.stdout
+    told = run_cli("history", "Jane Smith", "--gradebook", book, columns=160).stdout
+    assert told.count("fixed") == 2
+    assert told.count("regraded: the mask check was off") == 1
+    assert "has handed in nothing" in run_cli("history", "m3", "--gradebook", book).stdout
+    for arguments, message in (
+        (("history", "nobody", "--gradebook", book), "knows no student 'nobody'"),
+        (("history", "m1", "--gradebook", tmp_path / "none.sqlite"), "there is no gradebook"),
+        (
+            ("regrade", *options, "--exercise", "3", "--student", "x", "--reason", ""),
+            "no verdict on exercise_03 by x",
+        ),
+        (("regrade", *options, "--exercise", "4", "--reason", "y"), "holds no verdict on exercise_04"),
+    ):
+        refused = run_cli(*arguments)
+        assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
+    handed_in.rename(tmp_path / "moved")
+    lost = run_cli("regrade", *options, "--exercise", "3", "--reason", "again")
+    assert (lost.returncode, "name their place with --submissions" in lost.stderr) == (2, True)
+
+
+class Deceived(contextlib.AbstractContextManager):
+    """An engine in whose hands the same syntax tree does not mean the same behaviour."""
+
+    def __init__(self, course) -> None:
+        self._place = CourseLocation(str(course.root), is_strict=True)
+
+    def __enter__(self) -> Engine:
+        return Engine(self, 1, self._place)
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def submit(self, function, _place, payload):
+        future = Future()
+        if function.__name__ == "judge":
+            is_odd = "odd" in payload.submission.chunks[0].text
+            own = verdict(seed=payload.seed, checks=verdict().checks[is_odd:])
+            future.set_result(TaskResult(own))
+        else:
+            future.set_result("one tree" if function.__name__ == "fingerprint" else TaskResult(verdict()))
+        return future
+
+
+def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_shared_any_more(
+    course, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(run, "is_sampled", lambda _key, task: task.record.student in {"b", "d"})
+    monkeypatch.setattr(run, "IN_FLIGHT", 1)
+    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    sources = {"a": "# even\n", "b": "# even too\n", "c": "# odd, unseen\n", "d": "# odd\n", "e": "# odd as well\n"}
+    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": f"{text}x = 1\n" for name, text in sources.items()})
+    path = tmp_path / "class.sqlite"
+    report = grade_submissions(course, root, path, Deceived(course), Options(), lambda _: lambda _: None)
+    assert rows(path, "SELECT student, shared_with FROM current ORDER BY 1") == [
+        ("a", None),
+        ("b", "a"),
+        ("c", "a"),
+        ("d", None),
+        ("e", None),
+    ]
+    (alarm,) = report.warnings
+    assert alarm.startswith("d, exercise_03 was to share the verdict of one that is alike and got another one")
+    assert alarm.endswith("look at both, and judge all anew: regrade --exercise exercise_03 --no-share")
+    assert report.exit_code() == 1
+
+
+@pytest.mark.slow
+def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before(run_cli, tmp_path):
+    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": starter() for name in ("a", "b")})
+    options = ("--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
+    assert "1 judged, 1 shared" in run_cli("batch", root, *options).stdout
+    again = ("regrade", *options, "--exercise", "3", "--reason", "an alarm")
+    assert "2 judged, 0 shared" in run_cli(*again, "--no-share").stdout
+    assert "2 judged, 0 shared" in run_cli(*again).stdout
+
+
+def test_an_exercise_that_is_edited_while_a_sample_is_judged_raises_no_alarm(own_course, tmp_path, monkeypatch):
+    class Edited(Deceived):
+        """An engine beside which somebody edits the exercise as soon as the first sample is judged."""
+
+        def submit(self, function, location, payload):
+            future = super().submit(function, location, payload)
+            if function.__name__ == "judge" and "odd" in payload.submission.chunks[0].text:
+                description = own_course.description(EXERCISE)
+                description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+            return future
+
+    monkeypatch.setattr(run, "is_sampled", lambda _key, task: task.record.student == "d")
+    monkeypatch.setattr(run, "IN_FLIGHT", 1)
+    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    sources = {f"{name}/{EXERCISE}.py": f"# {text}\nx = 1\n" for name, text in (("a", "even"), ("d", "odd"))}
+    root = hand_in(tmp_path / "class", sources)
+    path = tmp_path / "class.sqlite"
+    report = grade_submissions(own_course, root, path, Edited(own_course), Options(), lambda _: lambda _: None)
+    assert (report.warnings, report.progress.left) == ([], 1)
+    assert report.progress.broken == {EXERCISE: run.CHANGED}
+
+
+class Losing(Deceived):
+    """An engine that judges the starter, and no submission that is called lost."""
+
+    def submit(self, function, location, payload):
+        future = super().submit(function, location, payload)
+        if function.__name__ == "judge" and "lost" in payload.submission.chunks[0].text:
+            future = Future()
+            future.set_result(TaskResult(None, "its examiner died twice"))
+        return future
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_many_that_cannot_be_judged_are_no_wall_before_those_after_them(course, tmp_path, monkeypatch, is_copied):
+    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
+    texts = {f"a{number:02}": f"lost = {0 if is_copied else number}\n" for number in range(25)} | {"z": "x = 1\n"}
+    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": text for name, text in texts.items()})
+    path = tmp_path / "class.sqlite"
+    options = Options(shares=is_copied)
+    report = grade_submissions(course, root, path, Losing(course), options, lambda _: lambda _: None)
+    assert (report.progress.not_judged, report.progress.judged) == (25, 1)
+
+
+def test_one_in_a_hundred_shared_verdicts_is_judged_again():
+    from grader.classroom.tasks import Task, is_sampled, seed_of_attempt
+    from grader.submission import submission_from_text
+    from tests.support.gradebooks import VERSIONS, submission
+
+    drawn = [Task(submission(f"s{n}"), VERSIONS, submission_from_text("x"), 5) for n in range(5000)]
+    sampled = {key: {task.record.student for task in drawn if is_sampled(key, task)} for key in ("one", "two")}
+    assert all(25 <= len(students) <= 85 for students in sampled.values())
+    assert sampled["one"] != sampled["two"]
+    assert len({seed_of_attempt(key, 5, attempt) for key in sampled for attempt in range(1, 100)}) == 198
+    assert {seed_of_attempt(key, 5, 0) for key in sampled} == {5}
+
+
+def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_course, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tasks, "exercise_digest", lambda course, name: asked.append(name) or f"{len(asked)}" * 12)
+    first = [tasks.versions(own_course, EXERCISE) for _ in range(3)]
+    description = own_course.description(EXERCISE)
+    description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
+    assert [each.exercise[0] for each in (*first, tasks.versions(own_course, EXERCISE))] == ["1", "1", "1", "2"]
+
+
+def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
+    own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
+    told = tasks.trial(CourseLocation(str(own_course.root), is_strict=True), EXERCISE)
+    assert told.error == (
+        "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
+        " there is no file attention.py; check the path"
+    )
+
+
+@pytest.mark.slow
+def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):
+    with local_engine(course, 1, is_strict=True) as running:
+        assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        small = Engine(running.executor, 3, running.location, 4 << 30)
+        told = []
+        root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "def (:"})
+        arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(small), Options())
+        grade_submissions(*arguments, lambda _: lambda _: None, told.append)
+    assert told[0].startswith("3 submissions at once may use 6.0 GB together, and this machine has 4.0: what is")
+
+
+def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
+    root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
+    engine = contextlib.nullcontext(Engine(None, 1, CourseLocation(str(course.root), is_strict=True)))
+    options = Options(layout=LayoutOptions("canvas"))
+    with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
+        grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
+    with pytest.raises(UsageError, match="none is not there"):
+        grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
+    assert not (tmp_path / "c.sqlite").exists()  # which would keep to a seed for good

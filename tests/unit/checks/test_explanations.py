@@ -1,0 +1,86 @@
+"""Classic explanations of wrong values: each is found where it holds, and none is told where it does not."""
+
+import pytest
+import torch
+
+from grader.checks.compare import FLOAT32, Failure, require_close
+from grader.checks.explanations import explain
+from grader.submission import submission_from_text
+from grader.verdict.judge import with_judge
+
+B, T, E = 3, 5, 12
+
+
+@pytest.fixture
+def expected():
+    return torch.randn(B, T, E, generator=torch.Generator().manual_seed(3))
+
+
+ROWS = torch.tensor([2.0, 0.5, 1.5])[:, None, None]
+VECTOR = torch.arange(1.0, E + 1)
+
+CLASSICS = {
+    "every element is 0": torch.zeros_like,
+    "every element is 2.45 times what was expected": lambda x: 2.449 * x,
+    "every element is -1 times what was expected": lambda x: -x,
+    "along axis 1 what was expected stands in another order: 1, 2, 3, 4, 0": lambda x: x.roll(-1, 1),
+    "it is the same at every index of axis 1, where it should differ": lambda x: x.mean(1, keepdim=True).expand_as(x),
+    "the last axis is in another order: its 3 blocks of features are dealt out one by one": lambda x: (
+        x.view(B, T, 3, 4).transpose(2, 3).reshape(B, T, E)
+    ),
+    "everywhere the same vector is added to what was expected": lambda x: x + VECTOR,
+    "each row is what was expected times a factor of its own, from 0.5 to 2": lambda x: x * ROWS,
+    "12 elements are 0 and the others are right": lambda x: (
+        torch.cat([torch.zeros_like(x[:, :1, :4]), x[:, :1, 4:]], 2)
+        if x.size(1) == 1
+        else torch.cat([torch.cat([torch.zeros_like(x[:, :1, :4]), x[:, :1, 4:]], 2), x[:, 1:]], 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("words", CLASSICS)
+def test_an_explanation_is_told_where_it_holds_and_with_noise_it_is_not(expected, words):
+    seen = CLASSICS[words](expected)
+    assert explain(seen, expected, FLOAT32.relative, FLOAT32.absolute) == words
+    noise = 0.05 * torch.randn(seen.shape, generator=torch.Generator().manual_seed(5))
+    assert explain(seen + noise, expected, FLOAT32.relative, FLOAT32.absolute) == ""
+
+
+def test_exchanged_axes_are_named():
+    expected = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(1))
+    told = explain(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
+    assert told == "it is what was expected with axes 1 and 2 exchanged"
+
+
+def test_unrelated_values_few_numbers_and_what_is_not_finite_get_no_explanation(expected):
+    for seed in range(50):
+        other = torch.randn(expected.shape, generator=torch.Generator().manual_seed(100 + seed))
+        assert explain(other, expected, FLOAT32.relative, FLOAT32.absolute) == ""
+    assert explain(2 * expected[0, 0, :4], expected[0, 0, :4], FLOAT32.relative, FLOAT32.absolute) == ""
+    assert explain(expected * torch.inf, expected, FLOAT32.relative, FLOAT32.absolute) == ""
+
+
+def test_a_failure_carries_its_explanation_and_its_text_does_not(expected):
+    with pytest.raises(Failure, match=r"output at .*: expected .*; 180 of 180 elements are off$") as caught:
+        require_close(3 * expected, expected, "output", FLOAT32)
+    assert caught.value.explanation == "every element is 3 times what was expected"
+
+
+def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_under_a_mask_is_not(course):
+    whole = course.reference("exercise_02").read_text(encoding="utf-8")
+    start = "    def forward(self, x, mask=None):\n"
+    assert whole.count(start) == 1
+    ignored, doubled = (
+        judged(course, whole.replace(start, start + f"        {line}\n")) for line in ("mask = None", "x = x * 2")
+    )
+    told = {check: explanation for check, explanation in ignored.items() if explanation}
+    assert told["matches_reference_with_mask"] == "it is what comes out where the mask hides nothing"
+    assert "matches_reference" not in told
+    assert doubled["matches_reference_with_mask"] == ""
+
+
+def judged(course, text: str) -> dict[str, str]:
+    """What explains each failure."""
+    submission = submission_from_text(text)
+    verdict = with_judge(course, lambda judge: judge("exercise_02", submission, "attention.py", 7))
+    return {each.check: each.finding.explanation for each in verdict.checks if each.finding}

@@ -1,0 +1,322 @@
+"""A hidden test may be written as any pytest test: its outcomes are outcomes, and only the kit is blamed for a skip."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from grader.checks.outcome import Examination
+from grader.checks.pytest_session import Examiners, with_examiners
+from grader.errors import BrokenExerciseError
+from grader.processes.worker_source import Forker
+from grader.sandbox.torch_import import import_torch
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.submission import submission_from_text
+from tests.support.judging import Judge
+from tests.support.paths import ROOT
+
+REFERENCE = "solutions/exercise_05/attention.py"
+ORDINARY = '''
+"""Tests in pytest's own words; each fails for a module that has no output_dim."""
+
+import pytest
+
+from grader.testing import SubjectRaisedError
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def knows(subject):
+    try:
+        return subject(**ARGUMENTS).attribute("output_dim") == 12
+    except SubjectRaisedError:
+        return False
+
+
+def test_bare(subject):
+    assert knows(subject)
+
+
+def test_told(subject):
+    assert knows(subject), "the size of the output: expected 12, saw none"
+
+
+def test_fails(subject):
+    if not knows(subject):
+        pytest.fail("the size of the output is not kept")
+
+
+def test_raises(subject):
+    with pytest.raises(SubjectRaisedError):
+        subject(**ARGUMENTS).attribute("output_dim" if not knows(subject) else "no_such_name")
+    if not knows(subject):
+        with pytest.raises(SubjectRaisedError):
+            subject(**ARGUMENTS)
+
+
+def test_long(subject):
+    assert knows(subject), "a long story " * 1000
+'''
+
+
+KEPT = {"output-dim-misnamed", "returns_shapes", "knows_its_output_dim"}
+"""A defect and checks: each test here has keys made, which takes as long as subsets of defects and checks are many."""
+
+
+@pytest.fixture
+def own_course(own_course: Course) -> Course:
+    """A copy of the course in which exercise 05 has one defect and two checks."""
+    path = own_course.description("exercise_05")
+    description = yaml.safe_load(path.read_text(encoding="utf-8"))
+    description["defects"] = [each for each in description["defects"] if each["id"] in KEPT]
+    description["checks"] = [each for each in description["checks"] if {each.get("id"), each["property"]} & KEPT]
+    path.write_text(yaml.safe_dump(description, sort_keys=False), encoding="utf-8")
+    return own_course
+
+
+@pytest.fixture
+def course_with(own_course: Course) -> Iterator:
+    """Writes a hidden test file of exercise 05, of a name that was never imported, and gives a judge of that course."""
+    judges: list[Judge] = []
+
+    def write(text: str) -> Judge:
+        (own_course.hidden_tests("exercise_05") / f"test_{uuid.uuid4().hex}.py").write_text(text, encoding="utf-8")
+        judges.append(Judge(own_course))
+        return judges[-1]
+
+    yield write
+    for judge in judges:
+        judge.close()
+
+
+def source_of(name: str) -> str:
+    return (ROOT / name / "exercise_05" / "attention.py").read_text(encoding="utf-8")
+
+
+def test_what_pytest_calls_a_failure_is_one_and_is_told_in_its_own_words(own_course: Course, run_cli) -> None:
+    (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
+    mended = json.loads(run_cli("exercise_05", "--json", "--file", REFERENCE, cwd=own_course.root).stdout)
+    assert mended["outcome"] == "fixed"
+    verdict = json.loads(run_cli("exercise_05", "--json", cwd=own_course.root).stdout)
+    assert verdict["outcome"] == "not_fixed"
+    seen = {check["id"]: check for check in verdict["checks"] if check["id"] in ORDINARY}
+    assert {check["status"] for check in seen.values()} == {"failed"}
+    assert seen["test_told"]["finding"] == "the size of the output: expected 12, saw none"
+    assert seen["test_fails"]["finding"] == "the size of the output is not kept"
+    assert seen["test_raises"]["finding"] == "expected SubjectRaisedError, saw no exception"
+    assert seen["test_bare"]["finding"] == "an assertion of this check does not hold"
+    assert len(seen["test_long"]["finding"]) < 500
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('    pytest.skip("not today")', "test_it skips: not today"),
+        ('    pytest.importorskip("no_such_package")', "test_it skips: could not import"),
+        ('    pytest.exit("enough")', "test_it ends pytest: enough"),
+        ("    pytest.xfail('some day')", "test_it skips: some day"),
+    ],
+)
+def test_a_check_that_does_not_look_is_the_kits_fault(course_with, body: str, said: str) -> None:
+    judge = course_with(f"import pytest\n\n\ndef test_it(subject):\n{body}\n")
+    with pytest.raises(BrokenExerciseError, match=f"exercise_05.*{re.escape(said)}"):
+        judge("exercise_05", source_of("solutions"))
+
+
+def test_a_skip_that_only_defective_modules_meet_is_not_theirs_either(course_with) -> None:
+    judge = course_with(ORDINARY.replace('pytest.fail("the size', 'pytest.skip("the size'))
+    with pytest.raises(BrokenExerciseError, match="exercise_05: test_fails skips: the size of the output"):
+        judge("exercise_05", source_of("exercises"))
+
+
+def test_a_mark_that_skips_is_no_better(course_with) -> None:
+    judge = course_with("import pytest\n\n\n@pytest.mark.skip(reason='later')\ndef test_it(subject):\n    assert 0\n")
+    with pytest.raises(BrokenExerciseError, match="exercise_05: test_it skips: later"):
+        judge("exercise_05", source_of("solutions"))
+
+
+@pytest.mark.slow
+def test_a_batch_goes_on_where_pytest_says_that_a_check_failed(own_course: Course, tmp_path: Path, run_cli) -> None:
+    (own_course.hidden_tests("exercise_05") / "test_ordinary.py").write_text(ORDINARY, encoding="utf-8")
+    for student in ("ada", "ben"):
+        folder = tmp_path / "handed" / student / "exercise_05"
+        folder.mkdir(parents=True)
+        (folder / "attention.py").write_text(source_of("exercises"), encoding="utf-8")
+    done = run_cli("batch", tmp_path / "handed", "--gradebook", tmp_path / "class.sqlite", cwd=own_course.root)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "2" in done.stdout
+
+
+class Collected:
+    """A plugin that notes what pytest looks at while it collects."""
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
+        self.paths.append(collector.path)
+
+
+def test_opening_an_exercise_meets_no_other_so_that_it_takes_as_long_among_many(judge_text: Judge) -> None:
+    collected, exercise = Collected(), load_exercise(judge_text.course.description("exercise_03"))
+
+    def body(examiners: Examiners) -> list[str]:
+        assert examiners._session is not None
+        examiners._session.config.pluginmanager.register(collected)
+        return examiners.examiner(exercise).check_ids()
+
+    names = with_examiners(judge_text.course, judge_text.source, body)
+    assert {each.parent.name for each in collected.paths} == {"exercise_03"}
+    assert {*names} > {check.id for check in exercise.checks}  # and the hidden tests'
+
+
+DYING = '''
+"""A test that goes on once a worker has died, and one that asks again for what cannot be built."""
+
+import pytest
+
+from grader.checks.session import SubjectDiedError, SubjectRaisedError
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_survivors(subject, gaussian):
+    module = subject(**ARGUMENTS)
+    try:
+        subject.build({**ARGUMENTS, "num_heads": 4})(x=gaussian(1, 2, 5))
+    except SubjectDiedError:
+        pass
+    module(x=gaussian(1, 2, 5))
+
+
+def test_twice(subject, gaussian):
+    module = subject.build({**ARGUMENTS, "num_heads": 2}, at_once=False)
+    try:
+        module(x=gaussian(1, 2, 5))
+    except SubjectRaisedError:
+        pass
+    module(x=gaussian(1, 2, 5))
+'''
+
+ENDS = "        super().__init__()\n"
+
+
+def test_a_module_that_went_with_its_worker_is_not_said_to_raise_what_the_kit_looks_it_up_with(course_with) -> None:
+    lines = ENDS + "        if num_heads == 4: import os; os._exit(3)\n"
+    lines += "        if num_heads == 2: raise RuntimeError('two is odd')\n"
+    source = source_of("solutions")
+    assert source.count(ENDS) == 1
+    verdict = course_with(DYING)("exercise_05", source.replace(ENDS, lines))
+    seen = {outcome.check: outcome for outcome in verdict.checks}
+    assert seen["test_survivors"].finding.text == (
+        "it ended the process with exit code 3 before, and what was built until then went with it"
+    )
+    assert seen["test_twice"].finding.text == "RuntimeError: two is odd"
+
+
+FAULTY = '''
+"""Tests whose failing branches are wrong themselves, and one that meets a value of another form."""
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_it(subject, reference, gaussian):
+    x = gaussian(2, 5, 5)
+    ours, theirs = subject(**ARGUMENTS)(x=x), reference(**ARGUMENTS)(x=x)
+    if CONDITION:
+        BODY
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("exit_with(ours)", "NameError: name 'exit_with' is not defined"),
+        ("ours.shap and theirs", "AttributeError: 'Tensor' object has no attribute 'shap'"),
+    ],
+)
+def test_a_check_that_is_wrong_itself_is_the_kits_fault(course_with, body: str, said: str) -> None:
+    judge = course_with(FAULTY.replace("CONDITION", "ours.shape != theirs.shape").replace("BODY", body))
+    source = re.sub("return (.*)", r"return (\1)[:, :1]", source_of("solutions"))
+    with pytest.raises(BrokenExerciseError, match=rf"test_it fails by itself, test_\w+\.py, line 11: {said}"):
+        judge("exercise_05", source)
+
+
+def test_what_comes_of_another_form_is_told_with_the_error(course_with) -> None:
+    judge = course_with(FAULTY.replace("CONDITION", "True").replace("BODY", "ours + theirs"))
+    source = re.sub("return (.*)", r"return {'no': \1}", source_of("solutions"))
+    verdict = judge("exercise_05", source)
+    seen = {outcome.check: outcome for outcome in verdict.checks}["test_it"]
+    assert (seen.status, seen.finding.kind) == ("failed", "form:TypeError")
+    assert seen.finding.text == (
+        "what it returned has another form than the interface says: "
+        "TypeError: unsupported operand type(s) for +: 'dict' and 'Tensor'"
+    )
+
+
+DRIFTING = '''
+"""A test that asks another question each time, so that it is run once more, and fails in between."""
+
+from grader.testing import Failure
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+TIMES = []
+
+
+def test_drift(subject, reference, gaussian):
+    TIMES.append(1)
+    reference(**ARGUMENTS)(x=gaussian(len(TIMES), 5, 5))
+    subject(**ARGUMENTS)(x=gaussian(2, 5, 5))
+    if len(TIMES) == 2:
+        raise Failure("values", "off in between", saw="stale")
+'''
+
+
+def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(own_course: Course) -> None:
+    (own_course.hidden_tests("exercise_05") / "test_drift.py").write_text(DRIFTING, encoding="utf-8")
+    exercise = load_exercise(own_course.description("exercise_05"))
+    reference = submission_from_text(source_of("solutions"))
+
+    def twice(examiners: Examiners) -> list[Examination]:
+        examiner = examiners.examiner(exercise)
+        return [examiner.examine(reference, 7, only=["test_drift"]) for _ in range(2)]
+
+    import_torch()
+    forker = Forker()
+    try:
+        seen = with_examiners(own_course, forker, twice)
+    finally:
+        forker.close()
+    assert [[outcome.status for outcome in each.outcomes] for each in seen] == [["passed"], ["passed"]]
+    assert [each.saw for each in seen] == [{}, {}]
+
+
+WEIGHING = '''
+"""A test that builds one module of the submission with the weights of another."""
+
+import torch
+
+ARGUMENTS = {"input_dim": 5, "output_dim": 12, "context_length": 8, "dropout": 0.0, "num_heads": 3}
+
+
+def test_weights(subject, reference, gaussian):
+    theirs = reference(**ARGUMENTS)
+    ours = subject.build(ARGUMENTS, like=theirs)
+    again = subject.build(ARGUMENTS, like=ours)
+    assert {name: tuple(weight.shape) for name, weight in ours.weights().items()} == ours.shapes() == theirs.shapes()
+    assert all(torch.equal(weight, theirs.weights()[name]) for name, weight in ours.weights().items())
+    x = gaussian(2, 5, 5)
+    assert torch.equal(again(x=x), ours(x=x))
+'''
+
+
+def test_the_weights_of_the_submission_are_those_that_it_computes_with(course_with) -> None:
+    verdict = course_with(WEIGHING)("exercise_05", source_of("solutions"))
+    assert {outcome.check: outcome.status for outcome in verdict.checks}["test_weights"] == "passed"

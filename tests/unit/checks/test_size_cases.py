@@ -1,0 +1,95 @@
+"""Which size cases a check is tried at, and which one a finding tells of."""
+
+import pytest
+from msgspec import structs
+
+from grader.checks.case import make_integers, seed_draws
+from grader.checks.examiner import Examiner
+from grader.checks.outcome import Outcome, Status
+from grader.checks.pytest_session import with_examiner
+from grader.spec.checks import MadeInput
+from grader.spec.exercise import Limits, Seconds
+from grader.spec.loading import load_exercise
+from grader.submission import submission_from_text
+from grader.verdict.verdict import Result
+from tests.support.hostile import in_forward, reference
+from tests.support.judging import SEED, Judge
+
+
+def failing_where(condition: str) -> str:
+    """The reference, with other outputs where the condition on `x` holds; earlier tokens see later ones."""
+    return in_forward(f"if {condition}: return (self.W_value(x) + x.sum()).detach() * torch.ones(1)", reference())
+
+
+def notes(judge_text: Judge, source: str) -> dict[str, str]:
+    verdict = judge_text("exercise_03", source)
+    assert verdict.outcome is Result.NOT_FIXED
+    return {outcome.check: outcome.finding.sizes for outcome in verdict.checks if outcome.finding}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("x.shape[1] >= 3", "wrong with tokens=3; right with tokens=1"),
+        ("x.shape[0] >= 2", "wrong with batch=2; right with batch=1"),
+        ("x.shape[2] == 10", "wrong with batch=3, input_dim=10, output_dim=5, context_length=16; right with "),
+    ],
+)
+def test_a_check_tried_at_the_ends_names_what_failed_and_passed(
+    judge_text: Judge, condition: str, expected: str
+) -> None:
+    assert notes(judge_text, failing_where(condition))["future_does_not_leak"].startswith(expected)
+
+
+def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(judge_text: Judge) -> None:
+    """`window=8` stands in the sizes of exercise_22, and one check builds all its modules with a window of 1."""
+    text = judge_text.variant("exercise_22", frozenset())
+    entry = load_exercise(judge_text.course.description("exercise_22")).interface.entry()
+    fault = "lambda self, x: _forward(self, x) * (float('nan') if self.window == 1 else 1.0)"
+    verdict = judge_text("exercise_22", f"{text}\n_forward = {entry}.forward\n{entry}.forward = {fault}\n")
+    seen = {outcome.check: outcome.finding.sizes for outcome in verdict.checks if outcome.finding}
+    assert seen == {
+        "values_with_one_key_head": "wrong already with batch=1, words=1, dim=12, n_heads=1, "
+        "built with n_kv_heads=1, window=1"
+    }
+
+
+def test_calls_in_turn_tell_no_size_that_each_call_has_for_itself(judge_text: Judge) -> None:
+    text = judge_text.variant("exercise_28", frozenset({"folded-without-scale"}))
+    seen = {each.check: each.finding for each in judge_text("exercise_28", text).checks if each.finding}
+    assert "called with batch=3, then fold(), then with batch=4" in seen["values_once_folded"].text
+    assert seen["values_once_folded"].sizes == "wrong already with n_in=6, n_out=5, rank=2"
+
+
+def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_text: Judge) -> None:
+    seen = notes(judge_text, failing_where("x.shape[:2] == (2, 7)"))
+    assert seen["values"].startswith("wrong with tokens=7; right with tokens=3")
+    assert "future_does_not_leak" not in seen
+
+
+def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text: Judge) -> None:
+    """The check is tried alone, for a submission that hung twice in others is not tried once more."""
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
+    limits = structs.replace(Limits(), seconds=Seconds(load=5.0, check=0.6, total=30.0))
+    source = submission_from_text(in_forward("while x.shape[2] == 10: pass", reference()))
+
+    def body(examiner: Examiner) -> list[Outcome]:
+        examiner.exercise = structs.replace(exercise, limits=limits)
+        return examiner.examine(source, SEED, only={"future_does_not_leak"}).outcomes
+
+    (hung,) = with_examiner(judge_text.course, exercise, judge_text.source, body)
+    assert hung.status is Status.TIMED_OUT
+    assert hung.finding is not None
+    assert "input_dim=10" in hung.finding.sizes
+
+
+@pytest.mark.parametrize(("is_inclusive", "largest"), [(False, 4), (True, 5)])
+def test_whole_numbers_go_from_the_smallest_to_the_largest_with_it_where_that_is_said(
+    is_inclusive: bool, largest: int
+) -> None:
+    spec = MadeInput(shape=["batch"], integers="tokens", start=1, inclusive=is_inclusive)
+    for batch in (2, 3, 50):
+        seed_draws(f"whole numbers of {batch}")
+        numbers = make_integers(spec, {"batch": batch, "tokens": 5})
+        assert (int(numbers.min()), int(numbers.max())) == (1, largest)
+    assert make_integers(spec, {"batch": 3, "tokens": 1}).tolist() == [1, 1, 1]

@@ -1,0 +1,89 @@
+"""What a submission may be waited for: by the wall's clock, and never for what the machine kept from it."""
+
+import time
+
+import pytest
+
+from grader.processes.time_budget import LEAST_LEFT, SETTLED_AT, TimeBudget
+from grader.processes.workers import Processor
+
+WAIT = 2 * SETTLED_AT
+
+
+def wait_within(budget: TimeBudget) -> None:
+    with budget.spending():
+        time.sleep(WAIT)
+
+
+def raise_after_a_wait() -> None:
+    time.sleep(WAIT)
+    raise TimeoutError
+
+
+def seconds_until_deadline(budget: TimeBudget) -> float:
+    return budget.deadline() - time.monotonic()
+
+
+def test_a_check_may_take_its_own_limit_and_no_more_than_is_left_in_all() -> None:
+    budget = TimeBudget(10.0)
+    budget.begin("a check", 1.0)
+    assert seconds_until_deadline(budget) == pytest.approx(1.0, abs=0.01)
+    budget.allow(3.0)
+    budget.allow(2.0)
+    assert seconds_until_deadline(budget) == pytest.approx(3.0, abs=0.01)
+    budget.extend(60.0)
+    assert seconds_until_deadline(budget) == pytest.approx(10.0, abs=0.01)
+
+
+def test_what_was_waited_counts_for_the_check_and_for_all() -> None:
+    budget = TimeBudget(WAIT)
+    budget.begin("a check", 1.0)
+    assert not budget.is_over()
+    wait_within(budget)
+    assert budget.waited >= WAIT
+    assert budget.is_over()
+    budget.renew()
+    budget.begin("a check", 1.0)
+    assert (budget.waited, budget.is_over()) == (0.0, False)
+
+
+def test_time_in_which_an_exception_is_raised_is_charged_too() -> None:
+    budget = TimeBudget(10.0)
+    with pytest.raises(TimeoutError), budget.spending():
+        raise_after_a_wait()
+    assert budget.waited >= WAIT
+
+
+def test_what_the_worker_waited_for_a_processor_is_given_back() -> None:
+    budget = TimeBudget(WAIT)
+    budget.start_worker(Processor(5.0, 5.0))
+    wait_within(budget)
+    assert budget.is_settlement_due()
+    budget.settle(Processor(5.0, 5.0 + WAIT))
+    assert not budget.is_settlement_due()
+    assert not budget.is_over()
+
+
+def test_no_more_is_given_back_than_was_waited_without_running() -> None:
+    budget = TimeBudget(WAIT)
+    wait_within(budget)
+    budget.settle(Processor(WAIT - LEAST_LEFT / 2, 100.0))
+    assert budget.is_over()
+
+
+@pytest.mark.parametrize(
+    ("used", "is_starved", "is_hang"),
+    [(Processor(1.0, 0.0), False, True), (Processor(0.1, 0.9), True, False), (Processor(0.6, 0.9), False, True)],
+    ids=["ran", "starved", "ran enough"],
+)
+def test_who_hardly_got_a_processor_did_not_hang(used: Processor, is_starved: bool, is_hang: bool) -> None:
+    budget = TimeBudget(10.0)
+    budget.begin("a check", 1.0)
+    overrun = budget.overrun(used)
+    assert overrun == ("a check may take 1 s", is_starved, is_hang)
+
+
+def test_where_the_total_ran_out_first_that_is_what_is_told_and_no_hang() -> None:
+    budget = TimeBudget(0.5)
+    budget.begin("a check", 1.0)
+    assert budget.overrun(Processor(0.2, 0.0)) == ("of 0.5 s for all, 0.5 s were left", False, False)

@@ -1,0 +1,56 @@
+"""What fails in a worker beside the submission is not told as the submission's doing."""
+
+import torch
+
+from grader.checks.findings import crash_finding
+from grader.sandbox.global_state import GlobalState
+from grader.sandbox.protocol import Build, Load, Loaded, Raised, Read, Returned, Source
+from grader.sandbox.server import Server
+from grader.sandbox.values import to_python
+from grader.spec.exercise import Limits
+
+MODULE = (
+    "import torch\n\nclass Plain(torch.nn.Module):\n    @property\n    def broken(self):\n        return {}['no']\n"
+)
+
+
+def loaded() -> Server:
+    server = Server()
+    server.answer(Load([Source("attention.py", MODULE)], "Plain"))
+    server.answer(Build(1, "Plain", {}))
+    return server
+
+
+def test_a_module_that_was_never_built_is_the_kits_own_fault() -> None:
+    reply = loaded().answer(Read(5, "x"))
+    assert isinstance(reply, Raised)
+    assert reply.is_kits
+    finding = crash_finding(reply, "", Limits())
+    assert (finding.kind, finding.text[:25]) == ("kit", "the kit's own code failed")
+
+
+def test_what_the_submission_raises_stays_its_own() -> None:
+    reply = loaded().answer(Read(1, "broken"))
+    assert isinstance(reply, Raised)
+    assert (reply.type, reply.is_kits) == ("KeyError", False)
+
+
+def test_a_fault_of_what_looks_after_torchs_state_is_the_kits(monkeypatch) -> None:
+    server = loaded()
+    monkeypatch.setattr(GlobalState, "compare", lambda *_: {}["no such switch"])
+    reply = server.answer(Read(1, "training"))
+    assert isinstance(reply, Raised)
+    assert reply.is_kits
+    assert torch.is_grad_enabled()
+
+
+def test_a_submission_is_the_module_that_its_file_is_called() -> None:
+    text = "import sys\nimport torch\n\nclass Plain(torch.nn.Module):\n    told = __name__, __name__ in sys.modules\n"
+    server = Server()
+    loaded = server.answer(Load([Source("loss.py", text)], "Plain", name="a_loss"))
+    server.answer(Build(1, "Plain", {}))
+    assert isinstance(loaded, Loaded)
+    assert loaded.classes == ["Plain"]
+    reply = server.answer(Read(1, "told"))
+    assert isinstance(reply, Returned)
+    assert to_python(reply.value) == ("a_loss", True)

@@ -1,0 +1,95 @@
+"""The pages that students read first: one form for all, and nothing in them that is not there."""
+
+import re
+
+import pytest
+
+from grader.spec.loading import load_exercise
+from tests.support.paths import CORPUS, ROOT
+
+EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
+HEADINGS = ["## The story", "## The interface a fix must keep", "## How to work on it"]
+
+
+@pytest.fixture(params=EXERCISES)
+def page(request) -> tuple[str, str]:
+    return request.param, (ROOT / "exercises" / request.param / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_story_has_the_same_three_headings_under_its_title(course, page):
+    exercise_id, text = page
+    exercise = load_exercise(course.description(exercise_id))
+    assert re.findall(r"^#.*$", text, re.MULTILINE) == [f"# {exercise.title}", *HEADINGS]
+
+
+def test_a_story_says_what_was_noticed_what_is_learned_and_what_helps(page):
+    _, text = page
+    story = text.partition(HEADINGS[0])[2].partition(HEADINGS[1])[0]
+    for words in ("What people noticed:\n\n- ", "To learn here: ", "It helps to "):
+        assert " ".join(words.split()) in " ".join(story.split()), words
+    assert re.search(r"Read more in [^.]*\]\(https://", " ".join(story.split()))
+
+
+def test_a_page_shows_the_commands_of_its_own_exercise(page):
+    exercise_id, text = page
+    commands = re.findall(r"^    python -m grader (.*)$", text.partition(HEADINGS[2])[2], re.MULTILINE)
+    assert commands == [exercise_id, f"hint {exercise_id}"]
+
+
+def test_an_exercise_without_a_mask_is_not_described_with_one(course, page):
+    exercise_id, text = page
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    description = course.description(exercise_id).read_text(encoding="utf-8")
+    if "mask" not in reference:
+        assert "mask" not in text.lower()
+        assert "mask:" not in description
+
+
+def test_the_readmes_opening_screen_is_the_one_that_is_shown_and_solves_nothing(course):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("```\n")[2].partition("```")[0]
+    golden = (CORPUS / "golden" / "starter.txt").read_text(encoding="utf-8")
+    golden = golden.replace("· attention.py", "· exercises/exercise_03/attention.py")
+    assert re.sub(r"[\d.]+ s\n", "0.00 s\n", block) == golden
+    for defect in load_exercise(course.description("exercise_03")).defects:
+        assert defect.id not in readme
+        assert defect.title not in readme
+
+
+ROW = re.compile(r"^\| \[(exercise_\d+)\]\(\1/README\.md\) ([●○]{5}) \|(.*)\|$", re.MULTILINE)
+
+
+def rows_by_heading(part: str) -> dict[str, list[tuple[str, str, str]]]:
+    return {
+        title: [(exercise_id, dots, rest.strip()) for exercise_id, dots, rest in ROW.findall(block)]
+        for title, _, block in (each.partition("\n") for each in part.split("\n### ")[1:])
+    }
+
+
+def test_the_list_has_each_hunt_once_under_a_theme_the_easiest_first(course):
+    page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8")
+    themes = rows_by_heading(page.partition("\n## Paths\n")[0])
+    assert sorted(row[0] for rows in themes.values() for row in rows) == EXERCISES
+    for theme, rows in themes.items():
+        assert rows == sorted(rows, key=lambda row: (row[1].count("●"), row[0]))
+        for exercise_id, dots, rest in rows:
+            exercise = load_exercise(course.description(exercise_id))
+            assert dots.count("●") == exercise.difficulty
+            assert exercise.theme == theme
+            assert rest == f"{exercise.title} | `{exercise.interface.entry()}`"
+
+
+def test_a_course_has_hunts_of_every_difficulty(course):
+    assert {load_exercise(course.description(exercise_id)).difficulty for exercise_id in EXERCISES} == {1, 2, 3, 4, 5}
+
+
+def test_each_path_is_twelve_hunts_the_easiest_first_with_what_each_says_it_teaches():
+    page = (ROOT / "exercises" / "README.md").read_text(encoding="utf-8")
+    paths = rows_by_heading(page.partition("\n## Paths\n")[2].partition("\n## ")[0])
+    assert [title.partition(":")[0].rpartition(" ")[2] for title in paths] == ["attention", "training", "evaluation"]
+    for rows in paths.values():
+        assert len({row[0] for row in rows}) == len(rows) == 12
+        assert rows == sorted(rows, key=lambda row: (row[1].count("●"), row[0]))
+        for exercise_id, _, learned in rows:
+            story = (ROOT / "exercises" / exercise_id / "README.md").read_text(encoding="utf-8")
+            assert f"To learn here: {learned}" in " ".join(story.split())

@@ -1,0 +1,25 @@
+"""A key is believed where it fits what it was made of, and where it says of the reference that it passes."""
+
+import pytest
+
+from grader.checks.outcome import Key
+from grader.verdict.signatures import _read_key, encode_key
+
+DIGEST = "d1"
+SOUND = Key(DIGEST, {"": {}, "mask": {"values": "failed:values"}}, {"": {}, "mask": {}})
+
+
+@pytest.mark.parametrize(
+    ("key", "digest", "is_believed"),
+    [
+        (SOUND, DIGEST, True),
+        (SOUND, "d2", False),
+        (Key(DIGEST, {"": {"values": "timed_out:timeout"}, "mask": {}}, {}), DIGEST, False),
+        (Key(DIGEST, {}, {}), DIGEST, False),
+    ],
+    ids=["sound", "of something else", "of a reference that hung", "empty"],
+)
+def test_a_key_that_cannot_be_right_is_made_anew(tmp_path, key: Key, digest: str, is_believed: bool) -> None:
+    path = tmp_path / "key.json"
+    path.write_bytes(encode_key(key))
+    assert _read_key(path, digest) == (key if is_believed else None)
