@@ -1,17 +1,29 @@
-"""Calling variants of calling a module: by position, in training mode, without gradients, in other layouts, loudly, ...
+"""Call a module in other ways: by position, in training mode, without gradients, in other layouts, with large inputs, ...
 
 A right module returns the same however it is called. The calling variants of a check's size cases are drawn from the
-seed, so that each is met somewhere in a run, and no size case is tried in more than one way beside the plain one.
+seed. Every value of an axis occurs somewhere in a run, and no size case is tried in more than one calling variant
+beside the plain call.
 """
 
 import operator
 import random
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
+from msgspec import structs
 
-from grader.checks.compare import FLOAT32, Failure, Tolerance, compare
+from grader.checks.compare import FLOAT32, Compared, Failure, Tolerance, compare
+from grader.checks.outcome import (
+    Arguments,
+    CallingVariant,
+    FailureKind,
+    Gradients,
+    History,
+    Layout,
+    Mode,
+    Scale,
+    Sharing,
+)
 from grader.checks.subjects import adapter_of
 
 if TYPE_CHECKING:
@@ -19,34 +31,23 @@ if TYPE_CHECKING:
     from grader.checks.proxies import ModuleProxy
     from grader.spec.exercise import Exercise
 
-LOUDNESS = 60.0
-"""So much larger than usual are loud inputs: scores reach thousands, where a fill of -1000 hides nothing."""
+T = TypeVar("T")
 
-LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
+LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
 """Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
 
-MODES = ("training", "")
-GRADS = ("no_grad", "inference_mode", "")
-LAYOUTS = ("transposed", "expanded", "")
-HISTORIES = ("reloaded", "modes", "copied", "double", "rebuilt", "again")
-SHARES = ("shared", "")
-
-WORDS = {
-    "positional": "by position",
-    "training": "in training mode",
-    "no_grad": "under no_grad",
-    "inference_mode": "under inference_mode",
-    "transposed": "inputs transposed in memory",
-    "expanded": "one sample expanded to all",
-    "shared": "one tensor for inputs of one shape",
-    "reloaded": "state dict reloaded",
-    "rebuilt": "rebuilt by position",
-    "modes": "after train() and eval()",
-    "copied": "as a deepcopy",
-    "double": "in float64",
-    "again": "after others in the same tensors",
-    "loud": f"inputs {LOUDNESS:g} times as large",
-}
+MODES = (Mode.TRAINING, Mode.UNCHANGED)
+GRADIENTS = (Gradients.NO_GRAD, Gradients.INFERENCE_MODE, Gradients.RECORDED)
+LAYOUTS = (Layout.TRANSPOSED, Layout.EXPANDED, Layout.CONTIGUOUS)
+HISTORIES = (
+    History.RELOADED,
+    History.MODES,
+    History.COPIED,
+    History.DOUBLE,
+    History.REBUILT,
+    History.AFTER_OTHERS,
+)
+SHARINGS = (Sharing.SHARED, Sharing.SEPARATE)
 
 IN_CALLING_VARIANT = "in_calling_variant"
 """The probe's method."""
@@ -172,86 +173,69 @@ class Variation({entry}):
 """A probe: calls the submission's module in a calling variant, and looks whether the call left its mode as it was."""
 
 
-class CallingVariant(Struct, frozen=True):
-    """How a module is called: words of `WORDS`."""
+def draw_calling_variants(
+    name: str, count: int, with_any_layout: int, required: History | None = None
+) -> list[CallingVariant]:
+    """Return `count` calling variants that depend on `name` alone, with every value of an axis where there is room.
 
-    words: tuple[str, ...]
-
-    def without(self, word: str) -> "CallingVariant":
-        """The same calling variant but for one word."""
-        return CallingVariant(tuple(other for other in self.words if other != word))
-
-    def described(self) -> str:
-        return f"called {', '.join(WORDS[word] for word in self.words) or 'once more'}"
-
-
-def is_of_training(text: str) -> bool:
-    """Whether a finding's text tells of a calling variant in training mode."""
-    return text.startswith("called ") and WORDS["training"] in text.partition(":")[0]
-
-
-def draw_calling_variants(name: str, count: int, loud_among: int, surely: str = "") -> list[CallingVariant]:
-    """So many calling variants; each of the words is among them where there is room, and `surely` one; one of the
-    first is loud.
-
-    The loud one is not that after others, nor `surely`: in a softmax of loud scores much may be what it was.
-
-    Only the first have samples that are all the same: there a plain call shows what mixes them, elsewhere none does.
+    Only the first `with_any_layout` may expand one sample to all: there a plain call shows what mixes samples,
+    elsewhere none does. One of them has large inputs, but never together with other values in the same tensors or the
+    `required` history: a saturated softmax can hide a stale cache.
     """
     draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
-    layouts = _dealt(draw, LAYOUTS, loud_among) + _dealt(draw, ("transposed", ""), count - loud_among)
-    modes = _dealt(draw, MODES, count)
-    grads, histories = _dealt(draw, GRADS, count), _dealt(draw, HISTORIES, count, surely)
+    layouts = _deal(draw, LAYOUTS, with_any_layout)
+    layouts += _deal(draw, (Layout.TRANSPOSED, Layout.CONTIGUOUS), count - with_any_layout)
+    modes = _deal(draw, MODES, count)
+    gradients, histories = _deal(draw, GRADIENTS, count), _deal(draw, HISTORIES, count, required)
     for slot, history in enumerate(histories):
-        if history == "again":  # what is kept from call to call is mostly kept in evaluation, without gradients
-            _exchange(grads, slot, bool)
+        if history is History.AFTER_OTHERS:  # caches are mostly used in evaluation, without gradients
+            _exchange(gradients, slot, bool)
             _exchange(modes, slot, operator.not_)
-    loud = draw.choice([slot for slot in range(loud_among) if histories[slot] not in {"again", surely}] or [0])
-    positional = [number % 2 == 0 for number in range(count)]
-    draw.shuffle(positional)
-    dealt = [modes, grads, layouts, _dealt(draw, SHARES, count), histories]
+    slots = [slot for slot in range(with_any_layout) if histories[slot] not in {History.AFTER_OTHERS, required}]
+    large = draw.choice(slots or [0])
+    by_position = [number % 2 == 0 for number in range(count)]
+    draw.shuffle(by_position)
+    sharings = _deal(draw, SHARINGS, count)
     return [
         CallingVariant(
-            tuple(
-                word
-                for word in (
-                    "positional" if positional[slot] else "",
-                    *(words[slot] for words in dealt),
-                    "loud" if slot == loud else "",
-                )
-                if word
-            )
+            arguments=Arguments.BY_POSITION if by_position[slot] else Arguments.BY_KEYWORD,
+            mode=modes[slot],
+            gradients=gradients[slot],
+            layout=layouts[slot],
+            sharing=sharings[slot],
+            history=histories[slot],
+            scale=Scale.LARGE if slot == large else Scale.USUAL,
         )
         for slot in range(count)
     ]
 
 
-def _exchange(words: list[str], slot: int, is_fit: Callable[[str], bool]) -> None:
-    """Exchange a slot's word, where it is not fit, for the first that is, if there is one."""
-    if not is_fit(words[slot]):
-        other = next((number for number, word in enumerate(words) if is_fit(word)), slot)
-        words[slot], words[other] = words[other], words[slot]
+def _exchange(values: list[T], slot: int, fits: Callable[[T], bool]) -> None:
+    """Exchange a slot's value, where it does not fit, for the first that does, if there is one."""
+    if not fits(values[slot]):
+        other = next((number for number, value in enumerate(values) if fits(value)), slot)
+        values[slot], values[other] = values[other], values[slot]
 
 
-def _dealt(draw: random.Random, words: tuple[str, ...], count: int, surely: str = "") -> list[str]:
-    """So many of the words in another order, each as often as the others; the first is `surely`, if that is given."""
-    order = sorted(draw.sample(words, len(words)), key=lambda word: word != surely)
+def _deal(draw: random.Random, values: Sequence[T], count: int, first: T | None = None) -> list[T]:
+    """Return `count` of the values in random order, each as often as the others, beginning with `first` if given."""
+    order = sorted(draw.sample(values, len(values)), key=lambda value: value != first)
     return [order[number % len(order)] for number in range(count)]
 
 
 def call_in_calling_variant(
     calling_variant: CallingVariant, case: "Case", method: str, ours: "ModuleProxy", exercise: "Exercise"
 ) -> Any:
-    """What a module, built beside `probe_for` its exercise, returns when it is called in the calling variant."""
+    """Return what a module, built beside `probe_for` its exercise, returns in the calling variant."""
     inputs = case.again
-    by_position = "positional" in calling_variant.words and (method or not exercise.interface.keyword_only)
-    names = " ".join(inputs) if by_position else ""
-    axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
+    by_position = calling_variant.arguments is Arguments.BY_POSITION and (
+        method or not exercise.interface.keyword_only
+    )
     asked = {
-        "_calling_variant": " ".join(calling_variant.words),
+        "_calling_variant": " ".join(calling_variant.changes()),
         "_method": method,
-        "_by_position": names,
-        "_axes": axes,
+        "_by_position": " ".join(inputs) if by_position else "",
+        "_axes": " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items()),
     }
     return ours.call(IN_CALLING_VARIANT, **asked, **inputs)
 
@@ -264,27 +248,29 @@ def compare_in_calling_variant(
     theirs: "ModuleProxy",
     exercise: "Exercise",
 ) -> None:
-    """Raise `Failure` where a module that is called in the calling variant differs from the reference called plainly.
+    """Raise `Failure` where a module in the calling variant differs from the reference in the plain call.
 
-    In training mode it is called only where the reference returns there what it returns in evaluation.
+    The module is in training mode only where the reference returns the same in training and in eval mode.
     """
     from grader.checks.session import SubjectRaisedError
 
     expected = theirs.call(method, **case.again)
-    if "training" in calling_variant.words:
+    if calling_variant.mode is Mode.TRAINING:
         is_switched = not ours.training
         theirs.training = True
         ours.training = ours.training or _is_equal(theirs.call(method, **case.again), expected)
         if not (is_switched and ours.training):
-            calling_variant = calling_variant.without("training")
+            calling_variant = structs.replace(calling_variant, mode=Mode.UNCHANGED)
     try:
-        seen = call_in_calling_variant(calling_variant, case, method, ours, exercise)
+        observed = call_in_calling_variant(calling_variant, case, method, ours, exercise)
     except SubjectRaisedError as error:
-        raise Failure("calling variant", f"{calling_variant.described()}: expected an output, saw {error}") from None
-    what = f"{calling_variant.described()}: {method or exercise.interface.called()}: output"
-    if "double" in calling_variant.words:
+        raise Failure(
+            FailureKind.CALLING_VARIANT, calling_variant=calling_variant, expected="an output", observed=str(error)
+        ) from None
+    compared = Compared(action=method or exercise.interface.called(), calling_variant=calling_variant)
+    if calling_variant.history is History.DOUBLE:
         expected = _double(expected)
-    compare(seen, expected, what, LOUD if "loud" in calling_variant.words else FLOAT32)
+    compare(observed, expected, compared, LARGE_INPUTS if calling_variant.scale is Scale.LARGE else FLOAT32)
 
 
 def probe_for(exercise: "Exercise") -> str:
