@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from grader.checks.outcome import Finding
+from grader.checks.outcome import FailureKind, Finding
 from grader.errors import UsageError, WorkerKilledError
 from grader.processes.examiner_process import ExaminerDiedError, usable_cores
 from grader.processes.pool import ExaminerPool, PoolClient
@@ -115,7 +115,8 @@ class _Request:
             return self._client.judge(exercise_id, _read(source, name), name, self._seed)
         except (ExaminerDiedError, WorkerKilledError) as error:
             exercise = load_exercise(self._course.description(exercise_id))
-            return not_gradable(exercise, name, self._seed, Finding("not-judged", f"not judged: {error}"))
+            finding = Finding(kind=FailureKind.NOT_JUDGED, message=f"not judged: {error}")
+            return not_gradable(exercise, name, self._seed, finding)
 
     def cancel(self) -> None:
         """End what is under way."""

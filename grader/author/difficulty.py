@@ -193,9 +193,9 @@ def _how_it_shows(examiner: Examiner, exercise: Exercise, text: str) -> tuple[di
     smallest = exercise.fixed_sizes[0]
     outcomes = examiner.examine(submission_from_text(text), SEED).outcomes
     found = [
-        {name: size for name, size in each.finding.at.items() if name in smallest}
+        {name: size for name, size in each.finding.size_case.items() if name in smallest}
         for each in outcomes
-        if each.finding is not None and each.finding.at
+        if each.finding is not None and each.finding.size_case
     ]
 
     def grown(sizes: dict[str, int]) -> int:

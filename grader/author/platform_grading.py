@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.checks.outcome import Finding
+from grader.checks.outcome import FailureKind, Finding
 from grader.classroom.gradebook.rows import time_text
 from grader.classroom.layouts.files import SkippedFiles, Unpacker
 from grader.classroom.layouts.units import Unit, UnitSubmissions
@@ -73,7 +73,7 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
         if not found:
             there = "; ".join(skipped.lines())
             reason = f"nothing to judge was handed in: hand in {module} or {Path(module).stem}.ipynb"
-            why = Finding("missing", f"{reason} ({there})" if there else reason)
+            why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({there})" if there else reason)
             return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), ""
         record, read = SubmissionLoader(course, folder).load(found[0])
     choice = Choice(Path(record.file), read)

@@ -17,6 +17,7 @@ from grader.checks.pytest_session import Examiners, with_examiners
 from grader.checks.reference import Reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
+from grader.report.findings import sentence
 from grader.sandbox.values import flatten
 from grader.spec.checks import Check, Kind
 from grader.spec.exercise import Exercise
@@ -199,7 +200,7 @@ class _Judged:
                 + (f", {', '.join(verdict.regressions)} broken" if verdict.regressions else "")
                 + "; give the defects checks that see one and not the other"
             )
-        seen = {each.check: each.failure_kind() for each in verdict.checks if each.status is not Status.PASSED}
+        seen = {each.check: each.signature() for each in verdict.checks if each.status is not Status.PASSED}
         expected = self._key.failure_kinds[variant_name(subset)]
         drawn = sorted(check for check in seen.keys() | expected if seen.get(check) != expected.get(check))
         if drawn:
@@ -264,5 +265,5 @@ def _with_status(verdict: Verdict, status: DefectStatus) -> list[str]:
 
 
 def _failures(verdict: Verdict) -> str:
-    failed = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+    failed = [f"{check.check}: {sentence(check.finding)}" for check in verdict.checks if check.finding]
     return "; ".join(failed) or verdict.reason or "no check fails"

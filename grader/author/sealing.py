@@ -109,7 +109,7 @@ def _record(course: Course, examiner: Examiner, tape: "Tape", seed: int) -> bool
             variant = put_back(text, [defect for defect in exercise.defects if defect.id in subset])
             seen = examiner.examine(submission_from_text(variant), seed, only=checks)
             failed = {
-                outcome.check: (outcome.finding.kind, seen.saw.get(outcome.check))
+                outcome.check: (outcome.finding.signature(), seen.deviations.get(outcome.check))
                 for outcome in seen.outcomes
                 if outcome.status is Status.FAILED and outcome.finding
             }
@@ -125,7 +125,7 @@ def _sealed_key(exercise: Exercise, key: Key) -> bytes:
         numbered(exercise, name): {check: kind for check, kind in failure_kinds.items() if check in checks}
         for name, failure_kinds in key.failure_kinds.items()
     }
-    return msgspec.json.encode(Key("", kinds, {}), order="sorted")
+    return msgspec.json.encode(Key(digest="", failure_kinds=kinds, methods={}), order="sorted")
 
 
 def numbered(exercise: Exercise, variant: str) -> str:

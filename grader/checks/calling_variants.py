@@ -1,4 +1,4 @@
-"""Call a module in other ways: by position, in training mode, without gradients, in other layouts, with large inputs, ...
+"""Call a module in other ways: by position, in training mode, without gradients, in other layouts, ...
 
 A right module returns the same however it is called. The calling variants of a check's size cases are drawn from the
 seed. Every value of an axis occurs somewhere in a run, and no size case is tried in more than one calling variant
@@ -228,9 +228,7 @@ def call_in_calling_variant(
 ) -> Any:
     """Return what a module, built beside `probe_for` its exercise, returns in the calling variant."""
     inputs = case.again
-    by_position = calling_variant.arguments is Arguments.BY_POSITION and (
-        method or not exercise.interface.keyword_only
-    )
+    by_position = calling_variant.arguments is Arguments.BY_POSITION and (method or not exercise.interface.keyword_only)
     asked = {
         "_calling_variant": " ".join(calling_variant.changes()),
         "_method": method,

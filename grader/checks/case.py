@@ -1,11 +1,15 @@
-"""One size case of a list of sizes: sizes, constructor arguments and inputs made for them."""
+"""One size case: its sizes, and the constructor arguments and inputs made for them.
+
+Shapes come from the interface: a description's `[batch, tokens, width]` is a tensor (B, T, D) here, with the size
+case's number for each name. A mask is (..., Q, K) once its axes of queries and keys are moved to the end.
+"""
 
 import hashlib
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from grader.checks.calling_variants import LOUDNESS, CallingVariant
+from grader.checks.outcome import LARGE_SCALE, CallingVariant, Layout, Scale, Sharing
 from grader.spec.checks import Check, MadeInput, MaskKind, Shape
 
 if TYPE_CHECKING:
@@ -23,8 +27,8 @@ IGNORED_EVERY = 4
 """One in so many whole numbers is the one that is ignored, where there is one."""
 
 
-class Case(Struct, frozen=True):
-    """What one size case is tried with; all of it depends on the seed, the check and the size case."""
+class Case(Struct, frozen=True, kw_only=True):
+    """What a check runs with at one size case; all of it depends on the seed, the check and the size case."""
 
     sizes: dict[str, int]
     arguments: dict[str, Any]
@@ -90,14 +94,24 @@ def make_case(
         if calling_variant
         else {}
     )
-    if calling_variant and "shared" in calling_variant.words:
-        again |= {name: again[first] for first, *others in inputs_alike(exercise, check, sizes) for name in others}
+    if calling_variant and calling_variant.sharing is Sharing.SHARED:
+        again |= {
+            name: again[first] for first, *others in inputs_of_one_shape(exercise, check, sizes) for name in others
+        }
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
-    return Case(sizes, arguments, inputs, again, axes, calling_variant, is_plain)
+    return Case(
+        sizes=sizes,
+        arguments=arguments,
+        inputs=inputs,
+        again=again,
+        samples_axes=axes,
+        calling_variant=calling_variant,
+        is_plain=is_plain,
+    )
 
 
-def inputs_alike(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> list[list[str]]:
-    """The names of floating-point inputs in groups of one shape, where there are two or more."""
+def inputs_of_one_shape(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> list[list[str]]:
+    """Return the names of floating-point inputs in groups of one shape, where there are two or more."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, spec in check.all_inputs(exercise).items():
         if isinstance(spec, list):
@@ -118,9 +132,10 @@ def _in_calling_variant(value: Any, spec: Any, calling_variant: CallingVariant) 
     if not isinstance(value, torch.Tensor):
         return value
     axis = _samples_axis(spec)
-    if "expanded" in calling_variant.words and axis is not None:
+    if calling_variant.layout is Layout.EXPANDED and axis is not None:
         value = value.narrow(axis, 0, 1).expand(value.shape).contiguous()
-    return value * LOUDNESS if "loud" in calling_variant.words and isinstance(spec, list) else value
+    is_large = calling_variant.scale is Scale.LARGE and isinstance(spec, list)
+    return value * LARGE_SCALE if is_large else value
 
 
 def size_of(value: str | int, sizes: dict[str, int]) -> int:

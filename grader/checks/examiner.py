@@ -14,10 +14,9 @@ import pytest
 import torch
 from msgspec import structs
 
-from grader.checks.calling_variants import is_of_training
 from grader.checks.compare import Advice, Failure
 from grader.checks.findings import crash_finding, outcome_of_error
-from grader.checks.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
+from grader.checks.outcome import Examination, FailureKind, Finding, Mode, Outcome, Status, last_lines
 from grader.checks.plugin import PropertyItem, compares_values, is_slow
 from grader.checks.properties import Context
 from grader.checks.proxies import MisfitError, Subject
@@ -31,6 +30,7 @@ from grader.checks.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
+from grader.checks.size_cases import SizeCaseFailedError
 from grader.errors import BrokenExerciseError, WorkerKilledError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.protocol import Isolation, Loaded
@@ -49,11 +49,11 @@ MOST_FUNCTIONS = 10
 
 @dataclass
 class _CheckRun:
-    """What one run of a check came to; it counts where the check is not run once more."""
+    """The result of one run of a check; it counts unless the check is run again."""
 
     check: str = ""
     outcomes: list[Outcome] = field(default_factory=list)
-    saw: Any = None
+    deviation: Any = None
     is_whole: bool = False
     is_starved: bool = False
     failure: BaseException | None = None
@@ -80,7 +80,7 @@ class Examiner:
             self.recording,
         )
         self._items = items
-        self._comparing = frozenset(item.name for item in items if compares_values(item))
+        self._value_checks = frozenset(item.name for item in items if compares_values(item))
         self._session: Session | None = None
         self._run = _CheckRun()
 
@@ -152,34 +152,43 @@ class Examiner:
         seconds: float,
     ) -> Examination:
         outcomes = [outcome for run in runs for outcome in run.outcomes]
-        in_training = {each.check for each in outcomes if each.finding and is_of_training(each.finding.text)}
+        variants = {each.check: each.finding.calling_variant for each in outcomes if each.finding}
         return Examination(
-            outcomes,
-            unloadable,
-            methods,
-            protections(isolation) if isolation else {},
-            seconds,
-            saw={run.check: run.saw for run in runs if run.saw is not None},
-            comparing=self._comparing,
-            comparing_parts=self._comparing.difference(run.check for run in runs if run.is_whole),
-            in_training=frozenset(in_training),
+            outcomes=outcomes,
+            unloadable=unloadable,
+            methods=methods,
+            isolation=protections(isolation) if isolation else {},
+            seconds=seconds,
+            deviations={run.check: run.deviation for run in runs if run.deviation is not None},
+            value_checks=self._value_checks,
+            partial_value_checks=self._value_checks.difference(run.check for run in runs if run.is_whole),
+            failed_in_training_variant=frozenset(
+                check for check, variant in variants.items() if variant and variant.mode is Mode.TRAINING
+            ),
         )
 
     def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Keep what a check's run came to."""
+        """Keep the result of a check's run."""
         error = call.excinfo.value if call.excinfo else None
-        if isinstance(error, Exception) and self._session is not None:
-            vars(error).setdefault("tried", Tried(printed=last_lines(self._session.printed())))
+        cause = error.error if isinstance(error, SizeCaseFailedError) else error
         run = self._run
-        run.is_starved = run.is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
-        run.saw = error.saw if isinstance(error, Failure | MisfitError) else run.saw
-        if isinstance(error, NotRecordedError):
+        run.is_starved = run.is_starved or (isinstance(cause, SubjectTimedOutError) and cause.is_starved)
+        run.deviation = cause.deviation if isinstance(cause, Failure | MisfitError) else run.deviation
+        if isinstance(cause, NotRecordedError):
             return  # it waits until the exercise is handed in
+        printed = last_lines(self._session.printed()) if error is not None and self._session is not None else ""
         if call.when == "call" or error is not None:
             try:
                 is_form_right = self._session is not None and self._session.log.is_form_right
                 run.outcomes.append(
-                    outcome_of_error(item.name, error, call.duration, self.exercise.limits, is_form_right=is_form_right)
+                    outcome_of_error(
+                        item.name,
+                        error,
+                        call.duration,
+                        self.exercise.limits,
+                        printed=printed,
+                        is_form_right=is_form_right,
+                    )
                 )
             except BrokenExerciseError as own:
                 run.failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
@@ -189,10 +198,11 @@ class Examiner:
     def _run_checks(self, items: list[pytest.Item], dtype: str) -> Iterator["_CheckRun"]:
         """What each check comes to, one after another; a run that does not count leaves nothing behind."""
         assert self._session is not None
-        is_change_told = False  # one cause is told once
+        is_change_reported = False  # one cause is reported once
         for item in items:
             if why_over := self._session.why_over():
-                yield _CheckRun(item.name, [Outcome(item.name, Status.NOT_RUN, Finding("no-time", why_over))])
+                finding = Finding(kind=FailureKind.NO_TIME, message=why_over)
+                yield _CheckRun(item.name, [Outcome(check=item.name, status=Status.NOT_RUN, finding=finding)])
                 continue
             before = self._session.observed
             run = self._run_check(item, dtype)
@@ -202,11 +212,10 @@ class Examiner:
                 run = self._run_check(item, dtype, is_retry=not is_repeated)
             if run.failure is not None:
                 raise run.failure
-            if (changed := self._session.observed.changed) and not is_change_told and run.has_passed():
-                is_change_told = True
-                run.outcomes[-1] = structs.replace(
-                    run.outcomes[-1], status=Status.FAILED, finding=Finding(STATE_CHANGED, changed), advice=""
-                )
+            if (changed := self._session.observed.changed) and not is_change_reported and run.has_passed():
+                is_change_reported = True
+                finding = Finding(kind=FailureKind.STATE_CHANGED, message=changed)
+                run.outcomes[-1] = structs.replace(run.outcomes[-1], status=Status.FAILED, finding=finding, advice="")
             yield run
 
     def _run_check(self, item: pytest.Item, dtype: str, *, is_retry: bool = False) -> "_CheckRun":
@@ -239,11 +248,11 @@ class Examiner:
         if not isinstance(error, SubjectRaisedError):
             was, location = ("was ", error.location) if isinstance(error, SubjectTimedOutError) else ("", None)
             text = f"it {was}{error} while it was loading; keep the file to imports and definitions"
-            return Finding("load", text, location)
-        seen = crash_finding(error.raised, "", self.exercise.limits)
+            return Finding(kind=FailureKind.LOAD, message=text, location=location)
+        crash = crash_finding(error.raised, self.exercise.limits)
         verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
-        next_step = "mend that line" if seen.location else "run the file by itself to see why"
-        return Finding(seen.kind, f"it {verb}: {seen.text}; {next_step}", seen.location)
+        next_step = "mend that line" if crash.location else "run the file by itself to see why"
+        return _before_any_check(crash, f"it {verb}: {crash.message}; {next_step}")
 
     def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
         interface = self.exercise.interface
@@ -252,18 +261,22 @@ class Examiner:
         if loaded.entry_found and (loaded.entry_is_module or not needs_module):
             return None
         if loaded.entry_found:
-            return Finding("class", f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module")
+            message = f"{name} is not a subclass of torch.nn.Module; derive it from nn.Module"
+            return Finding(kind=FailureKind.ENTRY, message=message)
         if loaded.tolerated is not None:
-            seen = crash_finding(loaded.tolerated, "", self.exercise.limits)
-            text = f"a cell raises before there is a {what} {name}: {seen.text}; mend that line"
-            return Finding(seen.kind, text, seen.location)
-        if what == "function":
-            found = ", ".join(_functions(submission)) or "none"
-            return Finding(
-                "class", f"there is no function {name}; the functions found: {found}; name your function {name}"
-            )
-        found = ", ".join(loaded.classes) or "none"
-        return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
+            crash = crash_finding(loaded.tolerated, self.exercise.limits)
+            message = f"a cell raises before there is a {what} {name}: {crash.message}; mend that line"
+            return _before_any_check(crash, message)
+        names = _functions(submission) if what == "function" else list(loaded.classes)
+        plural = "functions" if what == "function" else "classes"
+        found = ", ".join(names) or "none"
+        message = f"there is no {what} {name}; the {plural} found: {found}; name your {what} {name}"
+        return Finding(kind=FailureKind.ENTRY, message=message, names_found=names)
+
+
+def _before_any_check(crash: Finding, message: str) -> Finding:
+    """Return the finding of a crash while the submission was loading."""
+    return Finding(kind=crash.kind, detail=crash.detail, message=message, location=crash.location)
 
 
 def _up_to_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:

@@ -1,4 +1,4 @@
-"""What a check's error tells: an outcome with its finding."""
+"""Turn a check's error into an outcome with its finding."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,15 @@ import pytest
 from msgspec import structs
 
 from grader.checks.compare import Failure
-from grader.checks.outcome import Finding, Location, Outcome, Status, Tried
+from grader.checks.outcome import (
+    Explanation,
+    ExplanationKind,
+    FailureKind,
+    Finding,
+    Location,
+    Outcome,
+    Status,
+)
 from grader.checks.proxies import MisfitError
 from grader.checks.session import (
     SubjectDiedError,
@@ -17,6 +25,7 @@ from grader.checks.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
+from grader.checks.size_cases import SizeCaseFailedError
 from grader.errors import BrokenExerciseError, KitError, WorkerKilledError
 from grader.sandbox.protocol import Raised
 from grader.sandbox.text import cut, excerpt
@@ -25,7 +34,7 @@ from grader.spec.exercise import Limits
 FILE_TOO_LARGE = "[Errno 27]"
 OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|\[Errno 12\]|[Cc]an(?:no|')t allocate memory")
 ASKED_FOR = re.compile(
-    r"tried to allocate (?P<bytes>\d{1,20}) bytes|Unable to allocate (?P<told>[\d.]+ [KMGTPE]?i?B)\b"
+    r"tried to allocate (?P<bytes>\d{1,20}) bytes|Unable to allocate (?P<words>[\d.]+ [KMGTPE]?i?B)\b"
 )
 """How torch and NumPy say how much memory they did not get."""
 
@@ -62,15 +71,24 @@ UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
 def outcome_of_error(
-    check: str, error: BaseException | None, seconds: float, limits: Limits, *, is_form_right: bool = False
+    check: str,
+    error: BaseException | None,
+    seconds: float,
+    limits: Limits,
+    *,
+    printed: str = "",
+    is_form_right: bool = False,
 ) -> Outcome:
-    """The outcome of a check that returned (None) or raised; the kit's own errors are raised again.
+    """Return the outcome of a check that returned (None) or raised; raise the kit's own errors again.
 
-    `BrokenExerciseError` where the check did not look, or itself is what is wrong: no submission is to blame for that.
-    `is_form_right` tells that all that came back to it had the form that the interface declares.
+    `BrokenExerciseError` where the check skipped, or itself is wrong: no submission is to blame for that. `printed` is
+    what the submission printed, and `is_form_right` tells that all that it returned has the form that the interface
+    declares.
     """
     if error is None:
-        return Outcome(check, Status.PASSED, None, seconds)
+        return Outcome(check=check, status=Status.PASSED, seconds=seconds)
+    failed_case = error if isinstance(error, SizeCaseFailedError) else None
+    error = failed_case.error if failed_case else error
     if isinstance(error, pytest.skip.Exception | pytest.xfail.Exception):
         raise BrokenExerciseError(f"{check} skips: {error.msg}; a check has to pass or fail, so take the skip out")
     if isinstance(error, KitError) or not isinstance(error, Exception | pytest.fail.Exception):
@@ -78,30 +96,33 @@ def outcome_of_error(
     if isinstance(error, SubjectKilledError):
         raise WorkerKilledError(f"its worker {error} from outside")
     if isinstance(error, THE_CHECKS + THE_CHECKS_OF_RIGHT_FORM * is_form_right):
-        raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_told(error)}; mend the check")
-    sizes = "; ".join(getattr(error, "__notes__", []))
-    status, finding = _see(error, sizes, limits, is_form_right=is_form_right)
-    tried: Tried = vars(error).get("tried", Tried())
-    told = {"at": tried.sizes, "printed": tried.printed, "place": tried.place, "expected": tried.expected}
-    return Outcome(check, status, structs.replace(finding, **told), seconds)
+        raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_in_words(error)}; mend the check")
+    status, finding = _finding_of(error, limits, is_form_right=is_form_right)
+    finding = failed_case.complete(finding) if failed_case else structs.replace(finding, printed=printed)
+    return Outcome(check=check, status=status, finding=finding, seconds=seconds)
 
 
-def crash_finding(raised: Raised, sizes: str, limits: Limits) -> Finding:
-    """What an exception of the submission's tells."""
-    text = str(SubjectRaisedError(raised))
+def crash_finding(raised: Raised, limits: Limits) -> Finding:
+    """Return the finding of an exception that the submission raised."""
+    message = str(SubjectRaisedError(raised))
     if raised.is_kits:
-        return Finding("kit", f"{KITS_OWN} ({excerpt(raised.text)})", None, sizes)
+        return Finding(kind=FailureKind.KIT, message=f"{KITS_OWN} ({excerpt(raised.text)})")
     if raised.text.startswith(FILE_TOO_LARGE):
-        text = f"it printed more than {limits.output_bytes:,} bytes, the limit"
+        message = f"it printed more than {limits.output_bytes:,} bytes, the limit"
     elif OUT_OF_MEMORY.search(f"{raised.type}: {raised.text}"):
-        text = f"it ran out of the memory it may use: {_memory(raised.text, limits)}"
+        message = f"it ran out of the memory it may use: {_memory(raised.text, limits)}"
     elif raised.type in ASKS_SOMEBODY and (raised.type != "EOFError" or raised.text == "EOF when reading a line"):
-        text = f"it calls {ASKS_SOMEBODY[raised.type]}, and nobody is here to answer; {INSTEAD}"
+        message = f"it calls {ASKS_SOMEBODY[raised.type]}, and nobody is here to answer; {INSTEAD}"
     elif raised.type == "SystemExit":
-        text = f"it tried to end the program ({text})"
+        message = f"it tried to end the program ({message})"
     at = raised.location
-    location = Location(at.label, at.line, at.text, at.column) if at else None
-    return Finding(f"crash:{raised.type}", text, location, sizes, operation=_operation(raised))
+    return Finding(
+        kind=FailureKind.CRASH,
+        detail=raised.type,
+        message=message,
+        location=Location(label=at.label, line=at.line, text=at.text, column=at.column) if at else None,
+        operation=_operation(raised),
+    )
 
 
 def _operation(raised: Raised) -> str:
@@ -111,12 +132,12 @@ def _operation(raised: Raised) -> str:
 
 
 def _memory(text: str, limits: Limits) -> str:
-    """How much memory was asked for, where the message tells, and how much there is."""
+    """How much memory was asked for, where the message says so, and how much there is."""
     allowed = f"{_size(limits.memory_mb << 20)} are allowed in all"
     asked = ASKED_FOR.search(text)
     if asked is None:
         return allowed
-    return f"it asked for {_size(int(asked['bytes'])) if asked['bytes'] else asked['told']} at once, and {allowed}"
+    return f"it asked for {_size(int(asked['bytes'])) if asked['bytes'] else asked['words']} at once, and {allowed}"
 
 
 def _size(number: float) -> str:
@@ -127,29 +148,35 @@ def _size(number: float) -> str:
     return f"{number:.1f} {UNITS[unit]}" if unit else f"{number:.0f} bytes"
 
 
-def _see(error: BaseException, sizes: str, limits: Limits, *, is_form_right: bool) -> tuple[Status, Finding]:
+def _finding_of(error: BaseException, limits: Limits, *, is_form_right: bool) -> tuple[Status, Finding]:
     if isinstance(error, SubjectRaisedError):
-        return Status.CRASHED, crash_finding(error.raised, sizes, limits)
+        finding = crash_finding(error.raised, limits)
+        if error.keywords:
+            names = [error.called, *error.keywords]
+            explanation = Explanation(kind=ExplanationKind.SIGNATURE, names=names)
+            finding = structs.replace(finding, explanation=explanation)
+        return Status.CRASHED, finding
     if isinstance(error, SubjectTimedOutError):
-        return Status.TIMED_OUT, Finding("timeout", f"it was {error}", error.location, sizes)
+        finding = Finding(kind=FailureKind.TIMEOUT, message=f"it was {error}", location=error.location)
+        return Status.TIMED_OUT, finding
     if isinstance(error, SubjectNotTriedError):
-        return Status.NOT_RUN, Finding("no-time", str(error))
+        return Status.NOT_RUN, Finding(kind=FailureKind.NO_TIME, message=str(error))
     if isinstance(error, SubjectDiedError):
-        return Status.CRASHED, Finding("died", f"it {error}", None, sizes)
+        return Status.CRASHED, Finding(kind=FailureKind.DIED, message=f"it {error}")
     if isinstance(error, MisfitError):
-        return Status.FAILED, Finding("parameters", f"its parameters are not the interface's: {error}", None, sizes)
+        message = f"its parameters are not the interface's: {error}"
+        return Status.FAILED, Finding(kind=FailureKind.PARAMETERS, message=message)
     if isinstance(error, Failure):
-        seen = Finding(error.kind, str(error), None, sizes, picture=error.picture, explanation=error.explanation)
-        return Status.FAILED, seen
+        return Status.FAILED, error.finding
     if isinstance(error, AssertionError | pytest.fail.Exception):
-        return Status.FAILED, Finding("assertion", _assertion_text(error), None, sizes)
+        return Status.FAILED, Finding(kind=FailureKind.ASSERTION, message=_assertion_text(error))
     assert not isinstance(error, SubjectError)
     went_wrong = "is nothing this check can go on with" if is_form_right else "has another form than the interface says"
-    text = f"what it returned {went_wrong}: {_told(error)}"
-    return Status.FAILED, Finding(f"form:{type(error).__name__}", text, None, sizes)
+    message = f"what it returned {went_wrong}: {_in_words(error)}"
+    return Status.FAILED, Finding(kind=FailureKind.FORM, detail=type(error).__name__, message=message)
 
 
-def _told(error: BaseException) -> str:
+def _in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {excerpt(str(error))}"
 
 

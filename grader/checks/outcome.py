@@ -81,6 +81,7 @@ class FailureKind(StrEnum):
     ENTRY = "class"  # the class or function to grade is missing
     UNREADABLE = "unreadable"
     MISSING = "missing"  # nothing was handed in
+    NOT_JUDGED = "not-judged"  # the kit could not judge it
 
 
 SEPARATORS = {FailureKind.CRASH: ":", FailureKind.FORM: ":", FailureKind.REFUSED_BY: "-"}
@@ -312,6 +313,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     sizes: SizeComparison | None = None
     named_sizes: dict[str, int] = {}
     """Sizes that the sentence itself names, because they are what should be refused."""
+    names_found: list[str] = []
+    """The classes or functions found where the one to grade is missing."""
     explanation: Explanation | None = None
     location: Location | None = None
     operation: str = ""

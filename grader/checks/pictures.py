@@ -4,10 +4,11 @@ Whoever draws has compared the shapes before. What was compared equal at the siz
 walked, for the picture of the sizes that fail to stand beside it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -32,16 +33,13 @@ ROUNDED = 1e-3
 NEGLIGIBLE = 1e-5
 """Gradients below this are zero up to rounding, and not missed: a key's bias, or a query that sees a single key."""
 
-GRADIENTS = "gradients"
-"""What the gradients of all parameters are kept under."""
-
-_passed: ContextVar[dict[str, tuple[Any, Any]] | None] = ContextVar("passed", default=None)
+_passed: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("passed", default=None)
 
 
 @contextmanager
-def recorded() -> Iterator[dict[str, tuple[Any, Any]]]:
-    """What is compared equal meanwhile, by what it is: as it was seen and as it was expected."""
-    passed: dict[str, tuple[Any, Any]] = {}
+def recorded() -> Iterator[dict[Hashable, tuple[Any, Any]]]:
+    """Record what is compared equal meanwhile, as observed and as expected, by what it is."""
+    passed: dict[Hashable, tuple[Any, Any]] = {}
     token = _passed.set(passed)
     try:
         yield passed
@@ -49,20 +47,20 @@ def recorded() -> Iterator[dict[str, tuple[Any, Any]]]:
         _passed.reset(token)
 
 
-def record(what: str, seen: Any, expected: Any) -> None:
-    """Keep what was compared equal, where anybody wants it."""
+def record(compared: Hashable, observed: Any, expected: Any) -> None:
+    """Keep what was compared equal, where somebody records it."""
     passed = _passed.get()
     if passed is not None:
-        passed[what] = seen, expected
+        passed[compared] = observed, expected
 
 
-def beside(picture: Picture, seen: Any, expected: Any, right_with: str) -> Picture:
+def beside(picture: Picture, seen: Any, expected: Any, sizes: dict[str, int]) -> Picture:
     """The picture with the same maps of what passes beside it."""
     other = gradients(seen, expected) if picture.kind is PictureKind.GRADIENTS else values(seen, expected)
     if other is None or other.kind is not picture.kind:
         return picture
     plain = [structs.replace(each, marked=[]) for each in other.maps]
-    return structs.replace(picture, passing=plain, right_with=right_with)
+    return structs.replace(picture, passing=plain, passing_sizes=sizes)
 
 
 def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | None = None) -> Picture | None:
@@ -83,10 +81,15 @@ def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | No
     marked = [(at[-2], at[-1])] if worst else []
     first, area = _area(at[-2], at[-1])
     maps = [
-        Map(title, each[area].tolist(), [(row - first[0], column - first[1]) for row, column in marked])
+        Map(
+            title=title,
+            cells=each[area].tolist(),
+            marked=[(row - first[0], column - first[1]) for row, column in marked],
+        )
         for title, each in (("expected", theirs), ("seen", ours), ("difference", ours - theirs))
     ]
-    return Picture(PictureKind.VALUES, maps, len(maps), as_index(at[:-2]) if at[:-2] else "", first=first)
+    place = as_index(at[:-2]) if at[:-2] else ""
+    return Picture(kind=PictureKind.VALUES, maps=maps, across=len(maps), place=place, first=first)
 
 
 def lone_weights(weights: "torch.Tensor", worst_sum: list[int], keys: int) -> Picture | None:
@@ -108,7 +111,8 @@ def gradients(seen: "Gradients", expected: "Gradients") -> Picture:
     names = [name for name in sizes if name in shown]
     theirs, ours = ([[sizes[name][index] for name in names]] for index in (0, 1))
     marked = [(0, index) for index, name in enumerate(names) if name in missing]
-    return Picture(PictureKind.GRADIENTS, [Map("expected", theirs), Map("seen", ours, marked)], names=names)
+    maps = [Map(title="expected", cells=theirs), Map(title="seen", cells=ours, marked=marked)]
+    return Picture(kind=PictureKind.GRADIENTS, maps=maps, names=names)
 
 
 def _weights(tensors: "dict[str, torch.Tensor]", at: list[int], keys: int, *, marks_row: bool = False) -> Picture:
@@ -126,8 +130,17 @@ def _weights(tensors: "dict[str, torch.Tensor]", at: list[int], keys: int, *, ma
             cells = matrices[head][area].tolist()
             columns = range(len(cells[0])) if marks_row else [at[-1] - first[1]]
             marked = [(at[-2] - first[0], column) for column in columns] if head == at[-3] else []
-            maps.append(Map(f"{title}, {'head' if rank > MATRIX + 1 else 'matrix'} {head}", cells, marked))
-    return Picture(PictureKind.WEIGHTS, maps, len(heads), as_index(at[:-3]) if at[:-3] else "", "query", "key", first)
+            name = f"{title}, {'head' if rank > MATRIX + 1 else 'matrix'} {head}"
+            maps.append(Map(title=name, cells=cells, marked=marked))
+    return Picture(
+        kind=PictureKind.WEIGHTS,
+        maps=maps,
+        across=len(heads),
+        place=as_index(at[:-3]) if at[:-3] else "",
+        rows="query",
+        columns="key",
+        first=first,
+    )
 
 
 def _axis_of_keys(expected: "torch.Tensor") -> int | None:
@@ -152,16 +165,16 @@ def _size(gradient: "torch.Tensor | None") -> float:
     return 0.0 if largest < NEGLIGIBLE else largest
 
 
-class WrongElement(NamedTuple):
-    """The element that is furthest off: in which tensor, at which index, and what was expected there."""
+@dataclass(frozen=True, kw_only=True)
+class WrongElement:
+    """The element that is furthest off: in which tensor, and at which index."""
 
     tensor: "torch.Tensor"
-    at: list[int]
-    expected: str
+    index: list[int]
 
-    def within(self, returned: Any) -> str | None:
-        """Where it is in what a module returned, such as `[1][0, 2]`; None where the tensor is no part of that."""
-        here = as_index(self.at) if self.at else ""
+    def path_within(self, returned: Any) -> str | None:
+        """Return where it is in what a module returned, such as `[1][0, 2]`; None where the tensor is no part of it."""
+        here = as_index(self.index) if self.index else ""
         if returned is self.tensor:
             return here
         parts = returned if isinstance(returned, tuple | list) else []

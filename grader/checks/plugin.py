@@ -66,11 +66,13 @@ class PropertyItem(pytest.Item):
         walk(self.check, context, self._size_cases[2])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The finding; the property's own traceback helps nobody."""
+        """Show the finding and the sizes; the property's own traceback helps nobody."""
         from grader.checks.compare import Failure
+        from grader.checks.size_cases import SizeCaseFailedError
 
-        if isinstance(excinfo.value, Failure):
-            return "\n".join([str(excinfo.value), *getattr(excinfo.value, "__notes__", [])])
+        error = excinfo.value
+        if isinstance(error, SizeCaseFailedError) and isinstance(error.error, Failure):
+            return f"{error.error}\nwith {error.size_case.sizes}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:

@@ -10,12 +10,12 @@ from grader.checks.session import Session, SubjectDiedError, SubjectRaisedError,
 from grader.checks.subjects import adapter_of
 from grader.sandbox import protocol
 from grader.sandbox.protocol import Build, Built, Request, Returned, TensorValue
-from grader.sandbox.values import from_python, from_tensor, to_python, version_of
+from grader.sandbox.values import from_python, from_tensor, to_python
 
 Tensors = dict[str, torch.Tensor]
 
 
-class Pass(Struct, frozen=True):
+class Pass(Struct, frozen=True, kw_only=True):
     """A forward and backward pass: what was returned, what it was weighted with, and gradients by name or None."""
 
     value: Any
@@ -83,11 +83,11 @@ class ModuleFactory(Protocol):
 
 
 class MisfitError(Exception):
-    """The submission's parameters are not the interface's; `saw` is all that does not fit, for comparing."""
+    """The submission's parameters are not the interface's; `deviation` names all that do not fit."""
 
     def __init__(self, misfits: list[str]) -> None:
         super().__init__("; ".join(misfits[:4]))
-        self.saw = "; ".join(sorted(misfits))
+        self.deviation = "; ".join(sorted(misfits))
 
 
 class RemoteProxy:
@@ -128,12 +128,12 @@ class RemoteProxy:
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None, "only the reference draws them"
-        returned = self._request(method, inputs, [_packed(cotangent) for cotangent in cotangents])
+        returned = self._request(method, inputs, [from_tensor(cotangent) for cotangent in cotangents])
         return Pass(
-            self._noted(_decoded(returned.value), is_forward=False),  # a gradient may be missing
-            cotangents,
-            _tensors(returned.parameter_gradients),
-            _tensors(returned.input_gradients),
+            value=self._noted(_decoded(returned.value), is_forward=False),  # a gradient may be missing
+            cotangents=cotangents,
+            parameters=_tensors(returned.parameter_gradients),
+            inputs=_tensors(returned.input_gradients),
         )
 
     def inputs_after(self) -> Tensors:
@@ -245,7 +245,7 @@ class Subject:
         `at_once`, else when something is first asked of it.
         """
         self._count += 1
-        weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
+        weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
         values = _values(arguments)
         adapter, own_entry = adapter_of(self._session.exercise.interface)
         is_whole = bool(probe) or entry in ("", own_entry)
@@ -261,16 +261,7 @@ def _values(values: dict[str, Any]) -> dict[str, protocol.Value]:
 
 
 def _value(value: Any) -> protocol.Value:
-    return _packed(value) if isinstance(value, torch.Tensor) else from_python(value)
-
-
-def _packed(tensor: torch.Tensor) -> TensorValue:
-    """The tensor as it travels; kept with it until it is written to, for every submission is sent the same."""
-    written = version_of(tensor)
-    known: tuple[int, TensorValue] | None = vars(tensor).get("packed")
-    if known is None or known[0] != written:
-        known = vars(tensor)["packed"] = written, from_tensor(tensor)
-    return known[1]
+    return from_tensor(value) if isinstance(value, torch.Tensor) else from_python(value)
 
 
 def _returned(reply: Any) -> Returned:

@@ -13,7 +13,7 @@ import msgspec
 import torch
 from msgspec import Struct
 
-from grader.checks.outcome import Examination, Finding, Outcome, Status
+from grader.checks.outcome import Examination, Finding, Outcome, Status, parse_kind
 from grader.checks.proxies import Pass, Tensors
 from grader.checks.reference import cotangents_for
 from grader.errors import KitError
@@ -113,6 +113,12 @@ def _are_close(ones: list[float], others: list[float]) -> bool:
     return all(abs(one - other) <= CLOSE * (1 + abs(one)) for one, other in zip(ones, others, strict=True))
 
 
+def _failed(check: str, signature: str) -> Outcome:
+    """Return the outcome of a check that failed a variant, by the signature of its finding."""
+    kind, detail = parse_kind(signature)
+    return Outcome(check=check, status=Status.FAILED, finding=Finding(kind=kind, detail=detail))
+
+
 class Recording:
     """A file of recorded answers; `KitError` where it is not one."""
 
@@ -139,9 +145,11 @@ class Recording:
     def variant(self, seed: int, name: str) -> Examination:
         """What the checks that failed saw of a variant."""
         known = self._recorded.saw.get(str(seed), {}).get(name, {})
-        outcomes = [Outcome(check, Status.FAILED, Finding(kind, "")) for check, (kind, _) in known.items()]
+        outcomes = [_failed(check, signature) for check, (signature, _) in known.items()]
         saw = {check: self._decoded(value) for check, (_, value) in known.items()}
-        return Examination(outcomes, saw={check: value for check, value in saw.items() if value is not None})
+        return Examination(
+            outcomes=outcomes, deviations={check: value for check, value in saw.items() if value is not None}
+        )
 
     def _decoded(self, value: Any, script: Script | None = None) -> Any:
         if isinstance(value, list):
@@ -172,7 +180,8 @@ class Recording:
                 return None
             case "pass":
                 seen, parameters, inputs = (self._decoded(each, script) for each in given)
-                return Pass(seen, script.cotangents or cotangents_for(seen), parameters, inputs)
+                cotangents = script.cotangents or cotangents_for(seen)
+                return Pass(value=seen, cotangents=cotangents, parameters=parameters, inputs=inputs)
         raise KitError(f"an answer was recorded in a form that this kit does not know: {form}; get the edition anew")
 
     def _built(self, draws: list[list[Any]], weights: dict[str, list[Any]]) -> Tensors:

@@ -49,7 +49,7 @@ class LocalModule:
             sum(terms, torch.zeros(())).backward()  # type: ignore[no-untyped-call]  # torch leaves it unannotated
         gradients = {name: parameter.grad for name, parameter in self.module.named_parameters()}
         input_gradients = {name: tensor.grad for name, tensor in tensors.items() if tensor.requires_grad}
-        return Pass(_detached(value), cotangents, gradients, input_gradients)
+        return Pass(value=_detached(value), cotangents=cotangents, parameters=gradients, inputs=input_gradients)
 
     def inputs_after(self) -> Tensors:
         return self._after

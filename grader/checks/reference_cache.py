@@ -119,15 +119,18 @@ class ReferenceCache:
         self._known: dict[str, dict[str, Answers]] = {}
         self._set = ""
         self._check = ""
+        self._size_case = ""
+        self._derived: dict[str, dict[str, Any]] = {}
         self._answers = Answers()
         self._met: set[str] = set()
 
     def begin(self, check: str, seed: int, dtype: str) -> None:
         """Go to the beginning of a check."""
         if self._set != f"{seed}/{dtype}":
-            self._known, self._set = {}, f"{seed}/{dtype}"
+            self._known, self._derived, self._set = {}, {}, f"{seed}/{dtype}"
         if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
             del self._known[check]
+            self._derived.pop(check, None)
         self._check = check
         self._met.clear()
         self._go_to("")
@@ -151,12 +154,22 @@ class ReferenceCache:
         """What was answered, by check and size case."""
         return self._known
 
+    def derived(self, label: str, compute: Callable[[], T]) -> T:
+        """Return what follows from the reference's answers at this size case alone, computed once for a seed."""
+        known = self._derived.setdefault(self._check, {})
+        key = f"{self._size_case}/{label}"
+        if key not in known:
+            known[key] = compute()
+        value: T = known[key]
+        return value
+
     def draw(self, name: str, draw: Callable[[], T]) -> T:
         """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""
         self._go_to(name)
         return self._answers.ask(("draw", name), draw)
 
     def _go_to(self, name: str) -> None:
+        self._size_case = name
         script = self._recording.script(self._check, name) if self._recording else None
         self._answers = Answers(f"{self._set}/{self._check}/{name}", script)
         if name not in self._met:  # a second time in one run of a check it is asked anew

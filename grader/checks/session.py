@@ -1,7 +1,7 @@
 """One submission under examination: a worker, replaced when it dies, under deadlines for each check and for all."""
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -23,11 +23,16 @@ class SubjectError(Exception):
 
 
 class SubjectRaisedError(SubjectError):
-    """The submission raised an exception."""
+    """The submission raised an exception.
 
-    def __init__(self, raised: Raised) -> None:
+    Where a signature does not accept the interface's arguments, `called` is the method, empty for the constructor, and
+    `keywords` are the arguments.
+    """
+
+    def __init__(self, raised: Raised, *, called: str = "", keywords: Sequence[str] = ()) -> None:
         super().__init__(f"{raised.type}: {excerpt(raised.text)}" if raised.text else raised.type)
         self.raised = raised
+        self.called, self.keywords = called, list(keywords)
 
 
 class SubjectDiedError(SubjectError):
@@ -253,7 +258,7 @@ class Session:
             kind = SubjectKilledError if isinstance(error, KilledError) else SubjectDiedError
             raise kind(str(error)) from None
         if isinstance(reply, Raised):
-            raise _explained(SubjectRaisedError(reply), message)
+            raise _raised_error(reply, message)
         return reply
 
     def _timed_out(self, worker: Worker, way: Way) -> SubjectTimedOutError:
@@ -272,7 +277,8 @@ class Session:
         for place in worker.where():
             lines = sources.get(place.label, [])
             if 0 < place.line <= len(lines):
-                return Location(place.label, place.line, lines[place.line - 1]), place.function
+                location = Location(label=place.label, line=place.line, text=lines[place.line - 1])
+                return location, place.function
         return None, ""
 
 
@@ -285,14 +291,12 @@ def _way(message: Request) -> Way:
     return Way.IN_TRAINING if message.training else Way.PLAINLY
 
 
-def _explained(error: SubjectRaisedError, message: Request) -> SubjectRaisedError:
-    """The error; where a signature does not take what the interface hands over, with a note of what that is."""
-    if error.raised.type == "TypeError" and error.raised.location is None and isinstance(message, Build | Call):
-        build = message if isinstance(message, Build) else message.build
-        if error.raised.is_building and build is not None:
-            called, arguments = "it is built", build.arguments
-        else:
-            called, arguments = f"{getattr(message, 'method', '') or 'forward'} is called", message.arguments
-        keywords = ", ".join(arguments)
-        error.add_note(f"{called} with the keywords {keywords}: keep the interface's signature")
-    return error
+def _raised_error(raised: Raised, message: Request) -> SubjectRaisedError:
+    """Return the error; where a signature does not accept the interface's arguments, with what these are."""
+    if raised.type != "TypeError" or raised.location is not None or not isinstance(message, Build | Call):
+        return SubjectRaisedError(raised)
+    build = message if isinstance(message, Build) else message.build
+    if raised.is_building and build is not None:
+        return SubjectRaisedError(raised, keywords=list(build.arguments))
+    called = message.method if isinstance(message, Call) else ""
+    return SubjectRaisedError(raised, called=called or "forward", keywords=list(message.arguments))

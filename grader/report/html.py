@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from grader.checks.outcome import Finding, Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
+from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
     belongs_to,
     called,
     cause_word,
-    full_text,
     line_and_caret,
     note_on,
     open_layers,
@@ -27,7 +27,6 @@ from grader.report.phrases import (
     rest,
     result_and_points,
     sealed_note,
-    sizes,
     what_it_does,
     whose_picture,
     whys,
@@ -136,12 +135,13 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    notes = [belongs_to(cause, exercise), sizes(finding), f"seen in {named_checks(cause.checks)}"]
-    at = as_arguments(finding.at)
+    notes = [belongs_to(cause, exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
+    explanation = explanation_words(finding.explanation) if finding.explanation else ""
+    at = as_arguments(finding.size_case)
     return {
         "mark": cause_word(cause),
-        "text": printable(finding.text, MOST_TEXT),
-        "explanation": f"{finding.explanation[:1].upper()}{finding.explanation[1:]}." if finding.explanation else "",
+        "text": printable(sentence(finding), MOST_TEXT),
+        "explanation": f"{explanation[:1].upper()}{explanation[1:]}." if explanation else "",
         "place": printable(str(finding.location)) if finding.location else "",
         "line": printable_line(finding.location.text.strip()) if finding.location else "",
         "notes": " · ".join(filter(None, notes)),
@@ -174,10 +174,10 @@ def _saw(finding: Finding, told: tuple[int, Cause] | None) -> str:
     if told is None:
         return BEHIND
     number, cause = told
-    if finding.text != cause.finding.text:
+    if sentence(finding) != sentence(cause.finding):
         return full_text(finding)
-    others = sizes(finding) if finding.sizes != cause.finding.sizes else ""
-    return "; ".join(filter(None, (f"what {number} above tells", others)))
+    others = size_words(finding) if finding.sizes != cause.finding.sizes else ""
+    return "; ".join(filter(None, (f"see finding {number}", others)))
 
 
 def _attempt(attempt: Attempt) -> dict[str, str]:

@@ -4,7 +4,7 @@ import msgspec
 
 from grader.checks.outcome import Outcome
 from grader.report.console import printable
-from grader.report.phrases import full_text
+from grader.report.findings import full_text, reason_with_finding
 from grader.verdict.verdict import FORMAT_VERSION, Verdict
 
 MOST_PATH = 4096
@@ -27,7 +27,10 @@ def _as_data(verdict: Verdict) -> dict[str, object]:
         "score": verdict.score,
         "max_score": verdict.max_score,
         "seed": verdict.seed,
-        "defects": [msgspec.structs.replace(each, reason=printable(each.reason)) for each in verdict.defects],
+        "defects": [
+            {**msgspec.structs.asdict(each), "reason": reason_with_finding(each.reason, verdict)}
+            for each in verdict.defects
+        ],
         "regressions": verdict.regressions,
         "checks": [_check(outcome) for outcome in verdict.checks],
         "isolation": verdict.isolation,

@@ -1,13 +1,14 @@
 """What all pages say in the same words: what a verdict comes to, what a defect is called, what to do next."""
 
+import difflib
 from collections.abc import Collection, Mapping
 
 from rich.text import Text
 
-from grader.checks.outcome import Finding, Status, in_words
+from grader.checks.outcome import FailureKind, Status, in_words
 from grader.report.console import INDENT, Line, marked, printable, printable_line
+from grader.report.findings import reason_words
 from grader.spec.exercise import Defect, Exercise
-from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
@@ -27,6 +28,9 @@ CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RU
 MOST_FINDING_TEXT = 240
 MOST_BEFORE_CARET = 80
 """Columns after which a caret would stand on a line of its own."""
+
+SIMILARITY = 0.8
+"""How similar a name has to be to the one that is missing to be meant."""
 
 NOT_SHOWN = "nothing below shows it by itself"
 """Beside a defect that is known by all that fails together, or by the submission's text."""
@@ -169,7 +173,7 @@ def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
         return "" if exercise.recorded else next(each.title for each in exercise.defects if each.id == defect.id)
     if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
         return NOT_SHOWN
-    return defect.reason.partition(": ")[0]
+    return reason_words(defect.reason) if defect.reason else ""
 
 
 def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
@@ -190,23 +194,12 @@ def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, st
     return ("·", "dim"), "nothing else broke so far", f"0 of {worth}", "counts once every defect is fixed"
 
 
-def sizes(finding: Finding) -> str:
-    """With which sizes it is wrong, unless the finding says so itself."""
-    said = (f"{name}={size}" in finding.text for name, size in finding.at.items())
-    is_said = finding.text.startswith("with ") and any(said)
-    return "" if is_said else printable(finding.sizes)
-
-
-def full_text(finding: Finding) -> str:
-    """A finding as one line: what was seen, at which sizes, at which line of the submission."""
-    parts = [printable(finding.text)]
-    if finding.explanation:
-        parts.append(finding.explanation)
-    if finding.location:
-        parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
-    if finding.sizes:
-        parts.append(printable(finding.sizes))
-    return "; ".join(parts)
+def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
+    """Return the class or function that was probably meant where the exercise's own is missing; empty for none."""
+    finding = verdict.unloadable
+    if finding is None or finding.kind is not FailureKind.ENTRY:
+        return ""
+    return next(iter(difflib.get_close_matches(exercise.interface.entry(), finding.names_found, 1, SIMILARITY)), "")
 
 
 def _mending(verdict: Verdict, exercise: Exercise) -> str:

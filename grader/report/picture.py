@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup, escape
 
 from grader.checks.outcome import Map, Picture, PictureKind
+from grader.sandbox.text import as_arguments
 
 SHADES = " ░▒▓█"
 NO_NUMBER = "?"
@@ -54,7 +55,7 @@ def draw(picture: Picture) -> Markup:
     caption = _caption(picture, most)
     parts = [f'<figure><figcaption class="note">{escape(caption)}</figcaption>', _figures(picture, picture.maps, most)]
     if picture.passing:
-        parts.append(f'<p class="note">Right with {escape(picture.right_with)}:</p>')
+        parts.append(f'<p class="note">Right with {escape(as_arguments(picture.passing_sizes))}:</p>')
         parts.append(_figures(picture, picture.passing, most))
     return Markup("".join([*parts, "</figure>"]))  # noqa: S704 - every text in it is escaped
 
@@ -66,7 +67,7 @@ def shaded(picture: Picture, width: int, *, has_passing: bool = False) -> list[s
     if picture.kind is not PictureKind.GRADIENTS:
         lines.append(_legend(picture, most))
     if has_passing and picture.passing:
-        lines += [f"right with {picture.right_with}:", *_text_figure(picture, picture.passing, most)]
+        lines += [f"right with {as_arguments(picture.passing_sizes)}:", *_text_figure(picture, picture.passing, most)]
     return lines if max(map(len, lines)) <= width else []
 
 

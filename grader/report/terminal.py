@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
+from grader.report.findings import explanation_words, sentence, size_words
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
     advice_lines,
@@ -20,7 +21,6 @@ from grader.report.phrases import (
     points,
     rest,
     sealed_note,
-    sizes,
     what_it_does,
     whose_picture,
     whys,
@@ -184,15 +184,16 @@ class _Shown:
     def _cause(self, cause: Cause) -> list[Line]:
         finding = cause.finding
         mark = cause_word(cause)
-        text = Text(printable(finding.text, MOST_FINDING_TEXT))
+        text = Text(printable(sentence(finding), MOST_FINDING_TEXT))
         lines: list[Line] = [marked((f"{mark:>{INDENT - 2}}  ", "red"), text)]
         if finding.explanation:
-            lines.append(indented(Text(f"{finding.explanation[:1].upper()}{finding.explanation[1:]}.")))
+            words = explanation_words(finding.explanation)
+            lines.append(indented(Text(f"{words[:1].upper()}{words[1:]}.")))
         if finding.location:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [belongs_to(cause, self._exercise), sizes(cause.finding), f"seen in {named_checks(cause.checks)}"]
+        notes = [belongs_to(cause, self._exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
 
@@ -202,7 +203,7 @@ def _printed(causes: list[Cause]) -> list[Line]:
     finding = next((cause.finding for cause in causes if cause.finding.printed), None)
     if finding is None:
         return []
-    at = as_arguments(finding.at)
+    at = as_arguments(finding.size_case)
     lines = finding.printed.split("\n")
     said = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
     said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]

@@ -27,21 +27,22 @@ def start_again(course: Course, exercise_id: str) -> list[str]:
     `UsageError`, with nothing changed, where there is no starter to put back.
     """
     starters = {path: _starter(course, path) for path in course.editable_files(exercise_id)}
-    told = []
+    lines, has_copy = [], False
     for path, starter in starters.items():
         if path.exists() and not is_edited(course, path):
             continue
         if path.exists():
             kept = _free_name(course.state_folder() / "kept" / exercise_id, path)
             write_product(kept, path.read_bytes())
-            told.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
+            has_copy = True
+            lines.append(f"{path.name}: your version is kept as {kept.relative_to(course.root)}")
         else:
-            told.append(f"{path.name}: it was missing and is back")
+            lines.append(f"{path.name}: it was missing and is back")
         write_product(path, starter)
     forget_progress(course, exercise_id)
-    if any("is kept as" in line for line in told):
-        told.append("Copy a file that is kept over the new one to have it back.")
-    return told or [f"{exercise_id} is as it was handed out; nothing to reset"]
+    if has_copy:
+        lines.append("To restore it, copy the kept file over the new one.")
+    return lines or [f"{exercise_id} is as it was handed out; nothing to reset"]
 
 
 def _starter(course: Course, path: Path) -> bytes:
@@ -50,8 +51,7 @@ def _starter(course: Course, path: Path) -> bytes:
         return pristine.read_bytes()
     except OSError:
         lost = pristine.relative_to(path.parent)
-        told = f"there is no {lost} in {course.shown(path.parent)}; unpack the course again for it"
-        raise UsageError(told) from None
+        raise UsageError(f"there is no {lost} in {course.shown(path.parent)}; unpack the course again for it") from None
 
 
 def _free_name(folder: Path, path: Path) -> Path:
@@ -75,7 +75,7 @@ def _source_lines(path: Path) -> list[str]:
     return lines
 
 
-class SideBySide(Struct, frozen=True):
+class SideBySide(Struct, frozen=True, kw_only=True):
     """Two unified diffs from the starter: to what the student has, and to the reference."""
 
     yours: str
@@ -94,4 +94,4 @@ def compare_with_reference(course: Course, exercise_id: str) -> SideBySide:
     before = "".join(chunk.text for chunk in starter.chunks).splitlines(keepends=True)
     after = path.read_text(encoding="utf-8").splitlines(keepends=True)
     theirs = "".join(difflib.unified_diff(before, after, f"starter/{module.name}", f"reference/{path.name}"))
-    return SideBySide(changes(course, exercise_id), theirs)
+    return SideBySide(yours=changes(course, exercise_id), reference=theirs)

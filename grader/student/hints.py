@@ -1,13 +1,14 @@
 """Hints: steps to take on the file as it stands, one more at each call, for the first defect that is not fixed."""
 
-import difflib
-import re
 from pathlib import PurePath
 
 import msgspec
 from msgspec import Struct
 
+from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
+from grader.report.findings import reason_words, sentence
+from grader.report.phrases import misspelt_name
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.paths import Course
 from grader.student.progress import Progress, load_progress, save_progress
@@ -16,19 +17,24 @@ from grader.verdict.causes import Cause, group_causes, hiding_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
 
 WAYS_OUT = {
-    "crash:SyntaxError": "Read that line and the one above it: a bracket or a quote that is not closed is found late.",
-    "crash:IndentationError": "Compare the spaces before that line with those before its neighbours.",
-    "crash:TabError": "Some lines begin with tabs, others with spaces: let your editor turn all of them into spaces.",
-    "class": "The interface in the exercise's README says what it has to be called and what it is.",
-    "unreadable": "Save it again, or take the starter: python -m grader reset {exercise} keeps what you have.",
-    "load": "Take out what runs by itself, loops and training above all: only imports and definitions are needed.",
+    (FailureKind.CRASH, "SyntaxError"): (
+        "Read that line and the one above it: a bracket or a quote that is not closed is found late."
+    ),
+    (FailureKind.CRASH, "IndentationError"): "Compare the spaces before that line with those before its neighbours.",
+    (FailureKind.CRASH, "TabError"): (
+        "Some lines begin with tabs, others with spaces: let your editor turn all of them into spaces."
+    ),
+    (FailureKind.ENTRY, ""): "The interface in the exercise's README says what it has to be called and what it is.",
+    (FailureKind.UNREADABLE, ""): (
+        "Save it again, or take the starter: python -m grader reset {exercise} keeps what you have."
+    ),
+    (FailureKind.LOAD, ""): (
+        "Take out what runs by itself, loops and training above all: only imports and definitions are needed."
+    ),
 }
-"""What to do where a file does not run, by the kind of what was seen."""
+"""What to do where a file does not run, by the kind and detail of the finding."""
 
 ELSE_WAY_OUT = "Run {file} by itself, and mend what it stops at first."
-
-MISSPELT = 0.8
-"""How alike a name has to be to one that is missing to be meant."""
 
 
 class Hint(Struct, frozen=True):
@@ -87,7 +93,7 @@ def _instead_of_steps(
         return Hint(name, [], 0, f"Nothing wrong is seen in {name} here: hand it in, and it is found out.")
     if crash is not None and not crash.defects and not is_asked:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
-        step = f"It stops with {crash.finding.text}{at}. Follow the call there: python -m grader try {name}"
+        step = f"It stops with {sentence(crash.finding)}{at}. Follow the call there: python -m grader try {name}"
         return Hint(f"{name} does not run", [step], 1)
     if not exercise.defects and is_fixed:
         return Hint(name, [], 0, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
@@ -107,8 +113,8 @@ def _doubt(judged: DefectVerdict) -> str:
     """What is to be known of steps for a defect that may be gone: they were written for the starter."""
     if judged.status is not DefectStatus.UNKNOWN:
         return ""
-    why = judged.reason.partition(": ")[0]
-    return f"Whether your file still has it is not known{f': {why}' if why else ''}. You may have mended it already."
+    why = f": {reason_words(judged.reason)}" if judged.reason else ""
+    return f"Whether your file still has it is not known{why}. You may have mended it already."
 
 
 def _left(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
@@ -141,21 +147,13 @@ def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
 
 
 def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
-    kind, misspelt = verdict.unloadable.kind if verdict.unloadable else "", misspelt_name(verdict, exercise)
-    way = WAYS_OUT.get(kind, ELSE_WAY_OUT).format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
+    finding, misspelt = verdict.unloadable, misspelt_name(verdict, exercise)
+    way = WAYS_OUT.get((finding.kind, finding.detail), ELSE_WAY_OUT) if finding else ELSE_WAY_OUT
+    way = way.format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
         way = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
     step = f"{verdict.reason}. {way}"
     return Hint(f"{verdict.exercise} cannot be graded as it stands", [step], 1)
-
-
-def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
-    """The class that was probably meant where the exercise's own is missing; empty where none is called alike."""
-    if verdict.unloadable is None or verdict.unloadable.kind != "class":
-        return ""
-    name = exercise.interface.entry()
-    others = [word for word in re.findall(r"\w+", verdict.unloadable.text) if word != name]
-    return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")
 
 
 def _given(course: Course, exercise: Exercise, progress: Progress, key: str, total: int, *, only_given: bool) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.checks.outcome import Status
+from grader.report.findings import where_words
 from grader.spec.paths import Course, write_cache
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
@@ -86,13 +87,14 @@ def _attempt(verdict: Verdict) -> Attempt:
 
 
 def first_seen(verdict: Verdict) -> dict[str, str]:
-    """With which sizes each defect shows that a failing check tells of, by the smallest sizes at which it does."""
+    """Return in words the smallest sizes at which each defect shows that explains a failed check."""
     found: dict[str, tuple[int, str]] = {}
     for outcome in verdict.checks:
-        if outcome.finding is not None and outcome.finding.at:
-            seen = math.prod(outcome.finding.at.values()), outcome.finding.sizes.removeprefix("wrong ")
+        finding = outcome.finding
+        if finding is not None and finding.size_case and finding.sizes is not None:
+            shown = math.prod(finding.size_case.values()), where_words(finding.sizes)
             for defect in verdict.causes.get(outcome.check, []):
-                found[defect] = min(found.get(defect, seen), seen)
+                found[defect] = min(found.get(defect, shown), shown)
     return {defect: words for defect, (_, words) in found.items()}
 
 

@@ -22,6 +22,7 @@ from grader.checks.outcome import Status, in_words
 from grader.checks.subjects import KINDS, adapter_of
 from grader.errors import UsageError
 from grader.report.console import printable, width
+from grader.report.findings import sentence
 from grader.sandbox.torch_import import import_torch, stub_compiler
 from grader.spec.exercise import Exercise, Interface
 from grader.spec.loading import load_exercise
@@ -31,21 +32,21 @@ from grader.submission.submission import Unreadable
 from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Verdict
 
-TOLD_NUMBER = re.compile(r", saw (-?\d[\d.e+-]*)")
 ROUNDING = 5e-3
 """What rounding to three digits changes at most."""
 
-MORE_THAN_A_CALL = "the call alone does not stop: the check does more than call, a backward pass or a subclass, say"
-"""What is said where a check crashed and its call by itself does not."""
+MORE_THAN_A_CALL = "A plain call works. The check also does something else, such as a backward pass."
+"""Shown where a check crashed and its call by itself does not."""
 
 COMMENT = "# "
 
 
-class Trial(Struct, frozen=True):
+class Trial(Struct, frozen=True, kw_only=True):
     """What is run: a file, and the check and size case that make the inputs; without a check they are the interface's.
 
     `size_case` is the size case's name, `in_calling_variant` tells whether its second call is the one that failed,
-    and `note` what it was; `place` is the index that the note speaks of, and `expected` what it says should be there.
+    and `note` what it was. `value_path` is the index of the number that the note is about in what the call returns,
+    with the numbers `expected` and `observed` there; it is None where the note is about no number.
     """
 
     exercise: str
@@ -55,35 +56,45 @@ class Trial(Struct, frozen=True):
     size_case: str = ""
     in_calling_variant: bool = False
     note: str = ""
-    place: str = ""
+    value_path: str | None = None
     expected: str = ""
+    observed: str = ""
     crashes: bool = False
     """Whether the check ended in an exception."""
 
 
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
     """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
-    from grader.checks.size_cases import NO_GRAD_ALONE, size_cases_of
+    from grader.checks.size_cases import size_cases_of
 
     file = str(_runnable(course, exercise, choice))
     for cause in group_causes(verdict):
         finding = cause.finding
-        check = next((each for each in exercise.checks if each.id == cause.checks[0] and finding.at), None)
+        check = next((each for each in exercise.checks if each.id == cause.checks[0] and finding.size_case), None)
         if check is None:
             continue
         size_cases = (size_case for some in size_cases_of(check, exercise, verdict.seed) for size_case in some)
-        size_case = next((each for each in size_cases if each.sizes == finding.at), None)
+        size_case = next((each for each in size_cases if each.sizes == finding.size_case), None)
         if size_case is not None:
-            in_calling_variant = size_case.calling_variant is not None and finding.text.startswith(
-                size_case.calling_variant.described()
+            is_alone = finding.sizes is not None and finding.sizes.without_gradients
+            alone = "; wrong under no_grad alone" if is_alone else ""
+            return Trial(
+                exercise=exercise.id,
+                file=file,
+                seed=verdict.seed,
+                check=check.id,
+                size_case=size_case.name,
+                in_calling_variant=size_case.calling_variant is not None and finding.calling_variant is not None,
+                note=f'in "{in_words(check.id)}": {sentence(finding)}{alone}',
+                value_path=finding.value_path,
+                expected=finding.expected,
+                observed=finding.observed,
+                crashes=cause.status is Status.CRASHED,
             )
-            calling_variant = f"; {NO_GRAD_ALONE}" if NO_GRAD_ALONE in finding.sizes else ""
-            note = f'in "{in_words(check.id)}": {finding.text}{calling_variant}'
-            told = (in_calling_variant, note, finding.place, finding.expected, cause.status is Status.CRASHED)
-            return Trial(exercise.id, file, verdict.seed, check.id, size_case.name, *told)
     has_failed = any(outcome.finding for outcome in verdict.checks)
     why = "none that failed can be repeated here" if has_failed else "no check that ran failed"
-    return Trial(exercise.id, file, verdict.seed, note=f"an ordinary call: {why}")
+    note = f"an ordinary call: {why}"
+    return Trial(exercise=exercise.id, file=file, seed=verdict.seed, note=note)
 
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
@@ -101,8 +112,8 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
 
 def start_trial(course: Course, trial: Trial) -> int:
     """Run it and wait; the exit code."""
-    told = json.dumps({name: getattr(trial, name) for name in trial.__struct_fields__})
-    command = [sys.executable, "-m", "grader.student.trial", str(course.root), told]
+    arguments = json.dumps({name: getattr(trial, name) for name in trial.__struct_fields__})
+    command = [sys.executable, "-m", "grader.student.trial", str(course.root), arguments]
     return subprocess.run(command, check=False).returncode
 
 
@@ -129,12 +140,12 @@ def _run(course: Course, trial: Trial) -> int:
     click.echo(describe(value, _width()))
     if trial.crashes:
         click.echo(_comment(MORE_THAN_A_CALL))
-    seen = _value_at(value, trial.place) if trial.expected else ""
-    if seen:
-        click.echo(f">>> value{trial.place}{'' if trial.place else '.item()'}")
-        is_other = prepared.has_weights() and not is_as_told(seen, trial.note)
-        told = "of weights drawn anew, so not the number above" if is_other else f"expected {trial.expected}"
-        click.echo(f"{seen}   # {told}")
+    number = "" if trial.value_path is None else _value_at(value, trial.value_path)
+    if number:
+        click.echo(f">>> value{trial.value_path or '.item()'}")
+        is_other = prepared.has_weights() and not is_observed(number, trial.observed)
+        remark = "of weights drawn anew, so not the number above" if is_other else f"expected {trial.expected}"
+        click.echo(f"{number}   # {remark}")
     return 0
 
 
@@ -149,7 +160,7 @@ def _width() -> int:
     return width() if sys.stdout.isatty() else sys.maxsize
 
 
-class PreparedTrial(Struct, frozen=True):
+class PreparedTrial(Struct, frozen=True, kw_only=True):
     """A trial made ready: what is built with what, and what it is called with, once or several times in turn.
 
     `after_each` is a method that is called between these calls.
@@ -200,7 +211,7 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
     assert isinstance(check, Property)
     size_cases = [size_case for some in size_cases_of(check, exercise, trial.seed) for size_case in some]
-    largest = SizeCase(f"{trial.seed}/{check.id}/-1", exercise.fixed_sizes[-1])
+    largest = SizeCase(name=f"{trial.seed}/{check.id}/-1", sizes=exercise.fixed_sizes[-1])
     size_case = next((each for each in size_cases if each.name == trial.size_case), largest)
     seed_draws(size_case.name)
     case = make_case(exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
@@ -208,8 +219,15 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     after_each = ""
     if isinstance(check, CallsInTurn):
         calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
-    told = exercise.interface, case.arguments, calls, check.method, check.training, after_each
-    return PreparedTrial(*told, is_named=bool(trial.expected))
+    return PreparedTrial(
+        interface=exercise.interface,
+        arguments=case.arguments,
+        calls=calls,
+        method=check.method,
+        training=check.training,
+        after_each=after_each,
+        is_named=trial.value_path is not None,
+    )
 
 
 def _call(prepared: PreparedTrial, module: ModuleType) -> Any:
@@ -238,10 +256,9 @@ def _value_at(value: Any, place: str) -> str:
         return ""
 
 
-def is_as_told(seen: str, note: str) -> bool:
-    """Whether a number is the one that a finding saw, which it tells rounded: in an edition the weights are too."""
-    told = TOLD_NUMBER.search(note)
-    return told is not None and math.isclose(float(seen), float(told[1]), rel_tol=ROUNDING)
+def is_observed(number: str, observed: str) -> bool:
+    """Whether a number is the one that the check observed, which a finding rounds: an edition rounds weights too."""
+    return math.isclose(float(number), float(observed), rel_tol=ROUNDING)
 
 
 def _traceback_of(error: BaseException, path: Path) -> str:

@@ -14,12 +14,21 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.checks.outcome import AFTER_VALUES, WITH_GRADIENTS, Examination, Key, Status, has_defect, in_words
-from grader.sandbox.text import cut
+from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status, has_defect
 from grader.spec.exercise import Exercise
 
-MOST_OF_A_FINDING = 160
-"""Characters of a finding that a reason shows."""
+
+def _signatures(*kinds: FailureKind) -> frozenset[str]:
+    """Return the signatures of failed checks with findings of these kinds."""
+    findings = [Finding(kind=kind) for kind in kinds]
+    return frozenset(Outcome(check="", status=Status.FAILED, finding=each).signature() for each in findings)
+
+
+AFTER_VALUES = _signatures(FailureKind.GRADIENT, FailureKind.NO_GRADIENT, FailureKind.INPUT_CHANGED)
+"""Failures that a check looks for once the values are right."""
+
+WITH_GRADIENTS = AFTER_VALUES | _signatures(FailureKind.NONFINITE)
+"""Failures that such a check may find in gradients."""
 
 
 class DefectStatus(StrEnum):
@@ -30,22 +39,43 @@ class DefectStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Attribution(Struct, frozen=True):
+class UnknownReason(StrEnum):
+    """Why the status of a defect is unknown."""
+
+    NO_CHECK_RAN = "no-check-ran"
+    NO_SIGNAL = "no-signal"  # no check against the reference passes
+    NO_SIGNAL_AS_A_WHOLE = "no-signal-as-a-whole"  # none passes that calls the whole module
+    FIXED_IN_PART = "fixed-in-part"
+    FAILS_DIFFERENTLY = "fails-differently"  # its checks fail, but not as this defect fails them
+    HIDDEN = "hidden"  # by a failure that no variant explains
+    BEHIND_CRASH = "behind-crash"
+    UNDECIDED = "undecided"  # no check that ran decides
+    AT_HAND_IN = "at-hand-in"  # only checks that run at hand-in decide
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    """Why a status is unknown, and the check that shows it, if one does."""
+
+    kind: UnknownReason
+    check: str = ""
+
+
+class Attribution(Struct, frozen=True, kw_only=True):
     """What outcomes mean.
 
-    `reasons` tell why a status is unknown, `regressions` are failures that no defect explains (checks that were not run
+    `reasons` say why a status is unknown, `regressions` are failures that no defect explains (checks that were not run
     only where nothing else failed), and `causes` are the present defects that explain a failed check.
     """
 
     statuses: dict[str, DefectStatus]
-    reasons: dict[str, str]
+    reasons: dict[str, Reason]
     regressions: list[str]
     causes: dict[str, list[str]]
 
 
-def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
-    """The status of every defect, and what else is broken."""
-    comparison = VariantComparison(exercise, key, seen)
+def attribute(exercise: Exercise, key: Key, examination: Examination) -> Attribution:
+    """Return the status of every defect, and what else is broken."""
+    comparison = VariantComparison(exercise, key, examination)
     statuses, reasons = {}, {}
     for defect in exercise.defects:
         evidence = comparison.evidence(defect.id)
@@ -57,133 +87,144 @@ def attribute(exercise: Exercise, key: Key, seen: Examination) -> Attribution:
     causes = {
         check: [name for name in present if check in comparison.explained_by[name]] for check in comparison.failed
     }
-    mended = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
-    return Attribution(statuses, reasons, comparison.regressions(mended), causes)
+    fixed = {name for name, status in statuses.items() if status is DefectStatus.FIXED}
+    regressions = comparison.regressions(fixed)
+    return Attribution(statuses=statuses, reasons=reasons, regressions=regressions, causes=causes)
 
 
-def matching_variants(exercise: Exercise, key: Key, seen: Examination) -> list[str]:
-    """The variants that behave like the submission, by the kinds of their failures."""
-    return VariantComparison(exercise, key, seen).matching_variants
+def matching_variants(exercise: Exercise, key: Key, examination: Examination) -> list[str]:
+    """Return the variants that behave like the submission, by the signatures of their failures."""
+    return VariantComparison(exercise, key, examination).matching_variants
 
 
-class Evidence(Struct, frozen=True):
+class Evidence(Struct, frozen=True, kw_only=True):
     """What is known of one defect."""
 
     comparison: "VariantComparison"
-    holders: list[str]
-    """The matching variants that have it."""
-    matching: list[str]
-    """The matching variants that read like the submission where the defect lies."""
+    with_defect: list[str]
+    """The matching variants that have the defect."""
+    reading_alike: list[str]
+    """The matching variants whose methods read like the submission's where the defect lies."""
     differing: list[str]
     """Its own checks that fail as no matching variant does."""
     partial_fixes: list[str]
-    """Those of them that still see its numbers on some path."""
+    """Those of `differing` that show its deviation all the same."""
     is_ruled_out: bool
     """No candidate has it."""
     is_in_all: bool
     """Every matching variant has it."""
-    is_plainly_seen: bool
-    """The checks that it alone fails see its numbers."""
+    is_certain: bool
+    """The checks that it alone fails show its deviation."""
     is_mostly_right: bool
     """Most of its own checks do not differ, and one that passes would show it by values."""
 
 
-class Rule(Struct, frozen=True):
-    """What a status follows from; `reason` tells why it is unknown."""
+class Rule(Struct, frozen=True, kw_only=True):
+    """A condition and the status that follows from it; `reason` says why that is unknown."""
 
     name: str
     status: DefectStatus
-    applies: Callable[[Evidence], object]
-    reason: Callable[[Evidence], str] | None = None
+    applies: Callable[[Evidence], bool]
+    reason: Callable[[Evidence], Reason] | None = None
 
 
 RULES = (
     Rule(
-        "the checks that it alone fails see its numbers",
-        DefectStatus.PRESENT,
-        lambda seen: seen.is_in_all and seen.is_plainly_seen,
+        name="the checks that it alone fails show its deviation",
+        status=DefectStatus.PRESENT,
+        applies=lambda known: known.is_in_all and known.is_certain,
     ),
     Rule(
-        "the module computes nothing right",
-        DefectStatus.UNKNOWN,
-        lambda seen: not seen.comparison.has_signal,
-        lambda seen: seen.comparison.why_no_signal(),
+        name="the module computes nothing right",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda known: not known.comparison.has_signal,
+        reason=lambda known: known.comparison.no_signal(),
     ),
     Rule(
-        "it is mended on one path only",
-        DefectStatus.UNKNOWN,
-        lambda seen: seen.partial_fixes,
-        lambda seen: f"it is mended in part, still {seen.comparison.what_fails(seen.partial_fixes)}",
+        name="it is fixed on one path only",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda known: bool(known.partial_fixes),
+        reason=lambda known: Reason(kind=UnknownReason.FIXED_IN_PART, check=known.partial_fixes[0]),
     ),
     Rule(
-        "every matching variant has it, and it is not mended halfway",
-        DefectStatus.PRESENT,
-        lambda seen: seen.is_in_all and not (seen.differing and seen.comparison.is_partial_fix),
+        name="every matching variant has it, and it is not fixed halfway",
+        status=DefectStatus.PRESENT,
+        applies=lambda known: known.is_in_all and not (known.differing and known.comparison.is_partial_fix),
     ),
     Rule(
-        "no candidate has it, and its own checks are right",
-        DefectStatus.FIXED,
-        lambda seen: seen.is_ruled_out and seen.is_mostly_right,
+        name="no candidate has it, and its own checks are right",
+        status=DefectStatus.FIXED,
+        applies=lambda known: known.is_ruled_out and known.is_mostly_right,
     ),
     Rule(
-        "no candidate has it, and its own checks fail for another reason",
-        DefectStatus.UNKNOWN,
-        lambda seen: seen.is_ruled_out,
-        lambda seen: seen.comparison.in_another_way(seen.differing),
+        name="no candidate has it, and its own checks fail for another reason",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda known: known.is_ruled_out,
+        reason=lambda known: known.comparison.fails_differently(known.differing),
     ),
     Rule(
-        "its own checks fail as no matching variant does",
-        DefectStatus.UNKNOWN,
-        lambda seen: seen.differing,
-        lambda seen: seen.comparison.in_another_way(seen.differing),
+        name="its own checks fail as no matching variant does",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda known: bool(known.differing),
+        reason=lambda known: known.comparison.fails_differently(known.differing),
     ),
     Rule(
-        "something fails that no matching variant explains",
-        DefectStatus.UNKNOWN,
-        lambda seen: seen.comparison.unexplained,
-        lambda seen: f"something else hides it, {seen.comparison.what_fails(seen.comparison.unexplained)}",
-    ),
-    Rule("no matching variant has it", DefectStatus.FIXED, lambda seen: not seen.holders),
-    Rule(
-        "every matching variant that reads like the submission has it",
-        DefectStatus.PRESENT,
-        lambda seen: seen.matching and set(seen.matching) <= set(seen.holders),
+        name="something fails that no matching variant explains",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda known: bool(known.comparison.unexplained),
+        reason=lambda known: Reason(kind=UnknownReason.HIDDEN, check=known.comparison.unexplained[0]),
     ),
     Rule(
-        "no matching variant that reads like the submission has it",
-        DefectStatus.FIXED,
-        lambda seen: seen.matching and not set(seen.matching) & set(seen.holders),
+        name="no matching variant has it",
+        status=DefectStatus.FIXED,
+        applies=lambda known: not known.with_defect,
     ),
     Rule(
-        "it lies behind a crash",
-        DefectStatus.UNKNOWN,
-        lambda seen: any(kind.startswith(Status.CRASHED) for kind in seen.comparison.failed.values()),
-        lambda _: "it cannot be seen behind the crash",
+        name="every matching variant that reads like the submission has it",
+        status=DefectStatus.PRESENT,
+        applies=lambda known: bool(known.reading_alike) and set(known.reading_alike) <= set(known.with_defect),
     ),
-    Rule("nothing tells", DefectStatus.UNKNOWN, lambda _: True, lambda _: "no check that ran tells"),
+    Rule(
+        name="no matching variant that reads like the submission has it",
+        status=DefectStatus.FIXED,
+        applies=lambda known: bool(known.reading_alike) and not set(known.reading_alike) & set(known.with_defect),
+    ),
+    Rule(
+        name="it lies behind a crash",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda known: known.comparison.has_crashed,
+        reason=lambda _: Reason(kind=UnknownReason.BEHIND_CRASH),
+    ),
+    Rule(
+        name="no check decides",
+        status=DefectStatus.UNKNOWN,
+        applies=lambda _: True,
+        reason=lambda _: Reason(kind=UnknownReason.UNDECIDED),
+    ),
 )
 """In this order: the first that applies gives the status."""
 
 
 def rule_of(evidence: Evidence) -> Rule:
-    """The rule that a defect's status follows from."""
+    """Return the rule that a defect's status follows from."""
     return next(rule for rule in RULES if rule.applies(evidence))
 
 
 class VariantComparison:
-    """A submission's outcomes held against those of every variant.
+    """A submission's outcomes compared with those of every variant.
 
-    `failed` are the kinds of its failures by check, `differs_numerically` those of the checks whose numbers are no
-    matching variant's. `explained_by` tells of each variant which of the failures it shows too, kind for kind.
+    `failed` are the signatures of its failures by check, `differs_numerically` the failed checks whose deviation is no
+    matching variant's. `explained_by` has for each variant the failures that it shows too, with the same signature.
     """
 
-    def __init__(self, exercise: Exercise, key: Key, seen: Examination) -> None:
-        self._key, self._seen = key, seen
-        failures = [each for each in seen.outcomes if each.status is not Status.PASSED]
-        self.failed: dict[str, str] = {outcome.check: outcome.failure_kind() for outcome in failures}
-        self.differs_numerically = {outcome.check for outcome in failures if outcome.is_unlike}
-        self.passed = {each.check for each in seen.outcomes} - {
-            each.check for each in failures if not each.is_else_right()
+    def __init__(self, exercise: Exercise, key: Key, examination: Examination) -> None:
+        self._key, self._examination = key, examination
+        failures = [each for each in examination.outcomes if each.status is not Status.PASSED]
+        self.failed: dict[str, str] = {outcome.check: outcome.signature() for outcome in failures}
+        self.has_crashed: bool = any(outcome.status is Status.CRASHED for outcome in failures)
+        self.differs_numerically = {outcome.check for outcome in failures if outcome.matches_no_variant}
+        self.passed = {each.check for each in examination.outcomes} - {
+            each.check for each in failures if not each.changes_settings_only()
         }
         self.explained_by = {name: self._explained(kinds) for name, kinds in key.failure_kinds.items()}
         self.candidates = [name for name, kinds in key.failure_kinds.items() if not kinds.keys() & self.passed]
@@ -203,17 +244,17 @@ class VariantComparison:
     def evidence(self, defect: str) -> Evidence:
         """What is known of a defect."""
         own, differing = self._own_checks(defect), self.differing(defect)
-        holders = [name for name in self.matching_variants if has_defect(name, defect)]
+        with_defect = [name for name in self.matching_variants if has_defect(name, defect)]
         is_right_of_most = own and 2 * len(differing) <= len(own) and not own & self._fails_in_training
         return Evidence(
-            self,
-            holders,
-            self._matching(defect),
-            differing,
-            partial_fixes=[check for check in differing if defect in self._seen.partial_fixes.get(check, ())],
+            comparison=self,
+            with_defect=with_defect,
+            reading_alike=self._reading_alike(defect),
+            differing=differing,
+            partial_fixes=[check for check in differing if defect in self._examination.partial_fixes.get(check, ())],
             is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
-            is_in_all=len(holders) == len(self.matching_variants),
-            is_plainly_seen=self._is_plainly_seen(defect),
+            is_in_all=len(with_defect) == len(self.matching_variants),
+            is_certain=self._is_certain(defect),
             is_mostly_right=bool(is_right_of_most and (own & self._shows_values or not differing)),
         )
 
@@ -222,35 +263,33 @@ class VariantComparison:
         own = self._own_checks(defect) - self.passed
         return [check for check in self.unexplained if check in own]
 
-    def regressions(self, mended: Collection[str]) -> list[str]:
+    def regressions(self, fixed: Collection[str]) -> list[str]:
         """The failures that nothing explains; checks that were not run only where nothing else failed.
 
-        Where a defect is mended on one path only, nothing that any variant fails is held against the submission, nor is
-        what a stretch defect that is not mended would, left alone, fail: a partial fix costs no more than none.
+        A partial fix never costs more than no fix: failures that some variant, or an unfixed stretch defect, also shows
+        are not counted.
         """
         kinds = self._key.failure_kinds
-        left = {name for name in kinds if name and (self._stretch - set(mended)).issuperset(name.split("+"))}
-        excused = {check for name in (kinds if self._seen.partial_fixes else left) for check in kinds[name]}
+        unfixed = {name for name in kinds if name and (self._stretch - set(fixed)).issuperset(name.split("+"))}
+        excused = {check for name in (kinds if self._examination.partial_fixes else unfixed) for check in kinds[name]}
         broken = [check for check in self.unexplained if check not in excused]
-        not_run = {outcome.check for outcome in self._seen.outcomes if outcome.status is Status.NOT_RUN}
+        not_run = {outcome.check for outcome in self._examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
 
-    def why_no_signal(self) -> str:
-        as_a_whole = " as a whole" if self._seen.comparing & self.passed else ""
-        wrong = [check for check in (*self.unexplained, *self.failed) if check in self._seen.comparing]
-        return f"no check that compares it{as_a_whole} with a right one passes, {self.what_fails(wrong)}"
+    def no_signal(self) -> Reason:
+        """Return the first check against the reference that fails, where none passes."""
+        value_checks = self._examination.value_checks
+        kind = UnknownReason.NO_SIGNAL_AS_A_WHOLE if value_checks & self.passed else UnknownReason.NO_SIGNAL
+        wrong = [check for check in (*self.unexplained, *self.failed) if check in value_checks]
+        return Reason(kind=kind, check=wrong[0])
 
-    def in_another_way(self, checks: list[str]) -> str:
-        return f"it fails in another way, {self.what_fails(checks or self.unexplained or [*self.failed])}"
-
-    def what_fails(self, checks: list[str]) -> str:
-        """The first of these checks, and what it saw."""
-        texts = (each.finding.text for each in self._seen.outcomes if each.finding and each.check == checks[0])
-        text = " ".join(next(texts, "").split())
-        return f'seen in "{in_words(checks[0])}": {cut(text, MOST_OF_A_FINDING)}'
+    def fails_differently(self, checks: list[str]) -> Reason:
+        """Return the first of these checks, or else the first that is unexplained or fails."""
+        first = (checks or self.unexplained or [*self.failed])[0]
+        return Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check=first)
 
     def _explained(self, kinds: dict[str, str]) -> set[str]:
-        """The failures that a variant shows too."""
+        """Return the failures that a variant shows too."""
         return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self.differs_numerically
 
     def _fails_just(self, kinds: dict[str, str]) -> bool:
@@ -262,42 +301,44 @@ class VariantComparison:
 
         A check of a part alone, such as a mask, does not count: it may pass in a module that returns nothing right.
         """
-        failing = self._seen.comparing & self.failed.keys()
-        right = self._seen.comparing & self.passed
-        if not failing or right - self._seen.comparing_parts:
+        failing = self._examination.value_checks & self.failed.keys()
+        right = self._examination.value_checks & self.passed
+        if not failing or right - self._examination.partial_value_checks:
             return True
         return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.matching_variants if name)
 
     def _find_training_failures(self, exercise: Exercise) -> set[str]:
         """All checks in training mode, where each fails unexplained and all in evaluation mode pass; else none."""
-        training = {check.id for check in exercise.checks if check.training and check.id in self._seen.comparing}
+        training = {
+            check.id for check in exercise.checks if check.training and check.id in self._examination.value_checks
+        }
         is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
-        in_evaluation = self._seen.comparing - training - self._seen.in_training
-        is_only = not self._seen.partial_fixes and in_evaluation <= self.passed
+        in_evaluation = self._examination.value_checks - training - self._examination.failed_in_training_variant
+        is_only = not self._examination.partial_fixes and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
-    def _is_plainly_seen(self, defect: str) -> bool:
-        """Whether of the checks that nothing else fails some see the numbers of the defect, and no more see others."""
+    def _is_certain(self, defect: str) -> bool:
+        """Whether some of the checks that it alone fails show its deviation, and no more of them show another."""
         kinds = self._key.failure_kinds
         only = kinds[defect].keys() - {check for name in kinds if not has_defect(name, defect) for check in kinds[name]}
-        return len(only & self._seen.recognised) >= max(1, len(only.intersection(self.unexplained)))
+        return len(only & self._examination.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
 
     def _own_checks(self, defect: str) -> set[str]:
-        """A defect's own checks, but those that went past where it shows: they saw right values and failed later."""
+        """Return a defect's own checks, except those that got right values where it shows and failed later."""
         past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self.differs_numerically
         kinds = self._key.failure_kinds[defect]
         return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
 
-    def _matching(self, defect: str) -> list[str]:
+    def _reading_alike(self, defect: str) -> list[str]:
         """The matching variants whose methods have the submission's syntax trees, of the methods that the defect
         touches.
         """
         methods = self._key.methods
-        if not methods:  # a sealed edition has none, and what it knows of the defect in their place
-            is_there = self._seen.known_defects.get(defect)
+        if not methods:  # a sealed edition has none, and may have identified the defect
+            is_there = self._examination.identified_defects.get(defect)
             return [name for name in self.matching_variants if has_defect(name, defect) is is_there]
         touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
-        read = {each: self._seen.methods.get(each) for each in touched}
+        read = {each: self._examination.methods.get(each) for each in touched}
         return [
             name for name in self.matching_variants if all(methods[name].get(each) == read[each] for each in touched)
         ]

@@ -1,23 +1,32 @@
-"""What failing checks saw -> causes, each told once by its most telling finding."""
+"""Failed checks -> causes, each shown once by its most specific finding."""
 
 from msgspec import Struct
 
-from grader.checks.outcome import Finding, Outcome, Picture, Status, in_words
+from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status, in_words
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 
-GENERAL_KINDS = {"values", "gradient", "shape", "dtype", "type", "nonfinite", "no-time", "timeout"}
+GENERAL_KINDS = {
+    FailureKind.VALUES,
+    FailureKind.GRADIENT,
+    FailureKind.SHAPE,
+    FailureKind.DTYPE,
+    FailureKind.TYPE,
+    FailureKind.NONFINITE,
+    FailureKind.NO_TIME,
+    FailureKind.TIMEOUT,
+}
 """Kinds of fault that one cause shows in many checks, at another element each time."""
 
-SAID_LAST = {
-    "no-dropout",
-    "dropout-elsewhere",
-    "dropout-chance",
-    "dropout-shared",
-    "dropout-gradient",
-    "unclear-refusal",
+SHOWN_LAST = {
+    FailureKind.NO_DROPOUT,
+    FailureKind.DROPOUT_ELSEWHERE,
+    FailureKind.DROPOUT_CHANCE,
+    FailureKind.DROPOUT_SHARED,
+    FailureKind.DROPOUT_GRADIENT,
+    FailureKind.UNCLEAR_REFUSAL,
 }
-"""Kinds of fault that are looked into once what a module computes is right; that it drops in eval mode is none."""
+"""Kinds to look into once the values are right."""
 
 NAMED_CHECKS = 3
 """As many checks are named of a list that is not told whole."""
@@ -29,8 +38,8 @@ OUTNUMBERS = 2
 """A crash in more than so many times as many checks as all else together hides what lies behind it."""
 
 
-class Cause(Struct, frozen=True):
-    """The most telling finding and the checks that saw it, or saw the like of it; `defects` explain it, by id.
+class Cause(Struct, frozen=True, kw_only=True):
+    """The most specific finding and the checks with it or a similar one; `defects` explain it, by id.
 
     `picture` is the finding's own, or else that of the next of these checks that has one, which `pictured` names.
     """
@@ -49,21 +58,19 @@ def group_causes(verdict: Verdict) -> list[Cause]:
 
     Crashes come first, then what one property says in its own words, then wrong values, then dropout and advice.
     """
-    groups: dict[tuple[str, ...], list[Outcome]] = {}
+    groups: dict[tuple[object, ...], list[Outcome]] = {}
     for outcome in verdict.checks:
         if outcome.finding is not None:
-            key = tuple(verdict.causes.get(outcome.check, [])) or _likeness(outcome.status, outcome.finding)
+            key = tuple(verdict.causes.get(outcome.check, [])) or _similarity(outcome.status, outcome.finding)
             groups.setdefault(key, []).append(outcome)
     causes = [_cause(members, verdict) for members in groups.values()]
     return sorted(causes, key=_place)
 
 
 def _place(cause: Cause) -> tuple[bool, bool, bool, bool, bool]:
-    """What sorts causes: crashes first, what more than one defect may bring about after what is plainly one's, and
-    what has its turn once values are right at the end.
-    """
+    """Sort key: crashes first; single-defect causes before ambiguous ones; dropout and similar findings last."""
     is_failed, *others = _rank(cause.status, cause.finding)
-    return is_failed, cause.finding.kind in SAID_LAST, len(cause.defects) > 1, others[0], others[1]
+    return is_failed, cause.finding.kind in SHOWN_LAST, len(cause.defects) > 1, others[0], others[1]
 
 
 def told_causes(verdict: Verdict) -> list[Cause]:
@@ -101,23 +108,33 @@ def named_checks(checks: list[str]) -> str:
 
 
 def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
-    seen = [(member.status, member.finding, member.check) for member in members if member.finding]
-    seen.sort(key=lambda each: _rank(each[0], each[1]))
-    status, finding, check = seen[0]
-    checks = [name for _, _, name in seen]
-    drawn = ((each.picture, name if each is not finding else "") for _, each, name in seen if each.picture)
-    is_new = check in verdict.regressions
-    return Cause(finding, status, checks, verdict.causes.get(check, []), is_new, *next(drawn, (None, "")))
+    found = [(member.status, member.finding, member.check) for member in members if member.finding]
+    found.sort(key=lambda each: _rank(each[0], each[1]))
+    status, finding, check = found[0]
+    checks = [name for _, _, name in found]
+    with_picture = ((each.picture, name if each is not finding else "") for _, each, name in found if each.picture)
+    picture, pictured = next(with_picture, (None, ""))
+    return Cause(
+        finding=finding,
+        status=status,
+        checks=checks,
+        defects=verdict.causes.get(check, []),
+        is_new=check in verdict.regressions,
+        picture=picture,
+        pictured=pictured,
+    )
 
 
-def _likeness(status: Status, finding: Finding) -> tuple[str, ...]:
+def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
+    """Return what is equal for findings of one cause."""
     if finding.location:
-        return status, finding.kind, str(finding.location)
+        return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:
         return status, finding.kind
-    return status, finding.kind, finding.text
+    fields = (finding.message, finding.action, finding.item, finding.place, finding.expected, finding.observed)
+    return status, finding.signature(), finding.calling_variant, *fields, *finding.named_sizes.items()
 
 
 def _rank(status: Status, finding: Finding) -> tuple[bool, bool, bool]:
-    """How telling a finding is, the most telling least."""
+    """Sort key: the most specific finding first."""
     return status is Status.FAILED, finding.kind in GENERAL_KINDS, finding.location is None

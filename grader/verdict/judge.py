@@ -16,7 +16,7 @@ from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
-from grader.verdict.matching import find_partial_fixes, is_same, tell_apart
+from grader.verdict.matching import compare_deviations, find_partial_fixes, is_same
 from grader.verdict.verdict import Verdict, make_verdict, refuse
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ MOST_MATCHING_VARIANTS = 4
 """Matching variants whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
 
 
-class Variant(Struct, frozen=True):
+class Variant(Struct, frozen=True, kw_only=True):
     """A variant's source, and the fingerprint of its syntax tree."""
 
     source: Submission
@@ -109,7 +109,7 @@ class Judge:
         if (
             0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike
         ):  # nothing fails as it does where nothing is wrong
-            seen = self._told_apart(examiner, submission, seen, alike, dtype)
+            seen = self._compare_with_variants(examiner, submission, seen, alike, dtype)
         if not seen.unloadable:
             seen = find_partial_fixes(
                 exercise, key, seen, lambda name, checks: self._matching_variant(examiner, name, checks, dtype)
@@ -129,14 +129,14 @@ class Judge:
         seen = examiner.examine(submission, seed)
         alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
         known = {name: recording.variant(seed, name) for name in alike}
-        same = [name for name, variant in known.items() if _is_seen_in(seen, variant)]
+        same = [name for name, variant in known.items() if _has_deviations_of(seen, variant)]
         if 0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike:
-            seen = tell_apart(seen, list(known.values()))
+            seen = compare_deviations(seen, list(known.values()))
         if not seen.unloadable:
             seen = find_partial_fixes(exercise, key, seen, lambda name, _: recording.variant(seed, name))
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
-        seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
+        seen = structs.replace(seen, identified_defects=_identified_defects(exercise, same))
         return make_verdict(exercise, key, seen, file, seed)
 
     def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
@@ -147,7 +147,7 @@ class Judge:
             self._starters[exercise_id] = self.fingerprint(starter) if isinstance(starter, Submission) else ""
         return self.fingerprint(submission) == self._starters[exercise_id] != ""
 
-    def _told_apart(
+    def _compare_with_variants(
         self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str], dtype: str
     ) -> Examination:
         """What was seen, compared with what is seen of the matching variants, unless the submission is one of them."""
@@ -155,18 +155,20 @@ class Judge:
         if tree and any(tree == self._variant(examiner.exercise, name).tree for name in alike):
             return seen
         failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
-        return tell_apart(seen, [self._matching_variant(examiner, name, failed, dtype) for name in alike])
+        return compare_deviations(seen, [self._matching_variant(examiner, name, failed, dtype) for name in alike])
 
     def _matching_variant(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
         """What these checks see of a variant at the seed and dtype of the submission."""
         exercise, drawn_by = examiner.exercise, (examiner.seed, dtype)
         if drawn_by != self._matching_variants_drawn_by:
             self._matching_variants_drawn_by, self._matching_variants_seen = drawn_by, {}
-        known = self._matching_variants_seen.setdefault((exercise.id, name), Examination([]))
+        known = self._matching_variants_seen.setdefault((exercise.id, name), Examination(outcomes=[]))
         missing = checks - {outcome.check for outcome in known.outcomes}
         if missing:
             seen = examiner.examine(self._variant(exercise, name).source, examiner.seed, dtype=dtype, only=missing)
-            known = Examination([*known.outcomes, *seen.outcomes], saw={**known.saw, **seen.saw})
+            known = Examination(
+                outcomes=[*known.outcomes, *seen.outcomes], deviations={**known.deviations, **seen.deviations}
+            )
             self._matching_variants_seen[exercise.id, name] = known
         return known
 
@@ -176,7 +178,7 @@ class Judge:
             defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
             reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
             source = submission_from_text(put_back(reference, defects))
-            self._variants[exercise.id, name] = Variant(source, self.fingerprint(source))
+            self._variants[exercise.id, name] = Variant(source=source, tree=self.fingerprint(source))
         return self._variants[exercise.id, name]
 
     def prepare(self, exercise_id: str) -> None:
@@ -201,12 +203,14 @@ class Judge:
         return self._opened[exercise_id]
 
 
-def _is_seen_in(seen: Examination, matching_variant: Examination) -> bool:
-    """Whether all that failed checks saw of a submission is what they see of a matching variant."""
-    return all(is_same(value, matching_variant.saw.get(check)) for check, value in seen.saw.items())
+def _has_deviations_of(examination: Examination, matching_variant: Examination) -> bool:
+    """Whether all deviations of a submission are those of a matching variant."""
+    return all(
+        is_same(value, matching_variant.deviations.get(check)) for check, value in examination.deviations.items()
+    )
 
 
-def _known_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
+def _identified_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
     """Whether each defect is there, of those that all of the variants have or none."""
     found = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
     return {name: is_there.pop() for name, is_there in found.items() if len(is_there) == 1}

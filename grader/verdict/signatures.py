@@ -76,14 +76,14 @@ def _make_key(course: Course, examiner: "Examiner") -> Key:
             require_all_passed(exercise.id, seen)
         if seen.unloadable is not None:
             raise BrokenExerciseError(
-                f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable.text}"
+                f"{exercise.id}: the variant with {sorted(subset)} does not load: {seen.unloadable}"
             )
         name = variant_name(subset)
         failure_kinds[name] = {
-            outcome.check: outcome.failure_kind() for outcome in seen.outcomes if outcome.status is not Status.PASSED
+            outcome.check: outcome.signature() for outcome in seen.outcomes if outcome.status is not Status.PASSED
         }
         methods[name] = seen.methods
-    return Key(key_digest(course, exercise.id), failure_kinds, methods)
+    return Key(digest=key_digest(course, exercise.id), failure_kinds=failure_kinds, methods=methods)
 
 
 def _prove_reference(course: Course, examiner: "Examiner") -> None:
@@ -96,12 +96,12 @@ def _prove_reference(course: Course, examiner: "Examiner") -> None:
 def require_all_passed(exercise_id: str, seen: Examination) -> None:
     """Raise `BrokenExerciseError` with all that was seen of a reference that fails."""
     problems = [
-        f"{outcome.check} ({outcome.failure_kind()}): {outcome.finding and outcome.finding.text}"
+        f"{outcome.check} ({outcome.signature()}): {outcome.finding or ''}"
         for outcome in seen.outcomes
         if outcome.status is not Status.PASSED
     ]
     if seen.unloadable is not None:
-        problems.insert(0, seen.unloadable.text)
+        problems.insert(0, str(seen.unloadable))
     if problems:
         raise BrokenExerciseError(
             f"the reference of {exercise_id} fails its own checks, so nothing is graded: " + "; ".join(problems)

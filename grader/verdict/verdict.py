@@ -5,10 +5,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.checks.outcome import Examination, Finding, Key, Outcome, Status
+from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status
 from grader.spec.exercise import Exercise
 from grader.submission import Submission, Unreadable, why_too_large
-from grader.verdict.attribution import Attribution, DefectStatus, attribute
+from grader.verdict.attribution import Attribution, DefectStatus, Reason, UnknownReason, attribute
 
 FORMAT_VERSION = 1
 
@@ -28,11 +28,8 @@ WORDS = {
 }
 """What a status is called on every page and in every hint."""
 
-LATER = "only checks that run when you hand it in tell"
-"""Why nothing is known at home of a defect that no check there shows."""
 
-
-class DefectVerdict(Struct, frozen=True):
+class DefectVerdict(Struct, frozen=True, kw_only=True):
     """One defect's status and points; `reason` says why a status is unknown."""
 
     id: str
@@ -40,10 +37,10 @@ class DefectVerdict(Struct, frozen=True):
     points: float
     max_points: float
     stretch: bool
-    reason: str = ""
+    reason: Reason | None = None
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, kw_only=True):
     """Everything that is known of a submission.
 
     `score` and `max_score` leave stretch defects out; `causes` names the present defects that explain a failed check;
@@ -76,45 +73,47 @@ class Verdict(Struct, frozen=True):
         return self.outcome is Result.NOT_FIXED and is_open and all_passed
 
 
-def make_verdict(exercise: Exercise, key: Key, seen: Examination, file: str, seed: int) -> Verdict:
-    """The verdict on a submission, from what was seen of it."""
-    if seen.unloadable is not None:
-        return not_gradable(exercise, file, seed, seen.unloadable, seen)
-    reading = attribute(exercise, key, seen)
+def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: str, seed: int) -> Verdict:
+    """Return the verdict on a submission that was examined."""
+    if examination.unloadable is not None:
+        return not_gradable(exercise, file, seed, examination.unloadable, examination)
+    attribution = attribute(exercise, key, examination)
     defects = [
         DefectVerdict(
-            defect.id,
-            reading.statuses[defect.id],
-            defect.points if reading.statuses[defect.id] is DefectStatus.FIXED else 0.0,
-            defect.points,
-            defect.stretch,
-            _reason(exercise, key, reading, defect.id),
+            id=defect.id,
+            status=attribution.statuses[defect.id],
+            points=defect.points if attribution.statuses[defect.id] is DefectStatus.FIXED else 0.0,
+            max_points=defect.points,
+            stretch=defect.stretch,
+            reason=_reason(exercise, key, attribution, defect.id),
         )
         for defect in exercise.defects
     ]
     all_fixed = all(defect.status is DefectStatus.FIXED for defect in defects if not defect.stretch)
-    is_whole = all_fixed and not reading.regressions
+    is_whole = all_fixed and not attribution.regressions
     return Verdict(
-        exercise.id,
-        file,
-        Result.FIXED if is_whole else Result.NOT_FIXED,
-        _sealed_result(exercise, seen.outcomes) if exercise.recorded else None,
-        score_of(exercise, reading.statuses, is_whole=is_whole),
-        exercise.max_score(),
-        seed,
-        defects,
-        reading.regressions,
-        seen.outcomes,
-        seen.isolation,
-        seen.seconds,
-        reading.causes,
+        exercise=exercise.id,
+        file=file,
+        outcome=Result.FIXED if is_whole else Result.NOT_FIXED,
+        reason=_sealed_result(exercise, examination.outcomes) if exercise.recorded else None,
+        score=score_of(exercise, attribution.statuses, is_whole=is_whole),
+        max_score=exercise.max_score(),
+        seed=seed,
+        defects=defects,
+        regressions=attribution.regressions,
+        checks=examination.outcomes,
+        isolation=examination.isolation,
+        seconds=examination.seconds,
+        causes=attribution.causes,
     )
 
 
-def _reason(exercise: Exercise, key: Key, reading: Attribution, defect: str) -> str:
-    """Why a status is unknown; where nothing at home ever shows a defect, that is why."""
-    reason = reading.reasons.get(defect, "")
-    return LATER if reason and exercise.recorded and not key.failure_kinds[defect] else reason
+def _reason(exercise: Exercise, key: Key, attribution: Attribution, defect: str) -> Reason | None:
+    """Return why a status is unknown; where nothing at home ever shows a defect, that is why."""
+    reason = attribution.reasons.get(defect)
+    if reason and exercise.recorded and not key.failure_kinds[defect]:
+        return Reason(kind=UnknownReason.AT_HAND_IN)
+    return reason
 
 
 def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_whole: bool) -> float:
@@ -138,29 +137,37 @@ def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: i
         if too_large is None:
             return None
         read = too_large
-    return not_gradable(exercise, file, seed, Finding("unreadable", read.reason))
+    return not_gradable(exercise, file, seed, Finding(kind=FailureKind.UNREADABLE, message=read.reason))
 
 
-def not_gradable(exercise: Exercise, file: str, seed: int, why: Finding, seen: Examination | None = None) -> Verdict:
-    """The verdict on what could not be examined at all."""
+def not_gradable(
+    exercise: Exercise, file: str, seed: int, unloadable: Finding, examination: Examination | None = None
+) -> Verdict:
+    """Return the verdict on a submission of which no check could run."""
     defects = [
-        DefectVerdict(defect.id, DefectStatus.UNKNOWN, 0.0, defect.points, defect.stretch, "no check could run")
+        DefectVerdict(
+            id=defect.id,
+            status=DefectStatus.UNKNOWN,
+            points=0.0,
+            max_points=defect.points,
+            stretch=defect.stretch,
+            reason=Reason(kind=UnknownReason.NO_CHECK_RAN),
+        )
         for defect in exercise.defects
     ]
-    isolation, seconds = (seen.isolation, seen.seconds) if seen else ({}, 0.0)
-    where = f" ({why.location})" if why.location else ""
+    where = f" ({unloadable.location})" if unloadable.location else ""
     return Verdict(
-        exercise.id,
-        file,
-        Result.NOT_GRADABLE,
-        why.text + where,
-        0.0,
-        exercise.max_score(),
-        seed,
-        defects,
-        [],
-        [],
-        isolation,
-        seconds,
-        unloadable=why,
+        exercise=exercise.id,
+        file=file,
+        outcome=Result.NOT_GRADABLE,
+        reason=f"{unloadable}{where}",
+        score=0.0,
+        max_score=exercise.max_score(),
+        seed=seed,
+        defects=defects,
+        regressions=[],
+        checks=[],
+        isolation=examination.isolation if examination else {},
+        seconds=examination.seconds if examination else 0.0,
+        unloadable=unloadable,
     )

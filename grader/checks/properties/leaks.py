@@ -187,8 +187,11 @@ def _draw_movement(
         for seen, moved in enumerate(column)
         if moved > UNCHANGED.absolute and is_forbidden(seen, changed)
     ]
-    maps = [Map("how far it moved", [*map(list, zip(*columns, strict=True))], marked)]
-    return Picture(PictureKind.MOVEMENT, maps, rows=f"output at {check.unit}", columns=f"changed {check.unit}")
+    cells = [*map(list, zip(*columns, strict=True))]
+    maps = [Map(title="how far it moved", cells=cells, marked=marked)]
+    return Picture(
+        kind=PictureKind.MOVEMENT, maps=maps, rows=f"output at {check.unit}", columns=f"changed {check.unit}"
+    )
 
 
 def _require_unchanged(

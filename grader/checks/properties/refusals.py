@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import structs
 
-from grader.checks.calling_variants import CallingVariant, call_in_calling_variant, probe_for
+from grader.checks.calling_variants import call_in_calling_variant, probe_for
 from grader.checks.case import make_case, size_of
 from grader.checks.compare import Advice, Failure
+from grader.checks.outcome import CallingVariant, FailureKind, Gradients, History, Layout, Mode
 from grader.checks.properties import Context, Property
 from grader.checks.subjects import KINDS
 from grader.sandbox.text import as_arguments, excerpt
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
     from grader.spec.exercise import Exercise
 
 CALLING_VARIANTS = (
-    CallingVariant(("no_grad",)),
-    CallingVariant(("training", "inference_mode", "transposed", "double")),
+    CallingVariant(gradients=Gradients.NO_GRAD),
+    CallingVariant(
+        mode=Mode.TRAINING,
+        gradients=Gradients.INFERENCE_MODE,
+        layout=Layout.TRANSPOSED,
+        history=History.DOUBLE,
+    ),
 )
 """How a call that cannot work is made once more: the second time in all these ways at once."""
 
@@ -61,7 +67,7 @@ class Raises(Property, frozen=True, tag="raises"):
         from grader.checks.session import SubjectRaisedError
 
         named = [name for name in self.mentions if isinstance(name, str)] or list(case.sizes)
-        sizes = f"with {as_arguments({name: case.sizes[name] for name in named})}"
+        sizes = {name: case.sizes[name] for name in named}
         try:
             module = context.subject.build(case.arguments, at_once=self.at != "call")
             if self.at == "call":
@@ -72,25 +78,48 @@ class Raises(Property, frozen=True, tag="raises"):
         else:
             raise self._not_refused(sizes)
         if missing:
-            told = f"a message that says {' and '.join(missing)} would help, this one is {excerpt(raised.text)!r}"
-            warnings.warn(Advice(f"{sizes}: {raised.type} is right; {told}"), stacklevel=1)
+            text = f"a message that says {' and '.join(missing)} would help, this one is {excerpt(raised.text)!r}"
+            warnings.warn(Advice(f"with {as_arguments(sizes)}: {raised.type} is right; {text}"), stacklevel=1)
         if case.sizes == (self.sizes or context.exercise.fixed_sizes)[-1]:
             self._require_accepted(context)
             if self.at == "call" and not self.method:
                 self._require_in_calling_variants(context, case, sizes)
 
-    def _not_refused(self, told: str) -> Failure:
-        return Failure("not-refused", f"{told}: expected {' or '.join(self.errors)}, saw no exception")
+    def _not_refused(self, sizes: dict[str, int], calling_variant: CallingVariant | None = None) -> Failure:
+        return Failure(
+            FailureKind.NOT_REFUSED,
+            calling_variant=calling_variant,
+            named_sizes=sizes,
+            expected=" or ".join(self.errors),
+            observed="no exception",
+        )
 
-    def _require_right(self, error: "SubjectRaisedError", case: "Case", told: str) -> None:
+    def _require_right(
+        self,
+        error: "SubjectRaisedError",
+        case: "Case",
+        sizes: dict[str, int],
+        calling_variant: CallingVariant | None = None,
+    ) -> None:
         """Raise `Failure` where another exception was raised than will do, or says less than promised."""
         raised = error.raised
         if not set(self.errors) & set(raised.bases):
-            raise Failure(f"refused-by-{raised.type}", f"{told}: expected {' or '.join(self.errors)}, saw {error}")
+            raise Failure(
+                f"{FailureKind.REFUSED_BY}-{raised.type}",
+                calling_variant=calling_variant,
+                named_sizes=sizes,
+                expected=" or ".join(self.errors),
+                observed=str(error),
+            )
         missing = self._missing(error, case)
         if missing and self.must_mention:
-            told = f"{told}: expected a message that says {' and '.join(missing)}"
-            raise Failure("unclear-refusal", f"{told}, saw {excerpt(raised.text)!r}")
+            raise Failure(
+                FailureKind.UNCLEAR_REFUSAL,
+                calling_variant=calling_variant,
+                named_sizes=sizes,
+                expected=f"a message that says {' and '.join(missing)}",
+                observed=f"{excerpt(raised.text)!r}",
+            )
 
     def _missing(self, error: "SubjectRaisedError", case: "Case") -> list[str]:
         """The numbers that the message should say and does not."""
@@ -107,28 +136,31 @@ class Raises(Property, frozen=True, tag="raises"):
                 module.call("", **usual.inputs)
         except SubjectRaisedError as error:
             if set(self.errors) & set(error.raised.bases):
-                told = f"with {as_arguments(usual.sizes)}, which fit: expected no {error.raised.type}, saw one"
-                raise Failure("refuses-all", told) from None
+                raise Failure(
+                    FailureKind.REFUSES_ALL,
+                    action=f"with {as_arguments(usual.sizes)}, which fit",
+                    expected=f"no {error.raised.type}",
+                    observed="one",
+                ) from None
 
-    def _require_in_calling_variants(self, context: Context, case: "Case", sizes: str) -> None:
+    def _require_in_calling_variants(self, context: Context, case: "Case", sizes: dict[str, int]) -> None:
         """Raise `Failure` where what is refused is not in another calling variant, in which the usual sizes are
         accepted.
         """
         from grader.checks.session import SubjectRaisedError
 
         for calling_variant in CALLING_VARIANTS if KINDS[context.exercise.interface.kind].has_calling_variants else ():
-            told = f"{calling_variant.described()}, {sizes}"
             try:
                 _called(context, case, calling_variant)
             except SubjectRaisedError as error:
                 try:
-                    self._require_right(error, case, told)
+                    self._require_right(error, case, sizes, calling_variant)
                 except Failure:
                     with contextlib.suppress(SubjectRaisedError):
                         _called(context, usual_case(context), calling_variant)
                         raise
             else:
-                raise self._not_refused(told)
+                raise self._not_refused(sizes, calling_variant)
 
 
 def usual_case(context: Context) -> "Case":
@@ -139,7 +171,7 @@ def usual_case(context: Context) -> "Case":
 def _called(context: Context, case: "Case", calling_variant: CallingVariant) -> None:
     """Build a module and call it in a calling variant; with `training` it is in training mode."""
     module = context.subject.build(case.arguments, probe=probe_for(context.exercise), entry="Variation", at_once=False)
-    module.training = "training" in calling_variant.words
+    module.training = calling_variant.mode is Mode.TRAINING
     call_in_calling_variant(calling_variant, structs.replace(case, again=case.inputs), "", module, context.exercise)
 
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import structs
 
-from grader.checks.calling_variants import LOUD
+from grader.checks.calling_variants import LARGE_INPUTS
 from grader.checks.case import SAMPLES
 from grader.checks.compare import FLOAT32, FLOAT64, Tolerance, require_close, require_shape
+from grader.checks.outcome import FailureKind
 from grader.checks.outputs import declared_output, nth_output
 from grader.checks.properties import Context, Property
 from grader.spec.checks import Index, Inputs, MadeInput, MaskKind, Name, made_inputs, output_problems, unknown_name
@@ -63,9 +64,13 @@ class SamplesInAnyOrder(Property, frozen=True, tag="samples_in_any_order"):
 
         places = torch.arange(samples)
         turned = output_of(places.flip(0)).flip(axis)
-        require_close(turned, whole, f"{samples} samples in reversed order, reversed again: output", FLOAT32, "order")
+        require_close(
+            turned, whole, f"{samples} samples in reversed order, reversed again: output", FLOAT32, FailureKind.ORDER
+        )
         parts = torch.cat([output_of(part) for part in places.tensor_split(2)], dim=axis)
-        require_close(parts, whole, f"{samples} samples in two parts, put together again: output", FLOAT32, "parts")
+        require_close(
+            parts, whole, f"{samples} samples in two parts, put together again: output", FLOAT32, FailureKind.PARTS
+        )
 
 
 class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
@@ -99,7 +104,7 @@ class UnchangedBy(Property, frozen=True, tag="unchanged_by"):
         told = ", ".join(f"{name}={value!r}" for name, value in self.instead.items())
         what = f"with {told}, which should change nothing: {f'in {self.dtype}, ' * bool(self.dtype)}output"
         tolerance = structs.replace(FLOAT32, of_largest=HALF_ROUNDING if self.dtype in HALVES else 0.0)
-        require_close(after.float(), before.float(), what, tolerance, "shift")
+        require_close(after.float(), before.float(), what, tolerance, FailureKind.SHIFT)
 
 
 class PaddingChangesNothing(Property, frozen=True, tag="padding_changes_nothing"):
@@ -136,7 +141,7 @@ class PaddingChangesNothing(Property, frozen=True, tag="padding_changes_nothing"
         alone = nth_output(module(**short), self.output)
         require_shape(alone, list(padded_part.shape), "without the padding: output")
         what = f"{kept} {self.tokens} with {case.sizes[self.tokens] - kept} of padding after them: output at the former"
-        require_close(padded_part, alone, what, FLOAT32, "padding")
+        require_close(padded_part, alone, what, FLOAT32, FailureKind.PADDING)
 
     def _cut(self, value: Any, shape: list[Any], kept: int) -> Any:
         for axis, size in enumerate(shape):
@@ -164,4 +169,4 @@ def roughly(dtype: str, loudness: float) -> Tolerance:
     """How far values may lie apart where no more than the usual is asked: of a dtype, with inputs so loud."""
     if dtype in HALVES:
         return structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
-    return LOUD if loudness > 1 else FLOAT32
+    return LARGE_INPUTS if loudness > 1 else FLOAT32

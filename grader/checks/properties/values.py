@@ -8,6 +8,7 @@ from grader.checks.calling_variants import compare_in_calling_variant, probe_for
 from grader.checks.case import make_case
 from grader.checks.compare import (
     FLOAT32,
+    Compared,
     Failure,
     compare,
     compare_gradient,
@@ -18,6 +19,7 @@ from grader.checks.compare import (
     require_gradients,
     require_tensor,
 )
+from grader.checks.outcome import FailureKind
 from grader.checks.outputs import declared_output, require_declared
 from grader.checks.properties import Context, Property
 from grader.checks.properties.side_effects import require_inputs_kept
@@ -78,9 +80,9 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
             except Failure as failure:
                 from grader.checks import explanations
 
-                if failure.kind == "values":
+                if failure.finding.kind is FailureKind.VALUES:
                     tensor, within = failure.wrong and failure.wrong.tensor, (FLOAT32.relative, FLOAT32.absolute)
-                    failure.explanation = explanations.explain_by_mask(tensor, unmasked, *within) or failure.explanation
+                    failure.add(explanation=explanations.explain_by_mask(tensor, unmasked, *within))
                 raise
         if case.calling_variant and context.are_calling_variants_tried():
             compare_in_calling_variant(case.calling_variant, case, self.method, ours, theirs, context.exercise)
@@ -98,7 +100,8 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
 
     def _compare_plainly(self, context: Context, ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
         interface = context.exercise.interface
-        what = f"with the same {KINDS[interface.kind].same}, {self.method or interface.called()}: output"
+        action = f"with the same {KINDS[interface.kind].same}, {self.method or interface.called()}"
+        what = Compared(action=action)
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
             parts = [] if self.variation else parts_of(interface, expected)
@@ -212,7 +215,7 @@ class KeepsDtype(Property, frozen=True, tag="keeps_dtype"):
         inputs = {**case.inputs, **loud(case, self.loudness, self.dtype)}
         tolerance = PRECISE[self.dtype] if self.precise else roughly(self.dtype, self.loudness)
         times = f", inputs {self.loudness:g} times as large" if self.loudness != 1 else ""
-        what = f"in {self.dtype}{times}: output" if times else f"in {self.dtype}, output"
+        what = Compared(action=f"in {self.dtype}{times}")
         expected = theirs.call(self.method, **inputs)
         parts = parts_of(context.exercise.interface, expected)
         compare(ours.call(self.method, **inputs), expected, what, tolerance, parts)

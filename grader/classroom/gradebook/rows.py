@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import Finding, Location, Outcome, SizeComparison, Status, parse_kind
+from grader.report.findings import comparison_words, sentence
 from grader.sandbox.text import cut
-from grader.verdict.attribution import DefectStatus
+from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -135,7 +136,7 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
 def defect_rows(verdict: Verdict, numbers: Mapping[str, int]) -> list[tuple[Any, ...]]:
     """A row for each defect, the verdict's id aside; `numbers` are those by which students know them."""
     return [
-        (numbers.get(d.id, number), d.id, d.status, d.points, d.max_points, d.stretch, d.reason)
+        (numbers.get(d.id, number), d.id, d.status, d.points, d.max_points, d.stretch, _reason(d.reason))
         for number, d in enumerate(verdict.defects, 1)
     ]
 
@@ -160,7 +161,8 @@ def _check(outcome: Outcome, verdict: Verdict) -> tuple[Any, ...]:
 def _finding(finding: Finding | None) -> tuple[str | None, ...]:
     if finding is None:
         return (None, None, None, None)
-    return (_bounded(finding.kind), _bounded(finding.text), _bounded(finding.sizes), _location(finding))
+    sizes = comparison_words(finding.sizes) if finding.sizes else ""
+    return (_bounded(finding.signature()), _bounded(sentence(finding)), _bounded(sizes), _location(finding))
 
 
 def _location(finding: Finding) -> str | None:
@@ -193,32 +195,66 @@ def stored_verdict(
     """The verdict that these rows were made from; pictures and what was printed are not kept."""
     file, outcome, reason, score, max_score, seed, isolation, seconds, seen = about
     return Verdict(
-        exercise,
-        file,
-        Result(outcome),
-        reason,
-        score,
-        max_score,
-        seed,
-        [DefectVerdict(row[0], DefectStatus(row[1]), row[2], row[3], bool(row[4]), row[5]) for row in defects],
-        [row[0] for row in checks if row[7]],
-        [Outcome(row[0], Status(row[1]), _stored_finding(*row[2:6]), row[8]) for row in checks],
-        msgspec.json.decode(isolation, type=dict[str, bool]),
-        seconds,
-        {row[0]: msgspec.json.decode(row[6], type=list[str]) for row in checks if row[6]},
-        _stored_unloadable(seen),
+        exercise=exercise,
+        file=file,
+        outcome=Result(outcome),
+        reason=reason,
+        score=score,
+        max_score=max_score,
+        seed=seed,
+        defects=[_stored_defect(*row[:6]) for row in defects],
+        regressions=[row[0] for row in checks if row[7]],
+        checks=[_stored_outcome(*row[:6], seconds=row[8]) for row in checks],
+        isolation=msgspec.json.decode(isolation, type=dict[str, bool]),
+        seconds=seconds,
+        causes={row[0]: msgspec.json.decode(row[6], type=list[str]) for row in checks if row[6]},
+        unloadable=_stored_unloadable(seen),
     )
 
 
-UNLIKE = "otherwise-"
-"""Begins kinds in gradebooks of earlier kits, where the numbers were those of no variant."""
+def _stored_defect(
+    name: str, status: str, points: float, max_points: float, stretch: int, reason: str
+) -> DefectVerdict:
+    return DefectVerdict(
+        id=name,
+        status=DefectStatus(status),
+        points=points,
+        max_points=max_points,
+        stretch=bool(stretch),
+        reason=_stored_reason(reason),
+    )
+
+
+def _stored_outcome(
+    check: str, status: str, kind: str | None, text: str, sizes: str, location: str | None, *, seconds: float
+) -> Outcome:
+    finding = _stored_finding(kind, text, sizes, location)
+    return Outcome(check=check, status=Status(status), finding=finding, seconds=seconds)
+
+
+def _reason(reason: Reason | None) -> str:
+    """Why a status is unknown, as it is stored: the kind, then the check that shows it."""
+    return f"{reason.kind} {reason.check}".rstrip() if reason else ""
+
+
+def _stored_reason(stored: str) -> Reason | None:
+    """What `_reason` recorded."""
+    kind, _, check = stored.partition(" ")
+    return Reason(kind=UnknownReason(kind), check=check) if kind else None
 
 
 def _stored_finding(kind: str | None, text: str, sizes: str, location: str | None) -> Finding | None:
     if kind is None:
         return None
     place = None if location in (None, "null") else msgspec.json.decode(location or "", type=Location)
-    return Finding(kind.removeprefix(UNLIKE), text, place, sizes)
+    own_kind, detail = parse_kind(kind)
+    return Finding(
+        kind=own_kind,
+        detail=detail,
+        message=text,
+        location=place,
+        sizes=SizeComparison(message=sizes) if sizes else None,
+    )
 
 
 def _stored_unloadable(seen: str | None) -> Finding | None:

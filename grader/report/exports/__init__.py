@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
 from grader.classroom.gradebook.gradebook import NOT_JUDGED
 from grader.errors import UsageError
-from grader.report.phrases import full_text
+from grader.report.findings import full_text, reason_words
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, product_draft, write_product
@@ -99,7 +99,7 @@ def _of_defect(defect: DefectVerdict, exercise: Exercise, number: int, findings:
     if is_fixed:
         output = f"Fixed: {described.title.strip().rstrip('.')}. {described.story()}"
     elif defect.status is DefectStatus.UNKNOWN:
-        output = f"Not known: {defect.reason.partition(': ')[0]}"
+        output = f"Not known: {reason_words(defect.reason) if defect.reason else ''}"
     else:
         output = "\n".join(("Still there.", *findings[:MOST_FINDINGS]))
     name = f"Defect {number}{' (extra)' if defect.stretch else ''}"

@@ -1,0 +1,172 @@
+"""Findings -> sentences: what was done, expected and observed, at which sizes, and why a status is unknown."""
+
+from grader.checks.outcome import (
+    LARGE_SCALE,
+    Arguments,
+    CallingVariant,
+    Explanation,
+    ExplanationKind,
+    FailureKind,
+    Finding,
+    Gradients,
+    History,
+    Layout,
+    Mode,
+    Scale,
+    Sharing,
+    SizeComparison,
+    in_words,
+)
+from grader.report.console import printable
+from grader.sandbox.text import as_arguments, cut
+from grader.verdict.attribution import Reason, UnknownReason
+from grader.verdict.verdict import Verdict
+
+MOST_OF_A_FINDING = 160
+"""Characters of a finding that a reason shows."""
+
+WORDS = {
+    Arguments.BY_POSITION: "by position",
+    Mode.TRAINING: "in training mode",
+    Gradients.NO_GRAD: "under no_grad",
+    Gradients.INFERENCE_MODE: "under inference_mode",
+    Layout.TRANSPOSED: "inputs transposed in memory",
+    Layout.EXPANDED: "one sample expanded to all",
+    Sharing.SHARED: "one tensor for inputs of one shape",
+    History.RELOADED: "state dict reloaded",
+    History.REBUILT: "rebuilt by position",
+    History.MODES: "after train() and eval()",
+    History.COPIED: "as a deepcopy",
+    History.DOUBLE: "in float64",
+    History.AFTER_OTHERS: "after others in the same tensors",
+    Scale.LARGE: f"inputs {LARGE_SCALE:g} times as large",
+}
+
+SENTENCES = {
+    FailureKind.NO_GRADIENT: "{item} gets no gradient: expected {expected}, saw {observed}",
+    FailureKind.LEAK: "{action} changed the {item} at {place} by {observed}; expected {expected}",
+    FailureKind.MIXING: "{action} changed the {item} at {place} by {observed}; expected {expected}",
+    FailureKind.DEAD: "{action} left the {item} at {place} as it was; expected {expected}",
+}
+"""How findings of a kind read; all others say what was done, expected and observed, in this order."""
+
+EXPLANATIONS = {
+    ExplanationKind.ALL_ZERO: "every element is 0",
+    ExplanationKind.ONE_FACTOR: "every element is {0:.3g} times what was expected",
+    ExplanationKind.INTERLEAVED: (
+        "the last axis is in another order: its {0:.0f} blocks of features are dealt out one by one"
+    ),
+    ExplanationKind.EXCHANGED_AXES: "it is what was expected with axes {0:.0f} and {1:.0f} exchanged",
+    ExplanationKind.CONSTANT_ALONG_AXIS: "it is the same at every index of axis {0:.0f}, where it should differ",
+    ExplanationKind.VECTOR_ADDED: "everywhere the same vector is added to what was expected",
+    ExplanationKind.ROW_FACTORS: "each row is what was expected times a factor of its own, from {0:.3g} to {1:.3g}",
+    ExplanationKind.PARTLY_ZERO: "{0:.0f} elements are 0 and the others are right",
+    ExplanationKind.NOTHING_MASKED: "it is what comes out where the mask hides nothing",
+}
+
+REASONS = {
+    UnknownReason.NO_CHECK_RAN: "no check could run",
+    UnknownReason.NO_SIGNAL: "no check that compares it with a right one passes",
+    UnknownReason.NO_SIGNAL_AS_A_WHOLE: "no check that compares it as a whole with a right one passes",
+    UnknownReason.FIXED_IN_PART: "it is mended in part, still",
+    UnknownReason.FAILS_DIFFERENTLY: "it fails in another way",
+    UnknownReason.HIDDEN: "something else hides it",
+    UnknownReason.BEHIND_CRASH: "it cannot be seen behind the crash",
+    UnknownReason.UNDECIDED: "no check that ran tells",
+    UnknownReason.AT_HAND_IN: "only checks that run when you hand it in tell",
+}
+
+
+def sentence(finding: Finding) -> str:
+    """Return what was done, expected and observed."""
+    if finding.message:
+        return finding.message
+    variant = f"{calling_variant_words(finding.calling_variant)}: " if finding.calling_variant else ""
+    if finding.named_sizes:
+        joint = ", " if variant else ""
+        variant = f"{variant.removesuffix(': ')}{joint}with {as_arguments(finding.named_sizes)}: "
+    if finding.kind in SENTENCES:
+        fields = {name: getattr(finding, name) for name in ("action", "item", "place", "expected", "observed")}
+        return variant + SENTENCES[finding.kind].format(**fields)
+    where = f"{finding.item} at {finding.place}" if finding.place else finding.item
+    subject = ": ".join(filter(None, (finding.action, where)))
+    difference = f"expected {finding.expected}, saw {finding.observed}"
+    return f"{variant}{f'{subject}: ' if subject else ''}{difference}{_extent(finding)}"
+
+
+def calling_variant_words(variant: CallingVariant) -> str:
+    """Return how a module was called."""
+    return f"called {', '.join(WORDS[value] for value in variant.changes()) or 'once more'}"
+
+
+def explanation_words(explanation: Explanation) -> str:
+    """Return in which way values are wrong, or what explains an error."""
+    if explanation.kind is ExplanationKind.REORDERED:
+        axis, *order = (f"{number:.0f}" for number in explanation.numbers)
+        return f"along axis {axis} what was expected stands in another order: {', '.join(order)}"
+    if explanation.kind is ExplanationKind.SIGNATURE:
+        called, *keywords = explanation.names
+        what = f"{called} is called" if called else "it is built"
+        return f"{what} with the keywords {', '.join(keywords)}: keep the interface's signature"
+    return EXPLANATIONS[explanation.kind].format(*explanation.numbers)
+
+
+def size_words(finding: Finding) -> str:
+    """Return with which sizes it is wrong, unless the sentence names them; empty where none are known."""
+    is_named = finding.named_sizes.items() & finding.size_case.items()
+    return "" if is_named or finding.sizes is None else printable(comparison_words(finding.sizes))
+
+
+def comparison_words(sizes: SizeComparison) -> str:
+    """Return the sizes that are wrong, beside the largest that are right."""
+    return sizes.message or f"wrong {where_words(sizes)}".rstrip()
+
+
+def where_words(sizes: SizeComparison) -> str:
+    """Return at which sizes something is wrong, beside the largest that are right."""
+    alone = "under no_grad alone; wrong " if sizes.without_gradients else ""
+    if sizes.passed is not None:
+        changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}
+        right = as_arguments({name: sizes.passed[name] for name in changed if name in sizes.passed})
+        return f"{alone}with {as_arguments(changed)}; right with {right}"
+    already = "already " if sizes.is_smallest and sizes.failed else ""
+    given = [f"with {as_arguments(sizes.failed)}"] if sizes.failed else []
+    given += [f"built with {as_arguments(sizes.constructor)}"] if sizes.constructor else []
+    given += [f"{' and '.join(sizes.defaults)} left at the default"] if sizes.defaults else []
+    return f"{alone}{already}{', '.join(given)}"
+
+
+def full_text(finding: Finding) -> str:
+    """Return a finding as one line: the sentence, its explanation, the line of the submission, and the sizes."""
+    parts = [printable(sentence(finding))]
+    if finding.explanation:
+        parts.append(explanation_words(finding.explanation))
+    if finding.location:
+        parts.append(f"at {printable(str(finding.location), 120)}: {printable(finding.location.text.strip(), 120)}")
+    if finding.sizes:
+        parts.append(printable(comparison_words(finding.sizes)))
+    return "; ".join(parts)
+
+
+def reason_words(reason: Reason) -> str:
+    """Return why a status is unknown."""
+    seen = f'seen in "{in_words(reason.check)}"' if reason.check else ""
+    joint = " " if reason.kind is UnknownReason.FIXED_IN_PART else ", "
+    return joint.join(filter(None, (REASONS[reason.kind], seen)))
+
+
+def reason_with_finding(reason: Reason | None, verdict: Verdict) -> str:
+    """Return why a status is unknown, with the finding of the check that shows it."""
+    if reason is None:
+        return ""
+    findings = (each.finding for each in verdict.checks if each.check == reason.check and each.finding)
+    shown = next((cut(" ".join(sentence(each).split()), MOST_OF_A_FINDING) for each in findings), "")
+    return printable(f"{reason_words(reason)}: {shown}" if reason.check else reason_words(reason))
+
+
+def _extent(finding: Finding) -> str:
+    """Return how many elements are wrong."""
+    if not finding.elements:
+        return ""
+    what = "are not finite" if finding.kind is FailureKind.NONFINITE else "are off"
+    return f"; {finding.elements_off} of {finding.elements} elements {what}"
