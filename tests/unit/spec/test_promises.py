@@ -120,7 +120,7 @@ PROMISES: dict[str, Keeps] = {
     r"float64": lambda checks, text: checks.have("keeps_dtype") or ("bfloat16" in text and checks.test("every_dtype")),
     r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
     r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
-    r"(at|of) any size|number of heads|of any height|memory layout|does not change torch's seed": lambda checks, _: bool(
+    r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed": lambda checks, _: bool(
         checks.exercise.random_sizes
     ),
     r"refused by the constructor|refused in the constructor|constructor refuses": lambda checks, _: checks.have(
@@ -215,7 +215,8 @@ PROMISES: dict[str, Keeps] = {
     r"filled-up place": lambda checks, _: checks.test("filling"),
 }
 FREE = re.compile(
-    r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write|Everything else (may change|is yours)|rewrite the code|Inside these lines"
+    r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write"
+    r"|Everything else (may change|is yours)|rewrite the (code|function)"
     r"|does no harm|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)( for serving)?[.;:]"
     r"|^`\w+\([^`]*\)`$|^`step\(\)` takes no argument|^The size of a head is|of one sample alone"
