@@ -67,8 +67,8 @@ def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Se
                 f"{exercise.id}: answers of over {2 * most_bytes:,} bytes; make its sizes smaller"
             )
         largest = max(exercise.random_sizes, key=_numbers_in)
-        fewer = [size_case for size_case in exercise.random_sizes if size_case is not largest]
-        examiner.exercise = structs.replace(exercise, drawn=fewer)
+        fewer = [size_case for size_case in exercise.sizes if size_case is not largest]
+        examiner.exercise = structs.replace(exercise, sizes=fewer)
 
 
 def _numbers_in(size_case: dict[str, Any]) -> int:
