@@ -22,7 +22,7 @@ from grader.checks.pytest_session import with_examiner
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session, SubjectError
-from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.size_cases import SizeCaseFailedError, size_cases_of, walk
 from grader.errors import KitError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.text import as_arguments
@@ -217,8 +217,10 @@ def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) 
         session.renew()
         try:
             walk(test, Context(Subject(session), reference, exercise), size_cases_of(test, exercise, SEED))
-        except (Failure, SubjectError, MisfitError) as error:
-            return str(error)
+        except SizeCaseFailedError as failed:
+            if isinstance(failed.error, Failure | SubjectError | MisfitError):
+                return str(failed.error)
+            raise
         return ""
 
     try:

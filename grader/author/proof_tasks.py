@@ -17,7 +17,6 @@ from grader.checks.pytest_session import Examiners, with_examiners
 from grader.checks.reference import Reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
-from grader.report.findings import sentence
 from grader.sandbox.values import flatten
 from grader.spec.checks import Check, Kind
 from grader.spec.exercise import Exercise
@@ -265,5 +264,5 @@ def _with_status(verdict: Verdict, status: DefectStatus) -> list[str]:
 
 
 def _failures(verdict: Verdict) -> str:
-    failed = [f"{check.check}: {sentence(check.finding)}" for check in verdict.checks if check.finding]
+    failed = [f"{check.check}: {check.finding}" for check in verdict.checks if check.finding]
     return "; ".join(failed) or verdict.reason or "no check fails"

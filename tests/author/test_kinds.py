@@ -11,6 +11,7 @@ from msgspec import Struct
 from grader.author.derived_files import derive_files
 from grader.author.new import create_exercise
 from grader.errors import SpecError
+from grader.report.findings import sentence
 from grader.spec.loading import load_exercise, read_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
@@ -278,7 +279,7 @@ def test_starter_reference_and_others_of_a_kind_get_their_verdicts(example):
         assert ([each.status for each in first.defects], first.score) == ([DefectStatus.PRESENT], 0)
         assert [each.outcome for each in others] == [Result.NOT_FIXED] * len(others)
         for verdict in judge.many(EXERCISE, right, seed):
-            findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+            findings = [f"{check.check}: {sentence(check.finding)}" for check in verdict.checks if check.finding]
             assert (verdict.outcome, verdict.score, findings) == (Result.FIXED, 10, [])
 
 
@@ -292,7 +293,7 @@ def test_what_a_step_changes_is_told_by_name(example):
     example, judge = example
     starter = example.reference.replace(example.fix, example.was)
     kind = load_exercise(judge.course.description(EXERCISE)).interface.kind
-    findings = [check.finding.text for check in judge(EXERCISE, starter).checks if check.finding]
+    findings = [sentence(check.finding) for check in judge(EXERCISE, starter).checks if check.finding]
     assert any(re.search(PARTS.get(kind, ": output"), text) for text in findings), findings
     assert kind not in PARTS or not any("output" in text for text in findings), findings
 

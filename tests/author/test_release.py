@@ -27,6 +27,7 @@ from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.size_cases import size_cases_of
 from grader.errors import SpecError, UsageError
+from grader.report.findings import sentence
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -285,9 +286,9 @@ def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict
         for check in told.checks:
             if Status.TIMED_OUT in (check.status, seen[check.check].status):
                 continue  # the machine was busy
-            assert (check.status, check.finding and check.finding.text) == (
+            assert (check.status, check.finding and sentence(check.finding)) == (
                 seen[check.check].status,
-                (finding := seen[check.check].finding) and finding.text,
+                (finding := seen[check.check].finding) and sentence(finding),
             ), (exercise_id, name, check.check)
         assert ours.keys() == theirs.keys()
         if ours != theirs:

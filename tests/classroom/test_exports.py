@@ -20,6 +20,7 @@ from grader.errors import UsageError
 from grader.report.exports import ExerciseLoader, cell, export, export_names, folder_name, student_tests
 from grader.report.exports.class_files import pseudonym
 from grader.report.exports.platforms import feedback_path, write_feedback
+from grader.report.findings import sentence
 from tests.support.paths import CORPUS, ROOT
 
 GOLDEN = CORPUS / "golden" / "exports"
@@ -262,7 +263,7 @@ def test_a_verdict_comes_out_of_the_gradebook_as_it_went_in(gradebook, course):
     assert verdict.file == "cleo/exercise_03/attention.py"
     assert len(verdict.checks) == 16
     assert verdict.causes["values"] == ["mask-discarded"]
-    assert "expected 0.293, saw 0.626" in verdict.checks[0].finding.text
+    assert "expected 0.293, saw 0.626" in sentence(verdict.checks[0].finding)
     exercise = ExerciseLoader(course).get("exercise_03")
     assert [test.name for test in student_tests(verdict, exercise)] == [
         "Defect 1",

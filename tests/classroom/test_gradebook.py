@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.classroom.gradebook import Gradebook, SharedVerdict
 from grader.classroom.gradebook import gradebook as book
 from grader.classroom.gradebook.class_records import ClassRecords
@@ -151,8 +151,8 @@ def test_names_and_texts_are_kept_as_they_are(gradebook, path):
 
 def test_of_a_long_text_the_beginning_is_kept_and_what_is_cut_is_counted(gradebook, path):
     long = "x" * 1_000_000
-    finding = Finding(long, long, Location(long, 7, long), long)
-    checks = [Outcome("values", Status.CRASHED, finding)]
+    finding = Finding(kind=long, message=long, location=Location(label=long, line=7, text=long), sizes=long)
+    checks = [Outcome(check="values", status=Status.CRASHED, finding=finding)]
     gradebook.record(1, submission(), VERSIONS, verdict(reason=long, checks=checks, unloadable=finding))
     kept = "x" * 4000 + " ... (996,000 more characters)"
     assert rows(path, "SELECT kind, finding, sizes, json_extract(location, '$.text') FROM checks") == [(kept,) * 4]
@@ -543,8 +543,8 @@ def test_points_that_change_are_counted_anew_without_judging(gradebook, path, co
     exercise = load_exercise(course.description("exercise_03"))
     ids = [defect.id for defect in exercise.defects]
     half = [
-        DefectVerdict(ids[0], DefectStatus.FIXED, 7.0, 7.0, False),
-        DefectVerdict(ids[1], DefectStatus.PRESENT, 0.0, 1.0, True),
+        DefectVerdict(id=ids[0], status=DefectStatus.FIXED, points=7.0, max_points=7.0, stretch=False),
+        DefectVerdict(id=ids[1], status=DefectStatus.PRESENT, points=0.0, max_points=1.0, stretch=True),
     ]
     whole = [structs.replace(each, status=DefectStatus.FIXED, points=each.max_points) for each in half]
     rescore(gradebook, exercise, "one")
@@ -596,9 +596,12 @@ def test_attempts_count_the_other_sources_a_student_handed_in_before(gradebook):
 
 @pytest.mark.parametrize("status", [Status.TIMED_OUT, Status.NOT_RUN])
 def test_a_verdict_of_a_busy_machine_is_shared_with_no_copy(gradebook, status):
-    late = Outcome("shape", status, Finding("timeout", "it was stopped"))
+    late = Outcome(check="shape", status=status, finding=Finding(kind=FailureKind.TIMEOUT, message="it was stopped"))
     gradebook.record(1, submission(fingerprint="f"), VERSIONS, verdict(checks=[verdict().checks[0], late]))
-    unloaded = {"unloadable": Finding("load", "it was stopped while it was loading"), "checks": []}
+    unloaded = {
+        "unloadable": Finding(kind=FailureKind.LOAD, message="it was stopped while it was loading"),
+        "checks": [],
+    }
     gradebook.record(1, submission("bob", "d2"), VERSIONS, verdict(outcome=Result.NOT_GRADABLE, **unloaded))
     gradebook.record(1, submission("cleo", "d3"), VERSIONS, verdict(checks=[crash()]))
     for key, value in (("digest", "d1"), ("fingerprint", "f"), ("digest", "d2")):

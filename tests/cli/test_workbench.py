@@ -7,7 +7,7 @@ import sys
 import msgspec
 import pytest
 
-from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.errors import UsageError
 from grader.report.html import render_section
 from grader.report.tables import OverviewLine, render_hint, render_overview
@@ -16,7 +16,7 @@ from grader.spec.loading import load_exercise
 from grader.student.changes import changes, start_again
 from grader.student.hints import Hint, next_hint
 from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
-from grader.verdict.attribution import DefectStatus
+from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
 from tests.support.mending import mend_module, mend_notebook
 
@@ -40,13 +40,32 @@ def verdict_on(course, fixed: set[str], exercise_id: str = EXERCISE) -> Verdict:
     """A verdict by which these defects are fixed and the others are not."""
     exercise = load_exercise(course.description(exercise_id))
     defects = [
-        DefectVerdict(each.id, DefectStatus.FIXED if each.id in fixed else DefectStatus.PRESENT, 0, 1, each.stretch)
+        DefectVerdict(
+            id=each.id,
+            status=DefectStatus.FIXED if each.id in fixed else DefectStatus.PRESENT,
+            points=0,
+            max_points=1,
+            stretch=each.stretch,
+        )
         for each in exercise.defects
     ]
     is_whole = all(each.id in fixed for each in exercise.defects if not each.stretch)
     outcome = Result.FIXED if is_whole else Result.NOT_FIXED
     score = 10.0 if is_whole else 0.0
-    return Verdict(exercise_id, "f", outcome, None, score, 10, 1, defects, [], [], {}, 0)
+    return Verdict(
+        exercise=exercise_id,
+        file="f",
+        outcome=outcome,
+        reason=None,
+        score=score,
+        max_score=10,
+        seed=1,
+        defects=defects,
+        regressions=[],
+        checks=[],
+        isolation={},
+        seconds=0,
+    )
 
 
 def graded(course, fixed: set[str], exercise_id: str = EXERCISE) -> None:
@@ -82,15 +101,18 @@ def test_a_number_asks_for_one_defect_whose_name_is_told_once_it_is_fixed(own_co
         next_hint(own_course, exercise, verdict_on(own_course, set()), 3)
 
 
+UNDECIDED = Reason(kind=UnknownReason.UNDECIDED)
+
+
 def in_words_of(statuses: dict[str, DefectStatus], course) -> Verdict:
     """A verdict with these statuses, and why what is not known is not known."""
     verdict = verdict_on(course, set())
     defects = [
-        msgspec.structs.replace(each, status=status, reason="no check that ran tells" * (status == "unknown"))
+        msgspec.structs.replace(each, status=status, reason=UNDECIDED if status == "unknown" else None)
         for each in verdict.defects
         for status in [statuses[each.id]]
     ]
-    return msgspec.structs.replace(verdict, defects=defects, checks=[Outcome("values", Status.FAILED)])
+    return msgspec.structs.replace(verdict, defects=defects, checks=[Outcome(check="values", status=Status.FAILED)])
 
 
 def test_what_is_known_to_be_there_is_hinted_at_before_what_is_not_known(own_course, exercise, steps):
@@ -116,7 +138,7 @@ def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended
 
 def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, exercise):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
-    verdict = msgspec.structs.replace(verdict, checks=[Outcome("values", Status.PASSED)])
+    verdict = msgspec.structs.replace(verdict, checks=[Outcome(check="values", status=Status.PASSED)])
     assert next_hint(own_course, exercise, verdict).steps == []
     assert "hand it in" in next_hint(own_course, exercise, verdict).after
     page = render_terminal(verdict, exercise)
@@ -140,18 +162,25 @@ def test_a_class_off_by_one_letter_is_named_before_a_reset_is_advised(own_course
     name = exercise.interface.entry()
     text = f"there is no class {name}; the classes found: Block, {name[:-1]}; name your class {name}"
     verdict = msgspec.structs.replace(
-        verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason=text, unloadable=Finding("class", text)
+        verdict_on(own_course, set()),
+        outcome=Result.NOT_GRADABLE,
+        reason=text,
+        unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", name[:-1]]),
     )
     page = " ".join(render_terminal(verdict, exercise).split())
     assert f"Next: rename {name[:-1]} to {name}, then python -m grader {EXERCISE}" in page
     assert f"{name[:-1]} is probably it" in next_hint(own_course, exercise, verdict).steps[0]
-    other = msgspec.structs.replace(verdict, unloadable=Finding("class", text.replace(name[:-1] + ";", "Mask;")))
+    other = msgspec.structs.replace(
+        verdict, unloadable=Finding(kind=FailureKind.ENTRY, message=text, names_found=["Block", "Mask"])
+    )
     assert f"reset {EXERCISE} puts the starter back" in " ".join(render_terminal(other, exercise).split())
 
 
 def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(own_course, exercise):
     verdict = msgspec.structs.replace(
-        verdict_on(own_course, set()), file="exercises/exercise_03/attention.py", checks=[Outcome("a", Status.PASSED)]
+        verdict_on(own_course, set()),
+        file="exercises/exercise_03/attention.py",
+        checks=[Outcome(check="a", status=Status.PASSED)],
     )
     page = render_terminal(verdict, exercise, width=60).splitlines()
     assert page[:2] == [f"exercise_03 · {exercise.title}", "exercises/exercise_03/attention.py"]
@@ -187,7 +216,12 @@ def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course)
 
 def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exercise):
     text = "    x = (1 + " + "1 + " * 20
-    where = Finding("crash:SyntaxError", "it cannot be compiled", Location("attention.py", 3, text, 5))
+    where = Finding(
+        kind=FailureKind.CRASH,
+        detail="SyntaxError",
+        message="it cannot be compiled",
+        location=Location(label="attention.py", line=3, text=text, column=5),
+    )
     verdict = msgspec.structs.replace(
         verdict_on(own_course, set()), outcome=Result.NOT_GRADABLE, reason="it cannot be compiled", unloadable=where
     )
@@ -225,7 +259,7 @@ def test_the_steps_given_are_shown_again_without_a_new_one(own_course, exercise,
 
 def test_an_attempt_that_cannot_be_graded_leaves_what_was_known_of_the_defects(own_course, exercise):
     graded(own_course, {MASK})
-    remember_verdict(own_course, not_gradable(exercise, "f", 1, Finding("load", "it raises")))
+    remember_verdict(own_course, not_gradable(exercise, "f", 1, Finding(kind=FailureKind.LOAD, message="it raises")))
     progress = load_progress(own_course, EXERCISE)
     assert (progress.outcome, progress.score) == (Result.NOT_GRADABLE, 0.0)
     assert progress.statuses[MASK] is DefectStatus.FIXED
@@ -304,7 +338,7 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     edited = module.read_bytes()
     notebook.unlink()
     first, second, third = start_again(own_course, EXERCISE)
-    assert third == "Copy a file that is kept over the new one to have it back."
+    assert third == "To restore it, copy the kept file over the new one."
     kept = first.removeprefix("attention.py: your version is kept as ")
     assert re.fullmatch(r"\.grader/kept/exercise_03/attention-\d{8}-\d{6}\.py", kept)
     assert (own_course.root / kept).read_bytes() == edited

@@ -7,6 +7,7 @@ import importlib
 import msgspec
 import pytest
 
+from grader.report.findings import sentence
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 from tests.support.corpus import FOLDER
@@ -94,7 +95,7 @@ def test_patched_libraries_change_neither_a_wrong_verdict_nor_a_right_one(
     plain, *patched = judge_text.many("exercise_03", wrong)
     for name, verdict in zip(patches, patched, strict=True):
         assert (statuses(verdict), verdict.score, verdict.outcome) == (statuses(plain), 0, Result.NOT_FIXED), name
-        assert [seen.failure_kind() for seen in verdict.checks] == [seen.failure_kind() for seen in plain.checks], name
+        assert [seen.signature() for seen in verdict.checks] == [seen.signature() for seen in plain.checks], name
     right = [at_import(patch, reference()) for patch in patches.values()]
     for name, verdict in zip(patches, judge_text.many("exercise_03", right), strict=True):
         assert verdict.score == verdict.max_score, name
@@ -194,7 +195,7 @@ def test_only_a_plain_dense_tensor_counts_as_an_output(judge_text: Judge, return
         assert verdict.outcome is Result.NOT_FIXED, (name, verdict.reason)
         values = next(seen for seen in verdict.checks if seen.check == "values")
         assert values.finding is not None, name
-        assert words in values.finding.text, (name, values.finding.text)
+        assert words in sentence(values.finding), (name, sentence(values.finding))
         assert verdict.score < verdict.max_score, name
 
 
@@ -236,7 +237,7 @@ def test_what_attacks_patch_in_the_worker_is_there() -> None:
 
 
 def findings(verdict: Verdict) -> list[str]:
-    return [verdict.reason, *(seen.finding.text if seen.finding else "" for seen in verdict.checks)]
+    return [verdict.reason, *(sentence(seen.finding) if seen.finding else "" for seen in verdict.checks)]
 
 
 ABOUT_WHAT_RAISES = {"patching/nothing_ever_raises.py", "nothing ever raises", "everything that raises refuses"}

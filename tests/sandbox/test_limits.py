@@ -5,6 +5,7 @@ import pytest
 
 from grader.checks.findings import crash_finding
 from grader.checks.outcome import Status
+from grader.report.findings import sentence
 from grader.sandbox.protocol import Raised
 from grader.spec.exercise import Limits, Seconds
 from grader.submission import submission_from_text, why_too_large
@@ -19,7 +20,7 @@ LOOP = "while True: pass"
 
 def seen(verdict, status):
     """What the checks that ended so say, each text once."""
-    return {outcome.finding.text for outcome in verdict.checks if outcome.status is status}
+    return {sentence(outcome.finding) for outcome in verdict.checks if outcome.status is status}
 
 
 @pytest.mark.parametrize(

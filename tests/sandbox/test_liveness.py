@@ -8,6 +8,7 @@ import time
 import pytest
 
 from grader.checks.outcome import Status
+from grader.report.findings import sentence
 from grader.spec.exercise import Limits, Seconds
 from grader.submission import Submission, read_submission
 from grader.verdict.verdict import DefectStatus, Result, Verdict
@@ -95,7 +96,7 @@ def assert_names(verdict: Verdict, words: str) -> None:
     assert verdict.score == 0
     first = next(seen for seen in verdict.checks if seen.status is not Status.PASSED)
     assert first.finding is not None
-    assert re.search(words, first.finding.text)
+    assert re.search(words, sentence(first.finding))
     assert all(defect.status is not DefectStatus.FIXED for defect in verdict.defects)
 
 
@@ -187,7 +188,7 @@ def test_what_only_lingers_changes_no_verdict(judge_text: Judge, name: str) -> N
     plain, lingering = judge_text.many("exercise_03", [starter(), at_import(HARMLESS[name])])
     assert lingering.outcome is Result.NOT_FIXED, lingering.reason
     assert lingering.defects == plain.defects
-    assert [seen.failure_kind() for seen in lingering.checks] == [seen.failure_kind() for seen in plain.checks]
+    assert [seen.signature() for seen in lingering.checks] == [seen.signature() for seen in plain.checks]
 
 
 def test_a_forked_daemon_is_gone_once_the_verdict_is_there(judge_text: Judge) -> None:

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from grader.errors import KitError
 from grader.processes.examiner_process import ExaminerProcess
+from grader.report.findings import sentence
 from grader.sandbox.sandbox import PR_SET_CHILD_SUBREAPER, control_process
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -135,7 +136,7 @@ class _Ground:
                 verdict = self._judge(path)
         except KitError as error:
             return Seen(attack.key, lost=str(error), seconds=time.monotonic() - started)
-        text = "\n".join([verdict.reason or "", *(seen.finding.text for seen in verdict.checks if seen.finding)])
+        text = "\n".join([verdict.reason or "", *(sentence(seen.finding) for seen in verdict.checks if seen.finding)])
         leaks = self._canary.encode() in msgspec.json.encode(verdict)
         seconds = time.monotonic() - started
         return Seen(attack.key, verdict.outcome, verdict.score, text, verdict.isolation, seconds, leaks)

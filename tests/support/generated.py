@@ -18,6 +18,7 @@ from grader.author.mutants import mutants_of
 from grader.author.rewrites import RULES, rewrite
 from grader.checks.outcome import Status
 from grader.checks.subjects import KINDS
+from grader.report.findings import sentence
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result, Verdict
@@ -182,7 +183,7 @@ def main() -> None:
             count = 0
             for each, verdict in misjudged(judge, kind, exercise_id, share, given.seeds):
                 count += 1
-                found = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+                found = [f"{check.check}: {sentence(check.finding)}" for check in verdict.checks if check.finding]
                 print(f"{kind}, {exercise_id}, seed {verdict.seed}, {each.origin}\n  {found}\n{each.text}", flush=True)
             print(f"{exercise_id}: {share} {kind} ones at {given.seeds} seeds: {count} misjudged", flush=True)
     judge.close()

@@ -4,9 +4,9 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
 from grader.classroom.gradebook import SubmissionRecord, Versions
-from grader.verdict.attribution import DefectStatus
+from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 VERSIONS = Versions("0.1.0+kit", "2.13.0", "one")
@@ -32,13 +32,29 @@ def verdict(**changes: Any) -> Verdict:
         "max_score": 10.0,
         "seed": 5,
         "defects": [
-            DefectVerdict("mask", DefectStatus.FIXED, 3.5, 3.5, False),
-            DefectVerdict("long", DefectStatus.UNKNOWN, 0.0, 1.0, True, "two look alike"),
+            DefectVerdict(id="mask", status=DefectStatus.FIXED, points=3.5, max_points=3.5, stretch=False),
+            DefectVerdict(
+                id="long",
+                status=DefectStatus.UNKNOWN,
+                points=0.0,
+                max_points=1.0,
+                stretch=True,
+                reason=Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check="shape"),
+            ),
         ],
         "regressions": ["shape"],
         "checks": [
-            Outcome("values", Status.PASSED, None, 0.25),
-            Outcome("shape", Status.FAILED, Finding("shape", "expected (2, 3), saw (3, 2)", None, "from heads=2 on")),
+            Outcome(check="values", status=Status.PASSED, finding=None, seconds=0.25),
+            Outcome(
+                check="shape",
+                status=Status.FAILED,
+                finding=Finding(
+                    kind=FailureKind.SHAPE,
+                    message="expected (2, 3), saw (3, 2)",
+                    location=None,
+                    sizes=SizeComparison(message="from heads=2 on"),
+                ),
+            ),
         ],
         "isolation": CLOSED,
         "seconds": 0.75,
@@ -49,7 +65,14 @@ def verdict(**changes: Any) -> Verdict:
 
 def crash() -> Outcome:
     """An outcome that names a line of the submission."""
-    return Outcome("values", Status.CRASHED, Finding("crash", "boom", Location("attention.py", 7, "boom()")), 0.1)
+    return Outcome(
+        check="values",
+        status=Status.CRASHED,
+        finding=Finding(
+            kind=FailureKind.CRASH, message="boom", location=Location(label="attention.py", line=7, text="boom()")
+        ),
+        seconds=0.1,
+    )
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:

@@ -289,9 +289,9 @@ def check(session: Session, expected: Any) -> None:
 
 def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) -> None:
     """Render what was seen, and look that nothing in it could be taken for more than text."""
-    seen = Examination(outcomes, unloadable)
+    seen = Examination(outcomes=outcomes, unloadable=unloadable)
     exercise = msgspec.structs.replace(exercise, defects=[])
-    verdict = make_verdict(exercise, Key("", {"": {}}, {}), seen, "attention.py", 1)
+    verdict = make_verdict(exercise, Key(digest="", failure_kinds={"": {}}, methods={}), seen, "attention.py", 1)
     json.loads(render_json(verdict))
     for text in (render_terminal(verdict, exercise), render_json(verdict)):
         assert not {each for each in text if each != "\n" and not each.isprintable()}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.report.findings import sentence
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
@@ -25,7 +26,7 @@ def test_every_right_fix_gets_full_marks(judge_text: Judge, exercise_id: str, pa
     paths = of_parts(sorted((FOLDER / exercise_id).glob("*.py")), parts)
     verdicts = judge_text.many(exercise_id, [path.read_text(encoding="utf-8") for path in paths], SEED)
     for path, verdict in zip(paths, verdicts, strict=True):
-        findings = [f"{check.check}: {check.finding.text}" for check in verdict.checks if check.finding]
+        findings = [f"{check.check}: {sentence(check.finding)}" for check in verdict.checks if check.finding]
         assert verdict.outcome is Result.FIXED, (path.name, verdict.reason, findings)
         assert findings == [], path.name
         assert all(defect.status is DefectStatus.FIXED for defect in verdict.defects), path.name

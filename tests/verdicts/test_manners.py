@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from grader.checks.outcome import STATE_CHANGED
+from grader.checks.outcome import FailureKind
+from grader.report.findings import sentence
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -160,7 +161,7 @@ RARELY_SHOWN = {
 def test_a_defect_is_seen_where_it_is_left_in_one_calling_variant_alone(judge_text: Judge, exercise_id: str) -> None:
     text = with_defect_where(exercise_id, *RARELY_SHOWN[exercise_id])
     verdicts = [judge_text(exercise_id, text, SEED + more) for more in range(6)]
-    seen = [outcome.finding.text for verdict in verdicts for outcome in verdict.checks if outcome.finding]
+    seen = [sentence(outcome.finding) for verdict in verdicts for outcome in verdict.checks if outcome.finding]
     assert seen
 
 
@@ -328,7 +329,11 @@ def test_a_first_call_that_changes_what_is_torchs_own_costs_the_points_for_break
     if exercise_id != EXAMPLE:  # a function has no mode
         texts.pop(OWN_MODE, None)
     for name, verdict in zip(texts, judge_text.many(exercise_id, [*texts.values()]), strict=True):
-        told = [each.finding.text for each in verdict.checks if each.finding and each.finding.kind == STATE_CHANGED]
+        told = [
+            sentence(each.finding)
+            for each in verdict.checks
+            if each.finding and each.finding.kind is FailureKind.STATE_CHANGED
+        ]
         assert (verdict.outcome, verdict.score, len(told)) == (Result.NOT_FIXED, 7.0, 1), name
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader.checks.calling_variants import LOUD
+from grader.checks.calling_variants import LARGE_INPUTS
 from grader.checks.compare import FLOAT32, Failure, compare, numbers, require_form
 from grader.checks.properties.refusals import _not_mentioned
 from grader.checks.properties.side_effects import is_visible
@@ -14,7 +14,7 @@ def test_numbers_show_digits_until_they_differ() -> None:
     assert numbers(-0.131, -0.2) == ("-0.131", "-0.2")
     assert numbers(-0.1312345, -0.1312346) == ("-0.1312345", "-0.1312346")
     assert numbers(1.0, 1.0 + 2**-52) == ("1", "1.0000000000000002")
-    with pytest.raises(Failure, match=r"expected 1, saw 1\.0002;"):
+    with pytest.raises(Failure, match=r"expected 1, observed 1\.0002$"):
         compare(torch.tensor([1.0002]), torch.tensor([1.0]), "output")
 
 
@@ -58,44 +58,44 @@ def test_what_cannot_be_read_is_silence(text: str) -> None:
 
 def test_a_wrong_form_is_told_as_what_it_is() -> None:
     both = (torch.zeros(2, 3), torch.zeros(2))
-    with pytest.raises(Failure, match="expected 2 values, saw a tensor of shape"):
+    with pytest.raises(Failure, match="expected 2 values, observed a tensor of shape"):
         require_form(both[0], both, "output")
-    with pytest.raises(Failure, match=r"output 0: expected shape \(2, 3\), saw \(2,\)"):
+    with pytest.raises(Failure, match=r"output 0: expected shape \(2, 3\), observed \(2,\)"):
         require_form(both[::-1], both, "output")
-    with pytest.raises(Failure, match="expected dtype float32, saw float64"):
+    with pytest.raises(Failure, match="expected dtype float32, observed float64"):
         require_form((both[0].double(), both[1]), both, "output")
 
 
 def test_a_single_number_has_no_place_and_is_not_counted() -> None:
-    with pytest.raises(Failure, match=r"^the loss: expected 3\.52, saw 0$"):
+    with pytest.raises(Failure, match=r"^the loss: expected 3\.52, observed 0$"):
         compare(torch.tensor(0.0), torch.tensor(3.52), "the loss")
 
 
 def test_numbers_that_overflow_in_both_are_alike_and_the_others_are_compared() -> None:
-    """The tolerance of loud inputs is a share of the largest value that is a number."""
+    """The tolerance of large inputs is a share of the largest value that is a number."""
     expected = torch.tensor([float("nan"), float("inf"), 0.5])
-    for tolerance in (FLOAT32, LOUD):
+    for tolerance in (FLOAT32, LARGE_INPUTS):
         compare(expected.clone(), expected, "output", tolerance)
         compare(torch.full((2,), float("nan")), torch.full((2,), float("nan")), "output", tolerance)
-        with pytest.raises(Failure, match=r"output at \[2\]: expected 0\.5, saw 0\.7; 1 of 3 elements are off"):
+        with pytest.raises(Failure, match=r"output \[2\]: expected 0\.5, observed 0\.7$"):
             compare(torch.tensor([float("nan"), float("inf"), 0.7]), expected, "output", tolerance)
-        with pytest.raises(Failure, match=r"expected inf, saw nan"):
+        with pytest.raises(Failure, match=r"expected inf, observed nan"):
             compare(torch.tensor([float("nan"), float("nan"), 0.5]), expected, "output", tolerance)
 
 
 def test_dicts_are_compared_key_by_key() -> None:
     ones, twos = torch.ones(2), torch.full((2,), 2.0)
     compare({"w": ones, "n": 3}, {"w": ones.clone(), "n": 3}, "the state")
-    with pytest.raises(Failure, match=r"the state w at \[0\]: expected 1, saw 2"):
+    with pytest.raises(Failure, match=r"the state w \[0\]: expected 1, observed 2"):
         compare({"w": twos}, {"w": ones}, "the state")
-    with pytest.raises(Failure, match="the state: expected the keys w, saw a dict of 1"):
+    with pytest.raises(Failure, match="the state: expected the keys w, observed a dict of 1"):
         compare({"v": ones}, {"w": ones}, "the state")
-    with pytest.raises(Failure, match="the state: expected the keys w, saw a tensor"):
+    with pytest.raises(Failure, match="the state: expected the keys w, observed a tensor"):
         compare(ones, {"w": ones}, "the state")
 
 
 def test_a_tensor_in_place_of_a_plain_value_is_a_failure_not_an_error() -> None:
-    with pytest.raises(Failure, match=r"the count: expected 3, saw a tensor of shape \(2,\)"):
+    with pytest.raises(Failure, match=r"the count: expected 3, observed a tensor of shape \(2,\)"):
         compare(torch.full((2,), 3), 3, "the count")
 
 
@@ -107,20 +107,28 @@ def test_the_number_that_is_most_off_is_found_again_in_what_was_returned() -> No
         compare((right, seen), (right, expected), "any name at all")
     wrong = caught.value.wrong
     assert wrong is not None
-    assert (wrong.within((right, seen)), wrong.within(seen), wrong.expected) == ("[1][1, 2]", "[1, 2]", "1")
-    assert wrong.within((right, seen.clone())) is None
+    assert (wrong.path_within((right, seen)), wrong.path_within(seen)) == ("[1][1, 2]", "[1, 2]")
+    assert wrong.path_within((right, seen.clone())) is None
+    finding = caught.value.finding
+    assert (finding.item, finding.place, finding.expected, finding.observed) == (
+        "any name at all 1",
+        "[1, 2]",
+        "1",
+        "0.25",
+    )
+    assert (finding.elements_off, finding.elements) == (1, 6)
 
 
 def test_whole_numbers_are_the_same_or_are_not() -> None:
     compare(torch.tensor([12_345, 2**40]), torch.tensor([12_345, 2**40]), "output")
-    with pytest.raises(Failure, match="expected 12345, saw 12346; 1 of 2 elements are off"):
+    with pytest.raises(Failure, match=r"expected 12345, observed 12346$"):
         compare(torch.tensor([7, 12_346]), torch.tensor([7, 12_345]), "output")
 
 
 def test_plain_numbers_may_be_rounded_otherwise() -> None:
     compare(1 / 7**0.5, 7**-0.5 * (1 + 1e-15), "the attribute scale")
     compare(float("nan"), float("nan"), "output")
-    with pytest.raises(Failure, match=r"expected 0\.378, saw 0\.143"):
+    with pytest.raises(Failure, match=r"expected 0\.378, observed 0\.143"):
         compare(1 / 7, 7**-0.5, "the attribute scale")
-    with pytest.raises(Failure, match=r"expected 0\.5, saw 'a half'"):
+    with pytest.raises(Failure, match=r"expected 0\.5, observed 'a half'"):
         compare("a half", 0.5, "the attribute scale")

@@ -1,10 +1,14 @@
 """Classic explanations of wrong values: each is found where it holds, and none is told where it does not."""
 
+import re
+
 import pytest
 import torch
 
 from grader.checks.compare import FLOAT32, Failure, require_close
 from grader.checks.explanations import explain
+from grader.checks.outcome import Explanation, ExplanationKind
+from grader.report.findings import explanation_words, sentence
 from grader.submission import submission_from_text
 from grader.verdict.judge import with_judge
 
@@ -41,29 +45,32 @@ CLASSICS = {
 @pytest.mark.parametrize("words", CLASSICS)
 def test_an_explanation_is_told_where_it_holds_and_with_noise_it_is_not(expected, words):
     seen = CLASSICS[words](expected)
-    assert explain(seen, expected, FLOAT32.relative, FLOAT32.absolute) == words
+    assert explanation_words(explain(seen, expected, FLOAT32.relative, FLOAT32.absolute)) == words
     noise = 0.05 * torch.randn(seen.shape, generator=torch.Generator().manual_seed(5))
-    assert explain(seen + noise, expected, FLOAT32.relative, FLOAT32.absolute) == ""
+    assert explain(seen + noise, expected, FLOAT32.relative, FLOAT32.absolute) is None
 
 
 def test_exchanged_axes_are_named():
     expected = torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(1))
-    told = explain(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
-    assert told == "it is what was expected with axes 1 and 2 exchanged"
+    explanation = explain(expected.transpose(1, 2), expected, FLOAT32.relative, FLOAT32.absolute)
+    assert explanation_words(explanation) == "it is what was expected with axes 1 and 2 exchanged"
 
 
 def test_unrelated_values_few_numbers_and_what_is_not_finite_get_no_explanation(expected):
     for seed in range(50):
         other = torch.randn(expected.shape, generator=torch.Generator().manual_seed(100 + seed))
-        assert explain(other, expected, FLOAT32.relative, FLOAT32.absolute) == ""
-    assert explain(2 * expected[0, 0, :4], expected[0, 0, :4], FLOAT32.relative, FLOAT32.absolute) == ""
-    assert explain(expected * torch.inf, expected, FLOAT32.relative, FLOAT32.absolute) == ""
+        assert explain(other, expected, FLOAT32.relative, FLOAT32.absolute) is None
+    assert explain(2 * expected[0, 0, :4], expected[0, 0, :4], FLOAT32.relative, FLOAT32.absolute) is None
+    assert explain(expected * torch.inf, expected, FLOAT32.relative, FLOAT32.absolute) is None
 
 
-def test_a_failure_carries_its_explanation_and_its_text_does_not(expected):
-    with pytest.raises(Failure, match=r"output at .*: expected .*; 180 of 180 elements are off$") as caught:
+def test_a_failure_carries_its_explanation_and_its_sentence_does_not(expected):
+    with pytest.raises(Failure) as caught:
         require_close(3 * expected, expected, "output", FLOAT32)
-    assert caught.value.explanation == "every element is 3 times what was expected"
+    finding = caught.value.finding
+    assert re.fullmatch(r"output at .*: expected .*; 180 of 180 elements are off", sentence(finding))
+    assert finding.explanation.kind is ExplanationKind.ONE_FACTOR
+    assert finding.explanation.numbers == [pytest.approx(3)]
 
 
 def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_under_a_mask_is_not(course):
@@ -74,12 +81,12 @@ def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_unde
         judged(course, whole.replace(start, start + f"        {line}\n")) for line in ("mask = None", "x = x * 2")
     )
     told = {check: explanation for check, explanation in ignored.items() if explanation}
-    assert told["matches_reference_with_mask"] == "it is what comes out where the mask hides nothing"
+    assert told["matches_reference_with_mask"].kind is ExplanationKind.NOTHING_MASKED
     assert "matches_reference" not in told
-    assert doubled["matches_reference_with_mask"] == ""
+    assert doubled["matches_reference_with_mask"] is None
 
 
-def judged(course, text: str) -> dict[str, str]:
+def judged(course, text: str) -> dict[str, Explanation | None]:
     """What explains each failure."""
     submission = submission_from_text(text)
     verdict = with_judge(course, lambda judge: judge("exercise_02", submission, "attention.py", 7))

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grader.checks.outcome import Examination
+from grader.checks.outcome import Examination, FailureKind
 from grader.checks.pytest_session import Examiners, with_examiners
 from grader.errors import BrokenExerciseError
 from grader.processes.worker_source import Forker
+from grader.report.findings import sentence
 from grader.sandbox.torch_import import import_torch
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -215,10 +216,10 @@ def test_a_module_that_went_with_its_worker_is_not_said_to_raise_what_the_kit_lo
     assert source.count(ENDS) == 1
     verdict = course_with(DYING)("exercise_05", source.replace(ENDS, lines))
     seen = {outcome.check: outcome for outcome in verdict.checks}
-    assert seen["test_survivors"].finding.text == (
+    assert sentence(seen["test_survivors"].finding) == (
         "it ended the process with exit code 3 before, and what was built until then went with it"
     )
-    assert seen["test_twice"].finding.text == "RuntimeError: two is odd"
+    assert sentence(seen["test_twice"].finding) == "RuntimeError: two is odd"
 
 
 FAULTY = '''
@@ -254,8 +255,8 @@ def test_what_comes_of_another_form_is_told_with_the_error(course_with) -> None:
     source = re.sub("return (.*)", r"return {'no': \1}", source_of("solutions"))
     verdict = judge("exercise_05", source)
     seen = {outcome.check: outcome for outcome in verdict.checks}["test_it"]
-    assert (seen.status, seen.finding.kind) == ("failed", "form:TypeError")
-    assert seen.finding.text == (
+    assert (seen.status, seen.finding.kind, seen.finding.detail) == ("failed", FailureKind.FORM, "TypeError")
+    assert sentence(seen.finding) == (
         "what it returned has another form than the interface says: "
         "TypeError: unsupported operand type(s) for +: 'dict' and 'Tensor'"
     )
@@ -275,7 +276,7 @@ def test_drift(subject, reference, gaussian):
     reference(**ARGUMENTS)(x=gaussian(len(TIMES), 5, 5))
     subject(**ARGUMENTS)(x=gaussian(2, 5, 5))
     if len(TIMES) == 2:
-        raise Failure("values", "off in between", saw="stale")
+        raise Failure("values", "off in between", deviation="stale")
 '''
 
 
@@ -295,7 +296,7 @@ def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(ow
     finally:
         forker.close()
     assert [[outcome.status for outcome in each.outcomes] for each in seen] == [["passed"], ["passed"]]
-    assert [each.saw for each in seen] == [{}, {}]
+    assert [each.deviations for each in seen] == [{}, {}]
 
 
 WEIGHING = '''

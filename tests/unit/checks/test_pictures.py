@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from grader.checks import pictures
-from grader.checks.compare import FLOAT32, Failure, compare, compare_gradients, require_close
+from grader.checks.compare import FLOAT32, Compared, Failure, compare, compare_gradients, require_close
 from grader.checks.outcome import Picture, PictureKind
+from grader.report.findings import sentence
 from tests.support.judging import Judge
 
 H, Q, K = 3, 4, 5
@@ -16,8 +17,8 @@ H, Q, K = 3, 4, 5
 def drawn(seen: torch.Tensor, expected: torch.Tensor) -> Picture:
     with pytest.raises(Failure) as caught:
         compare(seen, expected, "output")
-    assert caught.value.picture is not None
-    return caught.value.picture
+    assert caught.value.finding.picture is not None
+    return caught.value.finding.picture
 
 
 def picture_of(judge_text: Judge, exercise_id: str, source: str, check: str) -> Picture:
@@ -39,17 +40,17 @@ def test_values_are_drawn_around_the_one_that_is_furthest_off() -> None:
 
 
 def test_a_wrong_rank_is_a_sentence_and_no_picture() -> None:
-    with pytest.raises(Failure, match=r"expected shape \(2, 3\), saw \(2, 3, 1\)") as caught:
+    with pytest.raises(Failure, match=r"expected shape \(2, 3\), observed \(2, 3, 1\)") as caught:
         compare(torch.zeros(2, 3, 1), torch.zeros(2, 3), "output")
-    assert caught.value.picture is None
+    assert caught.value.finding.picture is None
     assert pictures.values(torch.zeros(2, 3, 1), torch.zeros(2, 3)) is None
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (3, 1, 1)])
 def test_a_single_cell_says_no_more_than_the_finding_and_is_not_drawn(shape: tuple[int, ...]) -> None:
-    with pytest.raises(Failure, match="expected 1, saw 0") as caught:
+    with pytest.raises(Failure, match="expected 1, observed 0") as caught:
         compare(torch.zeros(shape), torch.ones(shape), "output")
-    assert caught.value.picture is None
+    assert caught.value.finding.picture is None
     assert drawn(torch.zeros(2), torch.ones(2)).maps[0].cells == [[1.0, 1.0]]
 
 
@@ -79,9 +80,9 @@ def test_what_does_not_add_up_to_one_is_no_weights() -> None:
 
 def test_missing_gradients_are_bars_over_the_parameters_and_those_of_rounding_are_not_missed() -> None:
     expected = {"q": torch.tensor([3.0, -4.0]), "k": torch.ones(2), "k.bias": torch.full((2,), 1e-8), "buffer": None}
-    with pytest.raises(Failure, match="k gets no gradient") as caught:
+    with pytest.raises(Failure, match="k: expected the loss to reach it") as caught:
         compare_gradients({"q": expected["q"], "k": None, "k.bias": None}, expected)
-    picture = caught.value.picture
+    picture = caught.value.finding.picture
     assert picture is not None
     assert picture.names == ["q", "k", "k.bias"]
     assert [each.cells for each in picture.maps] == [[[4.0, 1.0, 0.0]], [[4.0, 0.0, 0.0]]]
@@ -92,10 +93,10 @@ def test_what_passed_stands_beside_what_fails() -> None:
     with pictures.recorded() as passed:
         compare(torch.ones(2, 2), torch.ones(2, 2), "output")
         require_close(torch.ones(2), torch.ones(2) + 1e-6, "attribute", FLOAT32)
-    assert set(passed) == {"output", "attribute"}
-    picture = pictures.beside(drawn(torch.zeros(3, 3), torch.ones(3, 3)), *passed["output"], "n=2")
+    assert set(passed) == {Compared(item="output"), Compared(item="attribute")}
+    picture = pictures.beside(drawn(torch.zeros(3, 3), torch.ones(3, 3)), *passed[Compared(item="output")], {"n": 2})
     assert [each.cells for each in picture.passing] == [[[1, 1], [1, 1]], [[1, 1], [1, 1]], [[0, 0], [0, 0]]]
-    assert picture.right_with == "n=2"
+    assert picture.passing_sizes == {"n": 2}
 
 
 def test_nothing_is_kept_where_nobody_wants_it() -> None:
@@ -114,7 +115,7 @@ def test_a_leak_is_drawn_as_what_moves_what_and_the_cells_that_should_not_are_ma
     assert picture.maps[0].marked == [(0, 1), (0, 2), (1, 2)]
     assert all(moved > 0 for row in picture.maps[0].cells for moved in row)
     changed, seen, told = re.fullmatch(
-        r"changing token (\d) changed the output at token (\d) by ([\d.]+); expected no change", finding.text
+        r"changing token (\d) changed the output at token (\d) by ([\d.]+); expected no change", sentence(finding)
     ).groups()
     assert picture.maps[0].cells[int(seen)][int(changed)] == pytest.approx(float(told), abs=5e-4), "the number is told"
 
@@ -122,7 +123,7 @@ def test_a_leak_is_drawn_as_what_moves_what_and_the_cells_that_should_not_are_ma
 def test_values_that_fail_from_two_heads_on_stand_beside_those_of_one_head(judge_text: Judge) -> None:
     source = judge_text.variant("exercise_10", frozenset({"scale-of-the-embedding"}))
     picture = picture_of(judge_text, "exercise_10", source, "values")
-    assert picture.right_with == "heads=1"
+    assert picture.passing_sizes == {"heads": 1}
     assert not any(value for row in picture.passing[2].cells for value in row if abs(value) > 1e-5)
 
 

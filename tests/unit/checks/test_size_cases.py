@@ -7,6 +7,7 @@ from grader.checks.case import make_integers, seed_draws
 from grader.checks.examiner import Examiner
 from grader.checks.outcome import Outcome, Status
 from grader.checks.pytest_session import with_examiner
+from grader.report.findings import comparison_words, sentence
 from grader.spec.checks import MadeInput
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
@@ -24,7 +25,7 @@ def failing_where(condition: str) -> str:
 def notes(judge_text: Judge, source: str) -> dict[str, str]:
     verdict = judge_text("exercise_03", source)
     assert verdict.outcome is Result.NOT_FIXED
-    return {outcome.check: outcome.finding.sizes for outcome in verdict.checks if outcome.finding}
+    return {outcome.check: comparison_words(outcome.finding.sizes) for outcome in verdict.checks if outcome.finding}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(
     entry = load_exercise(judge_text.course.description("exercise_22")).interface.entry()
     fault = "lambda self, x: _forward(self, x) * (float('nan') if self.window == 1 else 1.0)"
     verdict = judge_text("exercise_22", f"{text}\n_forward = {entry}.forward\n{entry}.forward = {fault}\n")
-    seen = {outcome.check: outcome.finding.sizes for outcome in verdict.checks if outcome.finding}
+    seen = {outcome.check: comparison_words(outcome.finding.sizes) for outcome in verdict.checks if outcome.finding}
     assert seen == {
         "values_with_one_key_head": "wrong already with batch=1, words=1, dim=12, n_heads=1, "
         "built with n_kv_heads=1, window=1"
@@ -57,8 +58,8 @@ def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(
 def test_calls_in_turn_tell_no_size_that_each_call_has_for_itself(judge_text: Judge) -> None:
     text = judge_text.variant("exercise_28", frozenset({"folded-without-scale"}))
     seen = {each.check: each.finding for each in judge_text("exercise_28", text).checks if each.finding}
-    assert "called with batch=3, then fold(), then with batch=4" in seen["values_once_folded"].text
-    assert seen["values_once_folded"].sizes == "wrong already with n_in=6, n_out=5, rank=2"
+    assert "called with batch=3, then fold(), then with batch=4" in sentence(seen["values_once_folded"])
+    assert comparison_words(seen["values_once_folded"].sizes) == "wrong already with n_in=6, n_out=5, rank=2"
 
 
 def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_text: Judge) -> None:
@@ -80,7 +81,8 @@ def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text
     (hung,) = with_examiner(judge_text.course, exercise, judge_text.source, body)
     assert hung.status is Status.TIMED_OUT
     assert hung.finding is not None
-    assert "input_dim=10" in hung.finding.sizes
+    assert hung.finding.sizes is not None
+    assert hung.finding.sizes.failed["input_dim"] == 10
 
 
 @pytest.mark.parametrize(("is_inclusive", "largest"), [(False, 4), (True, 5)])

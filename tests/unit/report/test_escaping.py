@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
 from grader.spec.loading import load_exercise
-from grader.verdict.attribution import DefectStatus
+from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 from tests.support.hostile import at_import, starter
 
@@ -37,27 +37,44 @@ def is_plain(text: str) -> bool:
 
 def verdict_of(text: str, outcome: Result) -> Verdict:
     """A verdict with the text in every field that a submission has a say in."""
-    finding = Finding(text, text, Location(text, 3, text, 7), text)
+    finding = Finding(
+        kind=FailureKind.OTHER,
+        detail=text,
+        message=text,
+        location=Location(label=text, line=3, text=text, column=7),
+        sizes=SizeComparison(message=text),
+    )
     checks = [
-        Outcome("returns_shapes", status, msgspec.structs.replace(finding, kind=f"{text}{status}"))
+        Outcome(
+            check="returns_shapes", status=status, finding=msgspec.structs.replace(finding, detail=f"{text}{status}")
+        )
         for status in (Status.FAILED, Status.CRASHED, Status.TIMED_OUT, Status.NOT_RUN)
     ]
-    defects = [DefectVerdict("a-defect", DefectStatus.UNKNOWN, 0.0, 1.0, stretch=False, reason="it cannot be seen")]
+    defects = [
+        DefectVerdict(
+            id="a-defect",
+            status=DefectStatus.UNKNOWN,
+            points=0.0,
+            max_points=1.0,
+            stretch=False,
+            reason=Reason(kind=UnknownReason.BEHIND_CRASH),
+        )
+    ]
     return Verdict(
-        "exercise_03",
-        text,
-        outcome,
-        f"{text} ({finding.location})",
-        0.0,
-        10.0,
-        1,
-        defects,
-        [],
-        checks,
-        {},
-        0.1,
-        {},
-        finding,
+        exercise="exercise_03",
+        file=text,
+        outcome=outcome,
+        reason=f"{text} ({finding.location})",
+        score=0.0,
+        max_score=10.0,
+        seed=1,
+        defects=defects,
+        regressions=[],
+        checks=checks,
+        isolation={},
+        seconds=0.1,
+        causes={},
+        unloadable=finding,
     )
 
 

@@ -7,7 +7,19 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 
-from grader.checks.outcome import Finding, Location, Map, Outcome, Picture, PictureKind, Status
+from grader.checks.outcome import (
+    Explanation,
+    ExplanationKind,
+    FailureKind,
+    Finding,
+    Location,
+    Map,
+    Outcome,
+    Picture,
+    PictureKind,
+    SizeComparison,
+    Status,
+)
 from grader.checks.properties.values import MatchesReference, ReturnsShapes
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
@@ -52,29 +64,55 @@ def exercise(course):
 
 def verdict_saying(text: str, exercise, picture: Picture | None = None) -> Verdict:
     """A verdict in which a submission has its say wherever it can."""
-    finding = Finding("values", text, Location(text, 3, text), sizes=text, printed=text, picture=picture)
-    outcome = Outcome("values", Status.FAILED, finding)
+    finding = Finding(
+        kind=FailureKind.VALUES,
+        message=text,
+        location=Location(label=text, line=3, text=text),
+        sizes=SizeComparison(message=text),
+        printed=text,
+        picture=picture,
+    )
+    outcome = Outcome(check="values", status=Status.FAILED, finding=finding)
     return Verdict(
-        exercise.id, text, Result.NOT_FIXED, None, 0.0, 10.0, 7, [], [], [outcome], {}, 0.1, causes={}, unloadable=None
+        exercise=exercise.id,
+        file=text,
+        outcome=Result.NOT_FIXED,
+        reason=None,
+        score=0.0,
+        max_score=10.0,
+        seed=7,
+        defects=[],
+        regressions=[],
+        checks=[outcome],
+        isolation={},
+        seconds=0.1,
+        causes={},
+        unloadable=None,
     )
 
 
 def test_what_several_checks_look_at_and_saw_alike_is_told_once(exercise) -> None:
-    finding = Finding("values", "the output is wrong", sizes="wrong with tokens=3; right with tokens=1")
+    finding = Finding(
+        kind=FailureKind.VALUES,
+        message="the output is wrong",
+        sizes=SizeComparison(failed={"tokens": 3}, passed={"tokens": 1}),
+    )
     names = ["values", "values_in_training", "shapes"]
     tried = [MatchesReference(id=names[0]), MatchesReference(id=names[1]), ReturnsShapes(id=names[2])]
     exercise = msgspec.structs.replace(exercise, checks=tried)
-    checks = [Outcome(name, Status.FAILED, finding) for name in names]
+    checks = [Outcome(check=name, status=Status.FAILED, finding=finding) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
     page = html.unescape(render_report(verdict, exercise))
     looks_at = [(type(check).__doc__ or "").split("\n\n")[0] for check in tried[1:]]
     assert [page.count(each) for each in looks_at] == [1, 1]
     assert page.count('What "values" looks at, with other inputs or settings.') == 1
-    assert page.count("what 1 above tells") == len(names)
+    assert page.count("see finding 1") == len(names)
 
 
 def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
-    return Picture(PictureKind.VALUES, [Map("expected", expected), Map("seen", seen)], 2)
+    return Picture(
+        kind=PictureKind.VALUES, maps=[Map(title="expected", cells=expected), Map(title="seen", cells=seen)], across=2
+    )
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -89,7 +127,9 @@ def test_what_a_submission_says_stays_text(payload: str, exercise) -> None:
 
 
 def test_a_not_gradable_verdict_escapes_its_reason_and_line(exercise) -> None:
-    where = Finding("crash", PAYLOADS[0], Location(PAYLOADS[1], 1, PAYLOADS[0]))
+    where = Finding(
+        kind=FailureKind.CRASH, message=PAYLOADS[0], location=Location(label=PAYLOADS[1], line=1, text=PAYLOADS[0])
+    )
     spoilt = msgspec.structs.replace(
         verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason=PAYLOADS[0], unloadable=where, checks=[]
     )
@@ -129,14 +169,27 @@ def test_a_map_has_one_shade_for_each_step_of_the_scale_and_a_sign_for_what_is_n
 
 
 def test_what_is_marked_is_framed_on_a_page_and_bracketed_in_a_terminal() -> None:
-    picture = Picture(PictureKind.MOVEMENT, [Map("moved by", [[1.0, 0.5], [0.2, 1.0]], [(0, 1)])], rows="output")
+    picture = Picture(
+        kind=PictureKind.MOVEMENT,
+        maps=[Map(title="moved by", cells=[[1.0, 0.5], [0.2, 1.0]], marked=[(0, 1)])],
+        rows="output",
+    )
     assert shaded(picture, 80)[1] == "██[]"
     assert draw(picture).count('fill="none" stroke="#000"') == 1
 
 
 def test_the_title_of_a_small_map_is_not_cut_off() -> None:
     title = "seen, head 10"
-    page = draw(Picture(PictureKind.WEIGHTS, [Map(title, [[1.0]])], 1, "", "query", "key"))
+    page = draw(
+        Picture(
+            kind=PictureKind.WEIGHTS,
+            maps=[Map(title=title, cells=[[1.0]])],
+            across=1,
+            place="",
+            rows="query",
+            columns="key",
+        )
+    )
     width = int(re.search(r'<svg[^>]* width="(\d+)"', page)[1])
     start = int(re.search(rf'<text x="(\d+)"[^>]*>{title}</text>', page)[1])
     assert width - start >= 7 * len(title)  # a bold character of this size is 7 wide on average
@@ -144,7 +197,7 @@ def test_the_title_of_a_small_map_is_not_cut_off() -> None:
 
 def test_what_passes_stands_below_what_fails() -> None:
     picture = msgspec.structs.replace(
-        values([[1.0, 2.0]], [[1.0, 1.0]]), passing=values([[4.0]], [[4.0]]).maps, right_with="heads=1"
+        values([[1.0, 2.0]], [[1.0, 1.0]]), passing=values([[4.0]], [[4.0]]).maps, passing_sizes={"heads": 1}
     )
     assert "Right with heads=1:" in draw(picture)
     assert draw(picture).count("<svg") == 4
@@ -153,16 +206,16 @@ def test_what_passes_stands_below_what_fails() -> None:
 
 
 def test_weights_stand_in_a_line_for_what_was_expected_and_one_for_what_was_seen() -> None:
-    heads = [Map(f"{side}, head {head}", [[1.0, 0.0]]) for side in ("expected", "seen") for head in (0, 1)]
-    lines = shaded(Picture(PictureKind.WEIGHTS, heads, 2, "", "query", "key"), 80)
+    heads = [Map(title=f"{side}, head {head}", cells=[[1.0, 0.0]]) for side in ("expected", "seen") for head in (0, 1)]
+    lines = shaded(Picture(kind=PictureKind.WEIGHTS, maps=heads, across=2, place="", rows="query", columns="key"), 80)
     assert lines[0] == "expected, head 0   expected, head 1"
     assert lines[2] == "seen, head 0   seen, head 1"
     assert lines[-1] == "down: query · across: key · █ 1 · [] furthest off"
 
 
 def test_missing_gradients_are_bars_with_none_where_there_is_none() -> None:
-    maps = [Map("expected", [[4.0, 1.0]]), Map("seen", [[4.0, 0.0]], [(0, 1)])]
-    picture = Picture(PictureKind.GRADIENTS, maps, names=["W_q.weight", "<b>"])
+    maps = [Map(title="expected", cells=[[4.0, 1.0]]), Map(title="seen", cells=[[4.0, 0.0]], marked=[(0, 1)])]
+    picture = Picture(kind=PictureKind.GRADIENTS, maps=maps, names=["W_q.weight", "<b>"])
     lines = shaded(picture, 80)
     assert lines[0].split() == ["gradient", "of", "expected", "seen"]
     assert lines[2].split() == ["<b>", 5 * "█", "none"]
@@ -171,13 +224,23 @@ def test_missing_gradients_are_bars_with_none_where_there_is_none() -> None:
 
 
 def test_a_page_shows_the_way_in_which_values_are_wrong(exercise) -> None:
-    finding = Finding("values", "output off", explanation="every element is 3 times what was expected")
-    verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=[Outcome("values", Status.FAILED, finding)])
+    finding = Finding(
+        kind=FailureKind.VALUES,
+        message="output off",
+        explanation=Explanation(kind=ExplanationKind.ONE_FACTOR, numbers=[3.0]),
+    )
+    verdict = msgspec.structs.replace(
+        verdict_saying("x", exercise), checks=[Outcome(check="values", status=Status.FAILED, finding=finding)]
+    )
     assert "<p>Every element is 3 times what was expected.</p>" in render_section(verdict, exercise)
 
 
 def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
-    where = Finding("crash", "'(' was never closed", Location("attention.py", 28, "\tdef forward(<b>", 13))
+    where = Finding(
+        kind=FailureKind.CRASH,
+        message="'(' was never closed",
+        location=Location(label="attention.py", line=28, text="\tdef forward(<b>", column=13),
+    )
     refused = msgspec.structs.replace(
         verdict_saying("x", exercise), outcome=Result.NOT_GRADABLE, reason="SyntaxError", unloadable=where, checks=[]
     )
@@ -188,13 +251,18 @@ def test_a_caret_stands_below_the_place_of_a_syntax_error(exercise) -> None:
 
 
 def test_a_crash_that_many_checks_see_is_told_once_and_pointed_to_by_the_others(exercise) -> None:
-    crash = Finding("crash", "boom in the middle", Location("attention.py", 7, "boom()"), "from tokens=3 on")
+    crash = Finding(
+        kind=FailureKind.CRASH,
+        message="boom in the middle",
+        location=Location(label="attention.py", line=7, text="boom()"),
+        sizes=SizeComparison(message="from tokens=3 on"),
+    )
     names = ("values", "full-context", "returns_shapes")
-    checks = [Outcome(name, Status.CRASHED, crash) for name in names]
+    checks = [Outcome(check=name, status=Status.CRASHED, finding=crash) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
     page = render_report(verdict, exercise)
     assert page.count("boom in the middle") == 1
-    assert page.count("<strong>saw</strong> what 1 above tells</p>") == 3
+    assert page.count("<strong>saw</strong> see finding 1</p>") == 3
 
 
 def test_what_did_not_run_is_said_before_the_verdict_is(exercise) -> None:

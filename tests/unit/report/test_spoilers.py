@@ -11,6 +11,7 @@ from grader.classroom.gradebook.class_records import GradeRow
 from grader.report.exports import Graded
 from grader.report.exports.platforms import CLASSROOM50, GRADESCOPE, PRAIRIELEARN
 from grader.report.exports.test_reports import CTRF, JUNIT
+from grader.report.findings import sentence
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
@@ -130,7 +131,7 @@ def test_what_was_seen_behind_a_crash_is_told_on_no_page(own_course, judge_text)
     verdict = judge_text("exercise_02", judge_text.variant("exercise_02", every))
     crash = hiding_crash(group_causes(verdict))
     assert crash is not None
-    behind = [each.finding.text for each in verdict.checks if each.finding and each.check not in crash.checks]
+    behind = [sentence(each.finding) for each in verdict.checks if each.finding and each.check not in crash.checks]
     assert len(behind) >= 2
     told = pages(own_course, exercise, verdict, None)
     assert not {name for name, page in told.items() for text in behind if text in page}

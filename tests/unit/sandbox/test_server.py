@@ -3,6 +3,7 @@
 import torch
 
 from grader.checks.findings import crash_finding
+from grader.report.findings import sentence
 from grader.sandbox.global_state import GlobalState
 from grader.sandbox.protocol import Build, Load, Loaded, Raised, Read, Returned, Source
 from grader.sandbox.server import Server
@@ -25,8 +26,8 @@ def test_a_module_that_was_never_built_is_the_kits_own_fault() -> None:
     reply = loaded().answer(Read(5, "x"))
     assert isinstance(reply, Raised)
     assert reply.is_kits
-    finding = crash_finding(reply, "", Limits())
-    assert (finding.kind, finding.text[:25]) == ("kit", "the kit's own code failed")
+    finding = crash_finding(reply, Limits())
+    assert (finding.kind, sentence(finding)[:25]) == ("kit", "the kit's own code failed")
 
 
 def test_what_the_submission_raises_stays_its_own() -> None:

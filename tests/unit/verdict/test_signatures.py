@@ -6,7 +6,7 @@ from grader.checks.outcome import Key
 from grader.verdict.signatures import _read_key, encode_key
 
 DIGEST = "d1"
-SOUND = Key(DIGEST, {"": {}, "mask": {"values": "failed:values"}}, {"": {}, "mask": {}})
+SOUND = Key(digest=DIGEST, failure_kinds={"": {}, "mask": {"values": "failed:values"}}, methods={"": {}, "mask": {}})
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,12 @@ SOUND = Key(DIGEST, {"": {}, "mask": {"values": "failed:values"}}, {"": {}, "mas
     [
         (SOUND, DIGEST, True),
         (SOUND, "d2", False),
-        (Key(DIGEST, {"": {"values": "timed_out:timeout"}, "mask": {}}, {}), DIGEST, False),
-        (Key(DIGEST, {}, {}), DIGEST, False),
+        (
+            Key(digest=DIGEST, failure_kinds={"": {"values": "timed_out:timeout"}, "mask": {}}, methods={}),
+            DIGEST,
+            False,
+        ),
+        (Key(digest=DIGEST, failure_kinds={}, methods={}), DIGEST, False),
     ],
     ids=["sound", "of something else", "of a reference that hung", "empty"],
 )

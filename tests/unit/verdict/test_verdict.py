@@ -3,13 +3,25 @@
 import msgspec
 import pytest
 
-from grader.checks.outcome import Examination, Finding, Key, Location, Map, Outcome, Picture, PictureKind, Status
+from grader.checks.outcome import (
+    Examination,
+    FailureKind,
+    Finding,
+    Key,
+    Location,
+    Map,
+    Outcome,
+    Picture,
+    PictureKind,
+    Status,
+    parse_kind,
+)
 from grader.report.phrases import whose_picture
 from grader.spec.exercise import Defect, Exercise, Interface, Source
-from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
+from grader.verdict.attribution import RULES, DefectStatus, Reason, UnknownReason, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
-from grader.verdict.judge import _known_defects
-from grader.verdict.matching import find_partial_fixes, tell_apart
+from grader.verdict.judge import _identified_defects
+from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.verdict import Result, make_verdict
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -60,7 +72,12 @@ EXERCISE = Exercise(
     nothing_else_broke=3,
     checks=[],
 )
-KEY = Key("digest", SIGNS, METHODS)
+KEY = Key(digest="digest", failure_kinds=SIGNS, methods=METHODS)
+
+
+def finding_of(signature: str, message: str, **others) -> Finding:
+    kind, detail = parse_kind(signature)
+    return Finding(kind=kind, detail=detail, message=message, **others)
 
 
 def examination(failure_kinds: dict[str, str], **others) -> Examination:
@@ -70,9 +87,9 @@ def examination(failure_kinds: dict[str, str], **others) -> Examination:
         status, _, kind = failure_kinds.get(check, "passed:").partition(":")
         kind, _, operation = kind.partition("@")
         unlike = kind.startswith(UNLIKE)
-        finding = Finding(kind.removeprefix(UNLIKE), f"{check} is off", operation=operation) if kind else None
-        outcomes.append(Outcome(check, Status(status), finding, is_unlike=unlike))
-    return Examination(outcomes, **others)
+        finding = finding_of(kind.removeprefix(UNLIKE), f"{check} is off", operation=operation) if kind else None
+        outcomes.append(Outcome(check=check, status=Status(status), finding=finding, matches_no_variant=unlike))
+    return Examination(outcomes=outcomes, **others)
 
 
 def read(failure_kinds: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
@@ -119,7 +136,7 @@ def test_matching_variants_are_told_apart_by_the_methods_that_the_defect_touches
 def test_matching_variants_whose_methods_were_rewritten_are_unknown_with_a_reason():
     verdict = read(SIGNS["mask"], {"A.scores": "something else"})
     assert statuses(verdict) == [PRESENT, UNKNOWN, FIXED]
-    assert [each.reason for each in verdict.defects] == ["", "no check that ran tells", ""]
+    assert [each.reason for each in verdict.defects] == [None, Reason(kind=UnknownReason.UNDECIDED), None]
     assert verdict.defects[1].points == 0
 
 
@@ -134,8 +151,12 @@ def test_matching_variants_whose_methods_were_rewritten_are_unknown_with_a_reaso
     ],
 )
 def test_in_a_sealed_edition_matching_variants_are_told_apart_by_those_that_were_seen_to_be_the_same(same, expected):
-    sealed, known = Key("digest", SIGNS, {}), _known_defects(EXERCISE, same)
-    assert statuses(read(SIGNS["mask"], METHODS["mask"], key=sealed, known_defects=known)) == [PRESENT, expected, FIXED]
+    sealed, known = Key(digest="digest", failure_kinds=SIGNS, methods={}), _identified_defects(EXERCISE, same)
+    assert statuses(read(SIGNS["mask"], METHODS["mask"], key=sealed, identified_defects=known)) == [
+        PRESENT,
+        expected,
+        FIXED,
+    ]
 
 
 def test_a_failure_that_no_defect_explains_is_a_regression():
@@ -148,7 +169,7 @@ def test_a_failure_that_no_defect_explains_is_a_regression():
 def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not_present():
     verdict = read({"values": "crashed:crash:TypeError", "causal": "crashed:crash:TypeError"})
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, FIXED]
-    assert verdict.defects[0].reason == 'it fails in another way, seen in "values": values is off'
+    assert verdict.defects[0].reason == Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check="values")
     assert verdict.regressions == ["values", "causal"]
     assert verdict.score == 0
 
@@ -156,7 +177,11 @@ def test_a_defects_check_that_fails_in_another_way_leaves_the_defect_unknown_not
 def test_a_defect_whose_checks_all_fail_is_not_called_fixed_while_a_failure_is_unexplained():
     crash, off = {"dtype": "crashed:crash:TypeError"}, {"dtype": "failed:dtype"}
     leak = {"causal": "failed:leak"}
-    key = Key("digest", {"": {}, "extra": off, "scale": crash, "mask": leak, "extra+scale": crash}, METHODS)
+    key = Key(
+        digest="digest",
+        failure_kinds={"": {}, "extra": off, "scale": crash, "mask": leak, "extra+scale": crash},
+        methods=METHODS,
+    )
     assert statuses(read(off, key=key)) == [FIXED, FIXED, PRESENT]
     assert statuses(read(off | {"values": "failed:values"}, key=key)) == [FIXED, UNKNOWN, PRESENT]
 
@@ -170,73 +195,94 @@ def test_a_crash_everywhere_leaves_everything_unknown():
 
 def test_a_failure_that_is_not_a_defects_own_is_not_said_to_be_its_checks():
     alike = {"": {}, "mask": {"causal": "failed:leak"}, "scale": {"values": "failed:values"}}
-    key = Key("digest", alike | {"mask+scale": alike["mask"] | alike["scale"], "extra": {}}, METHODS)
+    key = Key(
+        digest="digest",
+        failure_kinds=alike | {"mask+scale": alike["mask"] | alike["scale"], "extra": {}},
+        methods=METHODS,
+    )
     verdict = read({"causal": "failed:leak", "values": "failed:values", "shapes": "failed:shape"}, key=key)
-    assert [each.reason for each in verdict.defects] == [
-        "",
-        "",
-        'something else hides it, seen in "shapes": shapes is off',
-    ]
+    hidden = Reason(kind=UnknownReason.HIDDEN, check="shapes")
+    assert [each.reason for each in verdict.defects] == [None, None, hidden]
 
 
 def test_nothing_is_fixed_while_nothing_that_compares_values_passes():
     comparing = frozenset({"values", "dtype"})
     dead = {"values": "failed:type", "dtype": "failed:type"}
-    verdict = read(dead, comparing=comparing)
+    verdict = read(dead, value_checks=comparing)
     assert statuses(verdict) == [UNKNOWN, UNKNOWN, UNKNOWN]
-    why = 'no check that compares it with a right one passes, seen in "values": values is off'
-    assert {each.reason for each in verdict.defects} == {why}
+    assert {each.reason for each in verdict.defects} == {Reason(kind=UnknownReason.NO_SIGNAL, check="values")}
     assert verdict.score == 0
-    assert statuses(read({"values": "failed:type"}, comparing=comparing)) != statuses(verdict)
+    assert statuses(read({"values": "failed:type"}, value_checks=comparing)) != statuses(verdict)
 
 
 def test_a_part_that_is_right_by_itself_gives_no_points_to_a_module_that_is_never_right():
     comparing, parts = frozenset({"values", "dtype"}), frozenset({"dtype"})
-    assert set(statuses(read({"values": "failed:type"}, comparing=comparing, comparing_parts=parts))) == {UNKNOWN}
-    verdict = read({"shapes": "failed:shape", "values": "failed:shape"}, comparing=comparing, comparing_parts=parts)
+    assert set(statuses(read({"values": "failed:type"}, value_checks=comparing, partial_value_checks=parts))) == {
+        UNKNOWN
+    }
+    verdict = read(
+        {"shapes": "failed:shape", "values": "failed:shape"}, value_checks=comparing, partial_value_checks=parts
+    )
     assert set(statuses(verdict)) == {UNKNOWN}
-    why = 'no check that compares it as a whole with a right one passes, seen in "values": values is off'
-    assert {each.reason for each in verdict.defects} == {why}
+    reason = Reason(kind=UnknownReason.NO_SIGNAL_AS_A_WHOLE, check="values")
+    assert {each.reason for each in verdict.defects} == {reason}
 
 
 def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living():
     """The defect was mended halfway, which takes no points from another one that is mended."""
     comparing = frozenset({"values"})
     halfway = {"values": "failed:unlike-values", "causal": "failed:changed"}
-    assert statuses(read(halfway, comparing=comparing)) == [UNKNOWN, UNKNOWN, FIXED]
+    assert statuses(read(halfway, value_checks=comparing)) == [UNKNOWN, UNKNOWN, FIXED]
     more = halfway | {"shapes": "failed:shape"}
-    assert statuses(read(more, comparing=comparing)) == [UNKNOWN, UNKNOWN, UNKNOWN]
+    assert statuses(read(more, value_checks=comparing)) == [UNKNOWN, UNKNOWN, UNKNOWN]
 
 
 def test_a_defect_is_present_only_where_the_numbers_are_its_own():
-    key = Key("digest", {"": {}, "mask": SIGNS["mask"], "scale": {}, "extra": {}}, METHODS)
+    key = Key(digest="digest", failure_kinds={"": {}, "mask": SIGNS["mask"], "scale": {}, "extra": {}}, methods=METHODS)
     assert statuses(read(SIGNS["mask"], key=key))[0] is PRESENT
     verdict = read({"values": "failed:unlike-values", "causal": "failed:changed"}, key=key)
     assert verdict.defects[0].status is UNKNOWN
-    assert verdict.defects[0].reason == 'it fails in another way, seen in "values": values is off'
+    assert verdict.defects[0].reason == Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check="values")
 
 
 @pytest.mark.parametrize(("recognised", "expected"), [({"causal"}, PRESENT), ({"values"}, UNKNOWN), (set(), UNKNOWN)])
 def test_a_defect_is_known_beside_another_by_the_numbers_that_it_alone_brings_about(recognised, expected):
     """Scale is mended wrongly, so that no comparison comes out right; only mask fails what looks at causality."""
     outcomes = [
-        Outcome("values", Status.FAILED, Finding("values", "values are off"), is_unlike=True),
-        Outcome("causal", Status.FAILED, Finding("changed", "causal is off")),
-        *(Outcome(check, Status.PASSED) for check in ("shapes", "dtype")),
+        Outcome(
+            check="values",
+            status=Status.FAILED,
+            finding=Finding(kind=FailureKind.VALUES, message="values are off"),
+            matches_no_variant=True,
+        ),
+        Outcome(
+            check="causal",
+            status=Status.FAILED,
+            finding=Finding(kind=FailureKind.OTHER, detail="changed", message="causal is off"),
+        ),
+        *(Outcome(check=check, status=Status.PASSED) for check in ("shapes", "dtype")),
     ]
-    seen = Examination(outcomes, comparing=frozenset({"values"}), recognised=frozenset(recognised))
+    seen = Examination(outcomes=outcomes, value_checks=frozenset({"values"}), matching_deviations=frozenset(recognised))
     verdict = make_verdict(EXERCISE, KEY, seen, "attention.py", 7)
     assert statuses(verdict)[:2] == [expected, UNKNOWN]
 
 
 def test_a_check_that_saw_right_values_and_then_wrong_gradients_takes_no_defect_of_values_away():
     wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
-    key = Key("digest", {"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}}, METHODS)
+    key = Key(
+        digest="digest",
+        failure_kinds={"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}},
+        methods=METHODS,
+    )
     later = dict.fromkeys(("values", "causal", "shapes"), "failed:gradient")
     assert statuses(read(later, key=key))[0] is FIXED
     assert statuses(read(later | {"dtype": "failed:type"}, key=key))[0] is UNKNOWN
-    gradients = Key("digest", {"": {}, "mask": {"values": "failed:no-gradient", "causal": "failed:nonfinite"}}, METHODS)
-    gradients = Key("digest", KEY.failure_kinds | gradients.failure_kinds, METHODS)
+    gradients = Key(
+        digest="digest",
+        failure_kinds={"": {}, "mask": {"values": "failed:no-gradient", "causal": "failed:nonfinite"}},
+        methods=METHODS,
+    )
+    gradients = Key(digest="digest", failure_kinds=KEY.failure_kinds | gradients.failure_kinds, methods=METHODS)
     assert statuses(read({"values": "failed:gradient", "shapes": "failed:shape"}, key=gradients))[0] is FIXED
     both = dict.fromkeys(("values", "causal"), "failed:gradient")
     assert statuses(read(both, key=gradients))[0] is UNKNOWN
@@ -250,14 +296,18 @@ def test_checks_that_were_not_run_are_no_regressions_beside_those_that_hung():
 
 def test_where_a_variant_computes_nothing_right_either_its_outcomes_are_read_as_they_were():
     crash = dict.fromkeys(CHECKS, "crashed:crash:AttributeError@vies")
-    key = Key("digest", SIGNS | {name: crash for name in SIGNS if "mask" in name}, METHODS)
+    key = Key(digest="digest", failure_kinds=SIGNS | {name: crash for name in SIGNS if "mask" in name}, methods=METHODS)
     comparing = frozenset({"values", "dtype"})
-    assert statuses(read(crash, METHODS["mask"], key=key, comparing=comparing)) == [PRESENT, FIXED, FIXED]
+    assert statuses(read(crash, METHODS["mask"], key=key, value_checks=comparing)) == [PRESENT, FIXED, FIXED]
 
 
 def test_nothing_is_fixed_while_most_of_its_own_checks_fail_for_another_reason():
     wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
-    key = Key("digest", {"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}}, METHODS)
+    key = Key(
+        digest="digest",
+        failure_kinds={"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}},
+        methods=METHODS,
+    )
     most = dict.fromkeys(("values", "causal", "shapes"), "failed:unlike-values")
     assert statuses(read(most, key=key))[0] is UNKNOWN
     half = dict.fromkeys(("values", "causal"), "failed:unlike-values")
@@ -265,7 +315,7 @@ def test_nothing_is_fixed_while_most_of_its_own_checks_fail_for_another_reason()
 
 
 def test_a_stretch_defect_mended_halfway_costs_no_more_where_others_fail_the_same_check():
-    key = Key("digest", SIGNS | {"extra": {"values": "failed:nonfinite"}}, METHODS)
+    key = Key(digest="digest", failure_kinds=SIGNS | {"extra": {"values": "failed:nonfinite"}}, methods=METHODS)
     verdict = read({"values": "failed:unlike-values"}, key=key)
     assert verdict.defects[2].status is UNKNOWN
     assert verdict.regressions == []
@@ -300,8 +350,13 @@ def test_the_defects_that_explain_a_failure_are_named_as_its_causes():
 
 
 def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
-    why = Finding("crash:SyntaxError", "it cannot be compiled", Location("attention.py", 3, "x = (", 5))
-    verdict = make_verdict(EXERCISE, KEY, Examination([], why, seconds=0.5), "attention.py", 7)
+    why = Finding(
+        kind=FailureKind.CRASH,
+        detail="SyntaxError",
+        message="it cannot be compiled",
+        location=Location(label="attention.py", line=3, text="x = (", column=5),
+    )
+    verdict = make_verdict(EXERCISE, KEY, Examination(outcomes=[], unloadable=why, seconds=0.5), "attention.py", 7)
     assert (verdict.outcome, verdict.exit_code(), verdict.score) == (Result.NOT_GRADABLE, 1, 0)
     assert verdict.reason == "it cannot be compiled (attention.py, line 3, column 5)"
     assert statuses(verdict) == [UNKNOWN] * 3
@@ -310,10 +365,18 @@ def test_what_could_not_be_loaded_is_unknown_all_over_and_says_where():
 
 @pytest.mark.parametrize(("saw", "status", "regressions"), [(0.5, UNKNOWN, []), (0.25, FIXED, ["causal"])])
 def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_mended_in_part(saw, status, regressions):
-    outcomes = [Outcome(check, Status.PASSED) for check in CHECKS if check != "causal"]
-    outcomes.append(Outcome("causal", Status.FAILED, Finding("changed", "causal is off")))
-    seen = Examination(outcomes, saw={"causal": saw})
-    told = find_partial_fixes(EXERCISE, KEY, seen, lambda name, checks: Examination([], saw=dict.fromkeys(checks, 0.5)))
+    outcomes = [Outcome(check=check, status=Status.PASSED) for check in CHECKS if check != "causal"]
+    outcomes.append(
+        Outcome(
+            check="causal",
+            status=Status.FAILED,
+            finding=Finding(kind=FailureKind.OTHER, detail="changed", message="causal is off"),
+        )
+    )
+    seen = Examination(outcomes=outcomes, deviations={"causal": saw})
+    told = find_partial_fixes(
+        EXERCISE, KEY, seen, lambda name, checks: Examination(outcomes=[], deviations=dict.fromkeys(checks, 0.5))
+    )
     verdict = make_verdict(EXERCISE, KEY, told, "attention.py", 7)
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
 
@@ -324,20 +387,22 @@ def test_a_check_that_saw_nothing_wrong_but_a_changed_setting_of_torchs_speaks_f
 
 
 CRASH = dict.fromkeys(CHECKS, "crashed:crash:RuntimeError@view")
-CRASHING = Key("digest", SIGNS | {name: CRASH for name in SIGNS if "mask" in name}, METHODS)
+CRASHING = Key(
+    digest="digest", failure_kinds=SIGNS | {name: CRASH for name in SIGNS if "mask" in name}, methods=METHODS
+)
 BY_NUMBERS = {"values": "failed:unlike-values", "causal": "failed:changed"}
 COMPARING = frozenset({"values"})
 BY_RULE = {
-    "the checks that it alone fails see its numbers": (BY_NUMBERS, {"recognised": frozenset({"causal"})}),
-    "the module computes nothing right": ({"values": "failed:type"}, {"comparing": COMPARING}),
-    "it is mended on one path only": ({"causal": "failed:unlike-changed"}, {"partial_fixes": {"causal": {"mask"}}}),
-    "every matching variant has it, and it is not mended halfway": (SIGNS["mask"], {}),
+    "the checks that it alone fails show its deviation": (BY_NUMBERS, {"matching_deviations": frozenset({"causal"})}),
+    "the module computes nothing right": ({"values": "failed:type"}, {"value_checks": COMPARING}),
+    "it is fixed on one path only": ({"causal": "failed:unlike-changed"}, {"partial_fixes": {"causal": {"mask"}}}),
+    "every matching variant has it, and it is not fixed halfway": (SIGNS["mask"], {}),
     "no candidate has it, and its own checks are right": (SIGNS["scale"], {}),
     "no candidate has it, and its own checks fail for another reason": (
         dict.fromkeys(("values", "causal", "shapes"), "failed:shape"),
         {"key": "all of mask"},
     ),
-    "its own checks fail as no matching variant does": (BY_NUMBERS, {"comparing": COMPARING}),
+    "its own checks fail as no matching variant does": (BY_NUMBERS, {"value_checks": COMPARING}),
     "something fails that no matching variant explains": ({"shapes": "failed:shape"}, {"key": "all alike"}),
     "no matching variant has it": ({"causal": "failed:leak"}, {"key": "all alike"}),
     "every matching variant that reads like the submission has it": (
@@ -346,13 +411,21 @@ BY_RULE = {
     ),
     "no matching variant that reads like the submission has it": ({}, {"key": "all alike", "methods": METHODS[""]}),
     "it lies behind a crash": (CRASH, {"key": "crashing"}),
-    "nothing tells": ({}, {"key": "all alike"}),
+    "no check decides": ({}, {"key": "all alike"}),
 }
 """Of every rule, what it applies to: kinds of failures, and what else was seen. It is read for `mask`, or `scale`."""
 
 KEYS = {
-    "all alike": Key("digest", {"": {}, "mask": {}, "scale": {"causal": "failed:leak"}, "extra": {}}, METHODS),
-    "all of mask": Key("digest", {"": {}, "mask": dict.fromkeys(CHECKS, "failed:values"), "scale": {}}, METHODS),
+    "all alike": Key(
+        digest="digest",
+        failure_kinds={"": {}, "mask": {}, "scale": {"causal": "failed:leak"}, "extra": {}},
+        methods=METHODS,
+    ),
+    "all of mask": Key(
+        digest="digest",
+        failure_kinds={"": {}, "mask": dict.fromkeys(CHECKS, "failed:values"), "scale": {}},
+        methods=METHODS,
+    ),
     "crashing": CRASHING,
 }
 
@@ -377,9 +450,9 @@ def test_there_is_a_case_of_every_rule():
 
 def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them():
     wrong = {"values": "failed:values", "causal": "failed:values", "shapes": "failed:values"}
-    seen = examination(wrong, saw=dict.fromkeys(wrong, 0.5))
-    told = tell_apart(seen, [Examination(seen.outcomes, saw=dict.fromkeys(wrong, 0.25))])
-    assert [outcome.is_unlike for outcome in told.outcomes] == [True, True, True, False]
+    seen = examination(wrong, deviations=dict.fromkeys(wrong, 0.5))
+    told = compare_deviations(seen, [Examination(outcomes=seen.outcomes, deviations=dict.fromkeys(wrong, 0.25))])
+    assert [outcome.matches_no_variant for outcome in told.outcomes] == [True, True, True, False]
     assert {outcome.finding.kind for outcome in told.outcomes if outcome.finding} == {"values"}
     causes = group_causes(make_verdict(EXERCISE, KEY, told, "attention.py", 7))
     assert [cause.checks for cause in causes] == [["values", "causal", "shapes"]]
@@ -388,7 +461,10 @@ def test_wrong_numbers_of_no_variant_are_one_cause_however_many_checks_see_them(
 def test_what_is_wrong_in_values_is_told_before_dropout_and_advice():
     advice = {"refuses": "unclear-refusal", "dropout": "dropout-elsewhere"}
     kinds = {**advice, "values": "values", "causal": "changed", "eval": "dropout"}
-    found = [Outcome(check, Status.FAILED, Finding(kind, f"{check} is off")) for check, kind in kinds.items()]
+    found = [
+        Outcome(check=check, status=Status.FAILED, finding=finding_of(kind, f"{check} is off"))
+        for check, kind in kinds.items()
+    ]
     verdict = msgspec.structs.replace(read({}), checks=found)
     assert [cause.checks for cause in group_causes(verdict)] == [
         ["causal"],
@@ -399,11 +475,21 @@ def test_what_is_wrong_in_values_is_told_before_dropout_and_advice():
 
 
 def test_a_picture_of_another_check_than_the_one_told_is_told_as_that_checks():
-    picture = Picture(PictureKind.VALUES, [Map("seen", [[1.0]])])
+    picture = Picture(kind=PictureKind.VALUES, maps=[Map(title="seen", cells=[[1.0]])])
     crash = Outcome(
-        "calls", Status.CRASHED, Finding("crash", "IndexError: out of range", Location("attention.py", 3, "x"))
+        check="calls",
+        status=Status.CRASHED,
+        finding=Finding(
+            kind=FailureKind.CRASH,
+            message="IndexError: out of range",
+            location=Location(label="attention.py", line=3, text="x"),
+        ),
     )
-    wrong = Outcome("values", Status.FAILED, Finding("values", "values are off", picture=picture))
+    wrong = Outcome(
+        check="values",
+        status=Status.FAILED,
+        finding=Finding(kind=FailureKind.VALUES, message="values are off", picture=picture),
+    )
     verdict = msgspec.structs.replace(read({}), checks=[crash, wrong], causes={"calls": ["mask"], "values": ["mask"]})
     [cause] = group_causes(verdict)
     assert (cause.finding, cause.picture, cause.pictured) == (crash.finding, picture, "values")
