@@ -128,7 +128,7 @@ def _seal(course: Course, examiner: "Examiner") -> Prepared:
         exercise=exercise,
         files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
         hidden=len(examiner.check_ids()) - len(exercise.checks),
-        why_not="" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
+        why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 
 

@@ -128,12 +128,12 @@ class Judge:
         seed = recording.seed_for(seed)
         seen = examiner.examine(submission, seed)
         alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
-        known = {name: recording.variant(seed, name) for name in alike}
+        known = {name: recording.failures(seed, name) for name in alike}
         same = [name for name, variant in known.items() if _is_seen_in(seen, variant)]
         if 0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike:
             seen = tell_apart(seen, list(known.values()))
         if not seen.unloadable:
-            seen = find_partial_fixes(exercise, key, seen, lambda name, _: recording.variant(seed, name))
+            seen = find_partial_fixes(exercise, key, seen, lambda name, _: recording.failures(seed, name))
         if alike and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
         seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
