@@ -32,6 +32,7 @@ from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import TaskPool
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.verdict.digest import key_digest, kit_digest
 from grader.verdict.signatures import has_key
 
@@ -104,7 +105,7 @@ class _UnfinishedProof:
         self._cache = ProofCache(course, exercise_id, fresh=fresh)
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
         missed_by = [defect.missed_by for defect in exercise.defects]  # no part of what other steps depend on
-        mends = [path.read_text(encoding="utf-8") for path in sorted(course.wrong_fixes(exercise_id).glob("*.py"))]
+        mends = [fix.text for fix in load_wrong_fixes(course, exercise_id)]
         how = kit_digest(run_usual_tests.__module__)
         about = [missed_by, exercise.difficulty, how, [] if exercise.defects else mends]
         told = hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:16]

@@ -14,6 +14,7 @@ from grader.checks.recording import Recorder
 from grader.checks.reference import LocalModule, Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import BrokenExerciseError
+from grader.sandbox.probes import ProbeFunction
 from grader.sandbox.values import map_tensors
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
@@ -22,7 +23,7 @@ from grader.submission import submission_from_text
 from grader.verdict.signatures import KEY_SEED, find_key, patience, require_all_passed
 
 MOST_SEEDS = 3
-MOST_BYTES = 1_000_000
+MOST_BYTES = 2_500_000
 """Seeds are recorded while their answers fit into this; the first may take twice as much."""
 
 
@@ -126,7 +127,7 @@ class CopyingReference(Reference):
     """A reference that answers with copies, which later calls cannot change before they are recorded."""
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
-        return _CopyingModule(super().build(arguments, dtype, probe, entry).module)
+        return _CopyingModule(super().build(arguments, dtype, probe, entry).subject)
 
 
 class _CopyingModule(LocalModule):
@@ -136,6 +137,9 @@ class _CopyingModule(LocalModule):
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         passed = super().differentiate(cotangents, method, **inputs)
         return structs.replace(passed, value=map_tensors(passed.value, torch.Tensor.clone))
+
+    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
+        return map_tensors(super().run_probe(probe, inputs, **options), torch.Tensor.clone)
 
     def weights(self) -> dict[str, torch.Tensor]:
         return {name: weight.clone() for name, weight in super().weights().items()}

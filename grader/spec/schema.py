@@ -31,7 +31,8 @@ def render_schema() -> str:
     exercise = parts.pop("Exercise")
     for key in GIVEN:
         del exercise["properties"][key]
-    del parts["SealedDefect"]
+    for name in ("Full", "Sealed", "SealedDefect"):
+        del parts[name]
     exercise["required"].remove("id")
     whole = {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": dict(sorted((parts | shared).items()))}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
