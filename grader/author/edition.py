@@ -9,11 +9,11 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from grader.checks.properties import Property
 from grader.errors import UsageError
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise, SealedDefect
 from grader.spec.paths import Course
+from grader.spec.properties import Property
 
 INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
 

@@ -7,23 +7,14 @@ seed, so that each is met somewhere in a run, and no size case is tried in more 
 import operator
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from grader.checks.compare import FLOAT32, Failure, Tolerance, compare
 from grader.checks.subjects import adapter_of
-
-if TYPE_CHECKING:
-    from grader.checks.case import Case
-    from grader.checks.proxies import ModuleProxy
-    from grader.spec.exercise import Exercise
+from grader.spec.exercise import Exercise
 
 LOUDNESS = 60.0
 """So much larger than usual are loud inputs: scores reach thousands, where a fill of -1000 hides nothing."""
-
-LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
-"""Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
 
 MODES = ("training", "")
 GRADS = ("no_grad", "inference_mode", "")
@@ -239,74 +230,7 @@ def _dealt(draw: random.Random, words: tuple[str, ...], count: int, surely: str 
     return [order[number % len(order)] for number in range(count)]
 
 
-def call_in_calling_variant(
-    calling_variant: CallingVariant, case: "Case", method: str, ours: "ModuleProxy", exercise: "Exercise"
-) -> Any:
-    """What a module, built beside `probe_for` its exercise, returns when it is called in the calling variant."""
-    inputs = case.again
-    by_position = "positional" in calling_variant.words and (method or not exercise.interface.keyword_only)
-    names = " ".join(inputs) if by_position else ""
-    axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
-    asked = {
-        "_calling_variant": " ".join(calling_variant.words),
-        "_method": method,
-        "_by_position": names,
-        "_axes": axes,
-    }
-    return ours.call(IN_CALLING_VARIANT, **asked, **inputs)
-
-
-def compare_in_calling_variant(
-    calling_variant: CallingVariant,
-    case: "Case",
-    method: str,
-    ours: "ModuleProxy",
-    theirs: "ModuleProxy",
-    exercise: "Exercise",
-) -> None:
-    """Raise `Failure` where a module that is called in the calling variant differs from the reference called plainly.
-
-    In training mode it is called only where the reference returns there what it returns in evaluation.
-    """
-    from grader.checks.session import SubjectRaisedError
-
-    expected = theirs.call(method, **case.again)
-    if "training" in calling_variant.words:
-        is_switched = not ours.training
-        theirs.training = True
-        ours.training = ours.training or _is_equal(theirs.call(method, **case.again), expected)
-        if not (is_switched and ours.training):
-            calling_variant = calling_variant.without("training")
-    try:
-        seen = call_in_calling_variant(calling_variant, case, method, ours, exercise)
-    except SubjectRaisedError as error:
-        raise Failure("calling variant", f"{calling_variant.described()}: expected an output, saw {error}") from None
-    what = f"{calling_variant.described()}: {method or exercise.interface.called()}: output"
-    if "double" in calling_variant.words:
-        expected = _double(expected)
-    compare(seen, expected, what, LOUD if "loud" in calling_variant.words else FLOAT32)
-
-
-def probe_for(exercise: "Exercise") -> str:
+def probe_for(exercise: Exercise) -> str:
     """The probe beside an exercise's class, or beside what adapts its function."""
     adapter, entry = adapter_of(exercise.interface)
     return adapter + PROBE.format(entry=entry if adapter else f"submission.{entry}")
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same to the last bit."""
-    import torch
-
-    from grader.sandbox.values import flatten
-
-    ones, others = flatten(one), flatten(other)
-    pairs = list(zip(ones, others, strict=False))
-    return len(ones) == len(others) > 0 and all(
-        torch.equal(each.nan_to_num(), same.nan_to_num()) for each, same in pairs
-    )
-
-
-def _double(value: Any) -> Any:
-    from grader.sandbox.values import map_tensors
-
-    return map_tensors(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)

@@ -15,7 +15,7 @@ from grader.checks.subjects import adapter_of
 from grader.errors import KitError
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import flatten, map_tensors
-from grader.spec.exercise import Interface
+from grader.spec.interface import Interface
 
 
 class LocalModule:

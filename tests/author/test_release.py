@@ -20,10 +20,8 @@ from grader.author.edition import find_spoilers, public_checks
 from grader.author.release import release
 from grader.author.sealing import seal
 from grader.checks.case import make_case, seed_draws
+from grader.checks.context import Context
 from grader.checks.outcome import Status
-from grader.checks.properties import Context
-from grader.checks.properties.leaks import FutureDoesNotLeak
-from grader.checks.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
 from grader.checks.pytest_session import with_examiner
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
@@ -33,6 +31,7 @@ from grader.errors import SpecError, UsageError
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.properties import EveryParameterLearns, FutureDoesNotLeak, KeepsDtype, MatchesReference
 from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
