@@ -4,11 +4,12 @@ from typing import Any
 
 import torch
 
-from grader.checks.calling_variants import IN_CALLING_VARIANT, CallingVariant
+from grader.checks.calling_variants import CallingVariant
 from grader.checks.case import Case
 from grader.checks.compare import FLOAT32, LOUD, Failure, compare
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.sandbox.probes import calling_variants as probe
 from grader.sandbox.values import flatten, map_tensors
 from grader.spec.exercise import Exercise
 
@@ -16,18 +17,17 @@ from grader.spec.exercise import Exercise
 def call_in_calling_variant(
     calling_variant: CallingVariant, case: Case, method: str, ours: ModuleProxy, exercise: Exercise
 ) -> Any:
-    """What a module, built beside `probe_for` its exercise, returns when it is called in the calling variant."""
+    """What a module returns when it is called in the calling variant."""
     inputs = case.again
     by_position = "positional" in calling_variant.words and (method or not exercise.interface.keyword_only)
-    names = " ".join(inputs) if by_position else ""
-    axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
-    asked = {
-        "_calling_variant": " ".join(calling_variant.words),
-        "_method": method,
-        "_by_position": names,
-        "_axes": axes,
-    }
-    return ours.call(IN_CALLING_VARIANT, **asked, **inputs)
+    return ours.run_probe(
+        probe.call_in_variant,
+        inputs,
+        words=list(calling_variant.words),
+        method=method,
+        by_position=list(inputs) if by_position else [],
+        sample_axes=case.samples_axes,
+    )
 
 
 def compare_in_calling_variant(

@@ -73,8 +73,6 @@ class Property(
     """The constructor's arguments that are left out, so that their defaults count."""
     for_: tuple[Id, ...] = field(default=(), name="for")
     """The only defects that it may see when they stand alone; any unless given."""
-    public: bool = False
-    """Whether a student edition may run it, where it needs no reference."""
 
     needs_reference: ClassVar[bool] = True
     """Whether it compares with the reference, which a student edition does not have."""

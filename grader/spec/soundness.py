@@ -69,13 +69,9 @@ def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
         if not exercise.defects and not exercise.decoy.strip():
             remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
             yield Problem(("defects",), "at least one defect", "none", remedy)
-        for name in ("hidden_checks", "hints"):
-            if getattr(exercise, name):
-                found = "one of a student edition"
-                yield Problem((name,), "a key that an author writes", found, "take it out", at_key=True)
-    elif exercise.defects:
-        found = f"{len(exercise.defects)} beside total_points"
-        yield Problem(("defects",), "no defects in a student edition", found, "take total_points out")
+        if exercise.hidden_checks:
+            found = "one of a student edition"
+            yield Problem(("hidden_checks",), "a key that an author writes", found, "take it out", at_key=True)
 
 
 def _repeated_ids(records: Sequence[Defect | Property], part: str) -> Iterator[Problem]:
@@ -311,6 +307,5 @@ def argument_problems(exercise: Exercise, check: Property, sizes: set[str], path
     yield from check.argument_problems(exercise.interface, sizes, path)
     for index, name in enumerate(check.defaults):
         yield from unknown_name(AN_ARGUMENT, name, exercise.interface.constructor, (*path, "defaults", index))
-    if not exercise.is_public():
-        for index, name in enumerate(check.for_):
-            yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))
+    for index, name in enumerate(check.for_):
+        yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))

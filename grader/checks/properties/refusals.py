@@ -6,7 +6,7 @@ import warnings
 
 from msgspec import structs
 
-from grader.checks.calling_variants import CallingVariant, probe_for
+from grader.checks.calling_variants import CallingVariant
 from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
@@ -108,7 +108,7 @@ def usual_case(context: Context) -> Case:
 
 def _called(context: Context, case: Case, calling_variant: CallingVariant) -> None:
     """Build a module and call it in a calling variant; with `training` it is in training mode."""
-    module = context.subject.build(case.arguments, probe=probe_for(context.exercise), entry="Variation", at_once=False)
+    module = context.subject.build(case.arguments, at_once=False)
     module.training = "training" in calling_variant.words
     call_in_calling_variant(calling_variant, structs.replace(case, again=case.inputs), "", module, context.exercise)
 

@@ -7,6 +7,7 @@ from grader.checks.compare import Failure, describe
 from grader.checks.context import Context, runs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
+from grader.sandbox.probes import layers
 from grader.sandbox.text import as_arguments
 from grader.spec.fields import Literal
 from grader.spec.properties import QUOTIENT, AttributeEquals, HasLayer, LeavesInputsAlone, Prints, PrintsNothing
@@ -86,24 +87,12 @@ def _expected(check: AttributeEquals, sizes: dict[str, int]) -> Literal:
     return sizes[size] // sizes[divisors[0]] if divisors else sizes.get(size, size)
 
 
-LAYER = """
-class Variation(submission.{entry}):
-    def layer(self, name, kind):
-        part = self
-        for each in name.split("."):
-            part = getattr(part, each)
-        return "" if not kind or isinstance(part, getattr(torch.nn, kind)) else type(part).__name__
-"""
-"""A probe: what else an attribute is than a layer of torch."""
-
-
 @runs(HasLayer)
 def try_has_layer(check: HasLayer, context: Context, case: Case) -> None:
-    probe = LAYER.format(entry=context.exercise.interface.entry())
-    module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+    module = context.subject.build(case.arguments, at_once=False)
     wanted = f"an nn.{check.layer}" if check.layer else "one"
     try:
-        seen = module.call("layer", name=check.name, kind=check.layer)
+        seen = module.run_probe(layers.layer_type, {}, name=check.name, layer=check.layer)
     except SubjectRaisedError as error:
         if error.raised.type != "AttributeError":
             raise

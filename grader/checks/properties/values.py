@@ -5,7 +5,6 @@ from typing import Any
 import torch
 
 from grader.checks import explanations, pictures
-from grader.checks.calling_variants import probe_for
 from grader.checks.case import Case, make_case
 from grader.checks.compare import (
     FLOAT32,
@@ -52,10 +51,9 @@ SUM_OF_DROPPED = 0.1
 @runs(MatchesReference)
 def try_matches_reference(check: MatchesReference, context: Context, case: Case) -> None:
     if check.variation:
-        _compare_plainly(check, context, *context.pair(check, case, probe=check.variation, varies_both=True), case)
+        _compare_plainly(check, context, *context.pair(check, case, variation=check.variation), case)
         return
-    probe = probe_for(context.exercise) if case.calling_variant else ""
-    ours, theirs = context.pair(check, case, probe=probe)
+    ours, theirs = context.pair(check, case)
     if case.is_plain:
         unmasked = _unmasked(check, context, theirs, case)
         try:
