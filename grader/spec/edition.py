@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Annotated, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from grader.spec.checks import Index, Points
+from grader.spec.fields import Index, Points, Record
 from grader.spec.problem import Problem
 
 
-class SealedDefect(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class SealedDefect(Record, frozen=True, omit_defaults=True):
     """What a student may know of a defect."""
 
     points: Points
@@ -26,7 +26,7 @@ class SealedDefect(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Three steps to take; empty in an edition without hints."""
 
 
-class Edition(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+class Edition(Record, frozen=True, tag_field="kind"):
     """What editions have in common, as the full one has it."""
 
     HAS_REFERENCE: ClassVar[bool] = True
@@ -45,7 +45,7 @@ class Edition(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag
     def problems(self, *, defects: int, decoy: str) -> Iterator[Problem]:
         """Yield what is wrong with the number of defects that the description has."""
         if not defects and not decoy.strip():
-            remedy = "write - id: swapped-axes and the other keys of a defect, or say under decoy what looks wrong"
+            remedy = "write - id: swapped-axes and its other keys, or say under decoy what looks wrong and is right"
             yield Problem(("defects",), "at least one defect", "none", remedy)
 
     def checks_note(self, *, run: int, described: int) -> str | None:
@@ -95,7 +95,9 @@ class Sealed(Edition, frozen=True, tag="sealed"):
 
     def problems(self, *, defects: int, decoy: str) -> Iterator[Problem]:
         if defects:
-            yield Problem(("defects",), "no defects in a student edition", str(defects), "take edition out")
+            yield Problem(
+                ("edition",), "no edition beside defects", "sealed", "take it out; release writes it", at_key=True
+            )
 
     def checks_note(self, *, run: int, described: int) -> str | None:
         total = described + self.hidden_checks

@@ -15,7 +15,7 @@ from grader.checks.recording import NotRecordedError, Recorder, Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
-from grader.spec.exercise import Interface
+from grader.spec.interface import Interface
 
 SEED = 7
 SOURCE = """
