@@ -26,10 +26,9 @@ from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.submission import Submission, Unreadable, read_submission
-from grader.verdict.signatures import KEY_SEED
 
 if TYPE_CHECKING:
-    from grader.checks.examiner import Examiner
+    from grader.checks.runner import Runner
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -130,34 +129,36 @@ def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) ->
 
 
 def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, public_only: bool) -> Prepared:
-    from grader.checks.pytest_session import with_examiner
+    from grader.checks.runner import Runner
 
-    prepare = _try_public if public_only else _seal
-    return with_examiner(course, exercise, source, lambda examiner: prepare(course, examiner))
+    with Runner(course, exercise, source) as runner:
+        return (_try_public if public_only else _seal)(course, runner)
 
 
-def _seal(course: Course, examiner: "Examiner") -> Prepared:
+def _seal(course: Course, runner: "Runner") -> Prepared:
     from grader.author.sealing import seal
 
-    sealed = seal(course, examiner)
+    sealed = seal(course, runner)
     exercise = sealed.exercise
     files = {Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key}
     passes = "its starter passes every check that needs no Python, and would look done"
     why_not = "" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect"
-    return Prepared(exercise, files, len(examiner.check_ids()) - len(exercise.checks), why_not)
+    return Prepared(exercise, files, len(runner.check_ids()) - len(exercise.checks), why_not)
 
 
-def _try_public(course: Course, examiner: "Examiner") -> Prepared:
-    exercise = examiner.exercise
+def _try_public(course: Course, runner: "Runner") -> Prepared:
+    from grader.verdict.signatures import KEY_SEED
+
+    exercise = runner.exercise
     public = [check.id for check in public_checks(exercise)]
     path = course.pristine(course.editable_files(exercise.id)[0])
     starter = read_submission(path, path.name)
     assert isinstance(starter, Submission), "its syntax tree was compared"
-    seen = examiner.examine(starter, KEY_SEED, only=public)
+    seen = runner.examine(starter, KEY_SEED, only=public)
     is_seen = bool(seen.unloadable) or any(outcome.status is not Status.PASSED for outcome in seen.outcomes)
     passes = "its starter passes every public check, and would look done"
     remedy = "make a check public that sees a defect by itself, or name the exercises to release without it"
-    hidden = len(examiner.check_ids()) - len(public)
+    hidden = len(runner.check_ids()) - len(public)
     return Prepared(exercise, {}, hidden, "" if is_seen else f"{exercise.id}: {passes}; {remedy}")
 
 

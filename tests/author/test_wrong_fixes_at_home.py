@@ -9,7 +9,7 @@ from grader.checks.recording import Recording
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.judge import Judge, with_judge
+from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result, Verdict
 from tests.support.paths import CORPUS
 
@@ -33,15 +33,15 @@ def test_the_wrong_fixes_that_are_called_fixed_at_home_are_those_that_are_listed
     edition = Course(tmp_path / "out")
     paths = sorted((FOLDER / exercise_id).glob("*.py"))
 
-    def names_of_fixed(judge: Judge) -> set[str]:
-        return {
+    with open_judge(edition) as judge:
+        fixed = {
             f"{exercise_id}/{path.name}"
             for seed in Recording(edition.answers(exercise_id)).seeds
             for path in paths
             if is_called_fixed(judge(exercise_id, submission_from_text(path.read_text()), path.name, seed), path)
         }
 
-    assert with_judge(edition, names_of_fixed) == {name for name in LISTED if name.startswith(f"{exercise_id}/")}
+    assert fixed == {name for name in LISTED if name.startswith(f"{exercise_id}/")}
 
 
 def is_called_fixed(told: Verdict, path: Path) -> bool:
