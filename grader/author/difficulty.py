@@ -30,6 +30,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import submission_from_text
 
 SEED = 7
@@ -120,7 +121,7 @@ def difficulty_step(source: WorkerSource, course: Course, exercise: Exercise) ->
     if not faults:
         where = course.wrong_fixes(exercise.id).relative_to(course.root)
         return Step(
-            "difficulty", warnings=[f"nothing to measure it by; put mends that break the starter into {where}/"]
+            "difficulty", warnings=[f"nothing to measure it by; describe wrong fixes of the starter in {where}"]
         )
     measured = difficulty_of(faults)
     facts = "; ".join(map(str, faults))
@@ -133,8 +134,7 @@ def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> 
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     texts = {defect.id: put_back(reference, [defect]) for defect in exercise.defects if not defect.stretch}
     if not exercise.defects:
-        paths = sorted(course.wrong_fixes(exercise.id).glob("*.py"))
-        texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
+        texts = {fix.name: fix.text for fix in load_wrong_fixes(course, exercise.id)}
     usual = []
     with tester(source, course, exercise, reference) as fails:
         for test in usual_tests(exercise):

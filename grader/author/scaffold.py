@@ -152,7 +152,7 @@ defects:
 
 nothing_else_broke: 3
 
-# Built-in properties; those that are public also run in a student edition.
+# Built-in properties.
 checks:
 {checks}
 """

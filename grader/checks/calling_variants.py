@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from grader.checks.compare import FLOAT32, Failure, Tolerance, compare
-from grader.checks.subjects import adapter_of
 
 if TYPE_CHECKING:
     from grader.checks.case import Case
@@ -47,129 +46,6 @@ WORDS = {
     "again": "after others in the same tensors",
     "loud": f"inputs {LOUDNESS:g} times as large",
 }
-
-IN_CALLING_VARIANT = "in_calling_variant"
-"""The probe's method."""
-
-PROBE = """
-import contextlib
-import copy
-
-BUILT = {{}}
-
-def keeping(words):
-    if "inference_mode" in words:
-        return torch.inference_mode()
-    return torch.no_grad() if "no_grad" in words else contextlib.nullcontext()
-
-def is_of_ones(value):
-    return value.dtype == torch.bool or (value.numel() > 0 and value.min() >= 0 and value.max() <= 1)
-
-def write(tensors, others):
-    with torch.no_grad():
-        for value, other in zip(tensors, others):
-            for axis, step in enumerate(value.stride()):
-                if step == 0:  # one sample expanded to all is written to once
-                    value, other = value.narrow(axis, 0, 1), other.narrow(axis, 0, 1)
-            with contextlib.suppress(RuntimeError):
-                value.copy_(other)
-
-@contextlib.contextmanager
-def holding(tensors, others):
-    kept = [value.detach().clone() for value in tensors]
-    write(tensors, others)
-    try:
-        yield
-    finally:
-        write(tensors, kept)
-
-def call_with_others(module, inputs, call):
-    tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor) and value.dim()]
-    rolled = [value for value in tensors if value.is_floating_point() or is_of_ones(value)]
-    others = [value.detach().roll(1, -1) for value in rolled]
-    weights = [*module.parameters()]  # not rolled too, or weights times inputs would be what they were
-    turns = list(map(turned, weights))
-    for values, theirs in ((rolled + weights, others + turns), (weights, turns)):  # what is kept may know the inputs
-        with holding(values, theirs), contextlib.suppress(Exception):
-            call()
-
-def turned(value):
-    # weights that point elsewhere: a softmax of loud scores is the same for smaller ones
-    return value.detach() * torch.linspace(-1.0, 0.5, value.numel(), dtype=value.dtype).view(value.shape)
-
-def laid_out(value, words, axis):
-    if not isinstance(value, torch.Tensor) or value.dim() < 2:
-        return value
-    if "expanded" in words:
-        return value if axis is None else value.narrow(int(axis), 0, 1).expand(value.shape)
-    return value.transpose(0, -1).contiguous().transpose(0, -1) if "transposed" in words else value
-
-def first_like(value, others):
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        return value
-    alike = (other for other in others if isinstance(other, torch.Tensor) and torch.equal(other, value))
-    return next(alike, value)
-
-class Variation({entry}):
-    def __init__(self, **arguments):
-        super().__init__(**arguments)
-        BUILT[id(self)] = arguments
-
-    def _history(self, words, method, inputs):
-        if not {{"reloaded", "rebuilt", "double"}}.isdisjoint(words):
-            arguments = BUILT[id(self)]
-            by_position = "rebuilt" in words
-            again = {entry}(*arguments.values()) if by_position else {entry}(**arguments)
-            state = self.state_dict()
-            others = {{name: value * 0 if isinstance(value, torch.Tensor) else value for name, value in state.items()}}
-            for checkpoint in (others, state):  # what is loaded last counts
-                again.load_state_dict(checkpoint)
-            again.train(self.training)
-            return again.double() if "double" in words else again
-        if "modes" in words:
-            was = self.training
-            for mode in (not was, was):
-                self.train(mode)
-                (getattr(self, method) if method else self)(**inputs)
-        if "copied" in words:
-            try:
-                return copy.deepcopy(self)
-            except (RuntimeError, TypeError) as error:  # it keeps what nobody can copy, such as a lock
-                if not any(words in str(error) for words in ("deepcopy protocol", "cannot pickle")):
-                    raise
-        return self
-
-    def in_calling_variant(self, _calling_variant, _method, _by_position, _axes, **inputs):
-        words = _calling_variant.split()
-        module = self._history(words, _method, inputs)
-        axes = dict(pair.split("=") for pair in _axes.split())
-        if "double" in words:
-            inputs = {{
-                name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-                for name, value in inputs.items()
-            }}
-        inputs = {{name: laid_out(value, words, axes.get(name)) for name, value in inputs.items()}}
-        if "shared" in words:
-            inputs = {{name: first_like(value, inputs.values()) for name, value in inputs.items()}}
-        call = getattr(module, _method) if _method else module
-        by_position = _by_position.split()
-
-        def called():
-            by_name = {{name: value for name, value in inputs.items() if name not in by_position}}
-            with keeping(words):
-                return call(*(inputs[name] for name in by_position), **by_name)
-
-        if "again" in words:
-            call_with_others(module, inputs, called)
-        was = module.training
-        own = [] if module is self else [*self.parameters()]  # what was made of it has to do without
-        with holding(own, list(map(torch.zeros_like, own))):
-            value = called()
-        if module.training != was:
-            raise RuntimeError(f"the call left the module's training as {{module.training}}, which was {{was}}")
-        return value
-"""
-"""A probe: calls the submission's module in a calling variant, and looks whether the call left its mode as it was."""
 
 
 class CallingVariant(Struct, frozen=True):
@@ -242,18 +118,19 @@ def _dealt(draw: random.Random, words: tuple[str, ...], count: int, surely: str 
 def call_in_calling_variant(
     calling_variant: CallingVariant, case: "Case", method: str, ours: "ModuleProxy", exercise: "Exercise"
 ) -> Any:
-    """What a module, built beside `probe_for` its exercise, returns when it is called in the calling variant."""
+    """What a module returns when it is called in the calling variant."""
+    from grader.sandbox.probes import calling_variants as probe  # imports torch
+
     inputs = case.again
     by_position = "positional" in calling_variant.words and (method or not exercise.interface.keyword_only)
-    names = " ".join(inputs) if by_position else ""
-    axes = " ".join(f"{name}={axis}" for name, axis in case.samples_axes.items())
-    asked = {
-        "_calling_variant": " ".join(calling_variant.words),
-        "_method": method,
-        "_by_position": names,
-        "_axes": axes,
-    }
-    return ours.call(IN_CALLING_VARIANT, **asked, **inputs)
+    return ours.run_probe(
+        probe.call_in_variant,
+        inputs,
+        words=list(calling_variant.words),
+        method=method,
+        by_position=list(inputs) if by_position else [],
+        sample_axes=case.samples_axes,
+    )
 
 
 def compare_in_calling_variant(
@@ -285,12 +162,6 @@ def compare_in_calling_variant(
     if "double" in calling_variant.words:
         expected = _double(expected)
     compare(seen, expected, what, LOUD if "loud" in calling_variant.words else FLOAT32)
-
-
-def probe_for(exercise: "Exercise") -> str:
-    """The probe beside an exercise's class, or beside what adapts its function."""
-    adapter, entry = adapter_of(exercise.interface)
-    return adapter + PROBE.format(entry=entry if adapter else f"submission.{entry}")
 
 
 def _is_equal(one: Any, other: Any) -> bool:

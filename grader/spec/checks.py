@@ -140,8 +140,6 @@ class Check(
     """The constructor's arguments that are left out, so that their defaults count."""
     for_: tuple[Id, ...] = field(default=(), name="for")
     """The only defects that it may see when they stand alone; any unless given."""
-    public: bool = False
-    """Whether a student edition may run it, where it needs no reference."""
 
     def variation_source(self) -> str:
         """Python whose class `Variation` is built in place of the submission's; empty where that is built itself."""
@@ -270,9 +268,8 @@ def argument_problems(exercise: "Exercise", check: "Property", sizes: set[str], 
     yield from check.argument_problems(exercise, sizes, path)
     for index, name in enumerate(check.defaults):
         yield from unknown_name(AN_ARGUMENT, name, exercise.interface.constructor, (*path, "defaults", index))
-    if not exercise.is_public():
-        for index, name in enumerate(check.for_):
-            yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))
+    for index, name in enumerate(check.for_):
+        yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], path: KeyPath) -> Iterator[Problem]:

@@ -170,7 +170,7 @@ class SealedDefect(Record, frozen=True, omit_defaults=True):
     """Three steps to take, where the edition was made with hints."""
 
 
-EDITION_KEYS = ("hidden_checks", "total_points", "hints", "recorded", "sealed")
+EDITION_KEYS = ("hidden_checks", "recorded", "sealed")
 """What only a student edition's description says."""
 
 SEALED_TITLE = "what it was is told when you hand it in"
@@ -180,8 +180,7 @@ class Exercise(Record, frozen=True):
     """A story, a starter, a reference, defects and checks, under one id.
 
     A student edition's description has no defects, and says how many `hidden_checks` it leaves out. Where answers of
-    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers. Where only public
-    checks go with it, it says what there is to be earned in all (`total_points`), and gives `hints` where it has any.
+    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers.
     """
 
     ONLY_SHOWN = (
@@ -221,10 +220,6 @@ class Exercise(Record, frozen=True):
     """What in the starter looks wrong and is right, and why; told once everything is right."""
     hidden_checks: Index = 0
     """In a student edition: how many checks it leaves out."""
-    total_points: Annotated[float, Meta(ge=0)] = 0.0
-    """In a student edition: what there is to be earned in all."""
-    hints: list[tuple[str, str, str]] = []
-    """In an edition of public checks made with them: the hints."""
     sealed: list[SealedDefect] = []
     """In a sealed edition: the defects, without what they are."""
     recorded: bool = False
@@ -247,14 +242,8 @@ class Exercise(Record, frozen=True):
             len(self.sizes),
         )
 
-    def is_public(self) -> bool:
-        """Whether this is what a student edition tells: no defects, and only the checks that need no reference."""
-        return self.total_points > 0
-
     def max_score(self) -> float:
         """All points but those of stretch defects."""
-        if self.is_public():
-            return self.total_points
         return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
 
     def numbers(self) -> dict[str, int]:
@@ -268,11 +257,11 @@ class Exercise(Record, frozen=True):
 
     def is_edition(self) -> bool:
         """Whether this is what students are told, and not the whole description."""
-        return self.is_public() or self.recorded
+        return self.recorded
 
     def has_hints(self) -> bool:
         """Whether there is a step to give."""
-        return any([*self.hints, *(defect.hints[0] for defect in self.defects)])
+        return any(defect.hints[0] for defect in self.defects)
 
     def with_placeholders(self) -> "Exercise":
         """The same, with a defect known by its number in place of each that is sealed."""

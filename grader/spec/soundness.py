@@ -78,13 +78,9 @@ def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
         if not exercise.defects and not exercise.decoy.strip():
             remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
             yield Problem(("defects",), "at least one defect", "none", remedy)
-        for name in ("hidden_checks", "hints"):
-            if getattr(exercise, name):
-                found = "one of a student edition"
-                yield Problem((name,), "a key that an author writes", found, "take it out", at_key=True)
-    elif exercise.defects:
-        found = f"{len(exercise.defects)} beside total_points"
-        yield Problem(("defects",), "no defects in a student edition", found, "take total_points out")
+        if exercise.hidden_checks:
+            found = "one of a student edition"
+            yield Problem(("hidden_checks",), "a key that an author writes", found, "take it out", at_key=True)
 
 
 def _repeated_ids(records: Sequence[Defect | c.Check], part: str) -> Iterator[Problem]:

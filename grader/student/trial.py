@@ -168,12 +168,12 @@ class PreparedTrial(Struct, frozen=True):
         """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
         built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         handed = [", ".join(f"{name}={_briefly(value)}" for name, value in inputs.items()) for inputs in self.calls]
-        adapter, entry = adapter_of(self.interface)
+        entry = self.interface.entry()
         name = "value = " if self.is_named else ""
-        if adapter:
+        if not self.has_weights():
             told = KINDS[self.interface.kind].trial
             told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
-            return [name + told.format(entry=self.interface.entry(), inputs=each, arguments=built) for each in handed]
+            return [name + told.format(entry=entry, inputs=each, arguments=built) for each in handed]
         method = f".{self.method}" if self.method else ""
         modules = [f"module.{'train' if self.training else 'eval'}()", *["module"] * len(handed[1:])]
         calls = [f"{name}{module}{method}({each})" for module, each in zip(modules, handed, strict=True)]
@@ -185,7 +185,7 @@ class PreparedTrial(Struct, frozen=True):
 
     def has_weights(self) -> bool:
         """Whether what is tried begins with numbers of its own, so that a finding's are others."""
-        return not adapter_of(self.interface)[0]
+        return adapter_of(self.interface) is None
 
 
 def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
@@ -214,10 +214,10 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
 
 def _call(prepared: PreparedTrial, module: ModuleType) -> Any:
     """What the last call returns; the submission's own exceptions pass through."""
-    from grader.checks.reference import run_probe
+    from grader.sandbox.probes import constructor
 
-    adapter, entry = adapter_of(prepared.interface)
-    built = getattr(run_probe(adapter, module) if adapter else module, entry)(**prepared.arguments)
+    interface = prepared.interface
+    built = constructor(module, interface.entry(), adapter_of(interface))(**prepared.arguments)
     built.train(prepared.training)
     value = None
     for index, inputs in enumerate(prepared.calls):

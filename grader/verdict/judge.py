@@ -19,7 +19,7 @@ from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
 from grader.verdict.matching import find_partial_fixes, is_same, tell_apart
-from grader.verdict.verdict import Verdict, make_public_verdict, make_verdict, refuse
+from grader.verdict.verdict import Verdict, make_verdict, refuse
 
 MAX_SEED = 2**31
 MOST_MATCHING_VARIANTS = 4
@@ -143,8 +143,6 @@ class Judge:
         if runner.recording is not None:
             return self._judge_sealed(exercise_id, submission, file, seed)
         examination = runner.examine(submission, seed, dtype=dtype)
-        if exercise.is_public():
-            return make_public_verdict(exercise, examination, file, seed)
         matching = [] if examination.unloadable else matching_variants(exercise, key, examination)
         if (
             0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching
@@ -242,8 +240,7 @@ class Judge:
         if exercise_id not in self._keys:
             from grader.verdict.signatures import find_key
 
-            is_public = runner.exercise.is_public()
-            self._keys[exercise_id] = Key("", {}, {}) if is_public else find_key(self._course, runner)
+            self._keys[exercise_id] = find_key(self._course, runner)
         return runner.exercise, self._keys[exercise_id]
 
 

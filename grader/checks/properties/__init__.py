@@ -45,16 +45,12 @@ class Context:
         self.last_returned = last_returned
 
     def pair(
-        self, check: Check, case: "Case", dtype: str = "", probe: str = "", *, varies_both: bool = False
+        self, check: Check, case: "Case", dtype: str = "", variation: str = ""
     ) -> "tuple[ModuleProxy, ModuleProxy]":
-        """Subject and reference with the same weights.
-
-        A `probe` defines a `Variation` of the subject's class, and where it `varies_both` of the reference's too.
-        """
-        entry = "Variation" if probe else ""
-        own, theirs_entry = (probe, entry) if varies_both else ("", "")
-        theirs = self.reference.build(case.arguments, dtype=dtype, probe=own, entry=theirs_entry)
-        ours = self.subject.build(case.arguments, dtype=dtype, like=theirs, probe=probe, entry=entry, at_once=False)
+        """Subject and reference with the same weights; `variation` is source that defines a `Variation` of both."""
+        built: dict[str, Any] = {"dtype": dtype, "probe": variation, "entry": "Variation" if variation else ""}
+        theirs = self.reference.build(case.arguments, **built)
+        ours = self.subject.build(case.arguments, like=theirs, at_once=False, **built)
         ours.training = theirs.training = check.training
         ours.grad = case.grad
         return ours, theirs

@@ -32,87 +32,12 @@ DEVIATIONS = 8.0
 LEAST_WEIGHT = 1e-3
 """Whether a weight smaller than this was dropped is lost in rounding, and nobody can tell."""
 
-RESPONSE = """
-from torch.nn.functional import dropout, scaled_dot_product_attention
-
-class Dropping(torch.overrides.TorchFunctionMode):
-    def __init__(self, instead=None):
-        super().__init__()
-        self.instead, self.met = instead, []
-
-    def drop(self, weights, p=0.5, training=True, inplace=False):
-        if not training or p == 0:
-            return weights
-        self.met.append((weights, p))
-        return weights if self.instead is None else self.instead
-
-    def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **keywords):
-        every = torch.eye(key.shape[-2]).to(key).expand(*key.shape[:-1], -1)
-        weights = scaled_dot_product_attention(query, key, every, attn_mask, 0.0, is_causal, **keywords)
-        return self.drop(weights, dropout_p) @ value
-
-    def __torch_function__(self, function, types, arguments=(), keywords=None):
-        if function is dropout or function is scaled_dot_product_attention:
-            function = self.drop if function is dropout else self.attend
-        return function(*arguments, **(keywords or {{}}))
-
-class Variation(submission.{entry}):
-    def response(self, **inputs):
-        def output(instead):
-            with Dropping(instead):
-                value = self(**inputs)
-            return (value[0] if isinstance(value, (tuple, list)) else value).flatten()
-
-        with torch.no_grad():
-            with Dropping() as plain:
-                value = self(**inputs)
-            if len(plain.met) != 1:
-                return f"expected dropout to act once in a call, saw {{len(plain.met)}} times"
-            weights, chance = plain.met[0]
-            base = output(torch.zeros_like(weights))
-            ones = torch.eye(weights.numel()).to(weights)
-            return value, weights, chance, base, torch.stack([output(one.view(weights.shape)) - base for one in ones])
-"""
-"""A probe of the reference: what is returned with no weight dropped, the weights, their chance, what the output is with
-none of them, and what each adds to it."""
-
-
 STEEPNESS = 1e-2
 """What a step of a thousandth rounds away is less, even within float32; a gradient that is not dropped lacks more."""
 
 MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
 """A step over the kink of a ReLU changes the output otherwise than the gradient says, so one direction tells nothing:
 a gradient that is wrong is wrong along nearly all."""
-
-SLOPES = """
-class Variation(submission.{entry}):
-    def slopes(self, **inputs):
-        floats = {{name: 3 * value.double() for name, value in inputs.items() if torch.is_floating_point(value)}}
-        self.double()
-        rises, slopes = [], []
-        while len(rises) < {most} and sum(map(self.agree, rises, slopes)) < {enough}:
-            steps = {{name: torch.randn_like(value) for name, value in floats.items()}}
-            state = torch.get_rng_state()
-
-            def output(length):
-                torch.set_rng_state(state)
-                leaves = {{name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}}
-                value = self(**{{**inputs, **leaves}})
-                return value[0] if isinstance(value, (tuple, list)) else value, leaves
-
-            value, leaves = output(0.0)
-            cotangent = torch.randn_like(value)
-            (value * cotangent).sum().backward()  # checkpoints refuse torch.autograd.grad
-            found = {{name: leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}}
-            slopes.append(sum(((each * steps[name]).sum() for name, each in found.items()), torch.zeros(()).double()))
-            rises.append(((output(1e-3)[0] - output(-1e-3)[0]) * cotangent).sum().detach() / 2e-3)
-        return torch.stack(rises), torch.stack(slopes)
-
-    @staticmethod
-    def agree(rise, slope):
-        return (rise - slope).abs() <= {steepness} * rise.abs()
-"""
-"""A probe: how the output of one draw of dropout changes along a direction, as it is seen and as its gradient says."""
 
 
 class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
@@ -173,14 +98,14 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
     def try_case(self, context: Context, case: "Case") -> None:
         import torch
 
+        from grader.sandbox.probes import dropout
         from grader.sandbox.values import flatten
 
         case = case if self.probability in self.defaults else case.built_with(self.probability, CHANCE)
-        probe = RESPONSE.format(entry=context.exercise.interface.entry())
-        theirs = context.reference.build(case.arguments, probe=probe, entry="Variation")
+        theirs = context.reference.build(case.arguments)
         ours = context.subject.build(case.arguments, like=theirs, at_once=False)
         ours.training = theirs.training = True
-        response = theirs.call("response", **case.inputs)
+        response = theirs.run_probe(dropout.response, case.inputs)
         if isinstance(response, str):
             raise Failure("no-dropout", f"the reference, in training mode: {response}")
         value, weights, chance, base, parts = response
@@ -210,13 +135,13 @@ class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights")
 def _require_slopes(context: Context, case: "Case", what: str) -> None:
     """Raise `Failure` unless gradients are those of what dropout has left."""
     from grader.checks.session import SubjectError
+    from grader.sandbox.probes import dropout
 
     counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
-    probe = SLOPES.format(entry=context.exercise.interface.entry(), **counts)
-    ours = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+    ours = context.subject.build(case.arguments, at_once=False)
     ours.training = True
     try:
-        rises, slopes = ours.call("slopes", **case.inputs)
+        rises, slopes = ours.run_probe(dropout.slopes, case.inputs, **counts)
     except SubjectError:
         return  # that it does not answer in float64 is for another check to tell
     agree = (rises - slopes).abs() <= STEEPNESS * rises.abs()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import structs
 
-from grader.checks.calling_variants import CallingVariant, call_in_calling_variant, probe_for
+from grader.checks.calling_variants import CallingVariant, call_in_calling_variant
 from grader.checks.case import make_case, size_of
 from grader.checks.compare import Advice, Failure
 from grader.checks.properties import Context, Property
@@ -138,7 +138,7 @@ def usual_case(context: Context) -> "Case":
 
 def _called(context: Context, case: "Case", calling_variant: CallingVariant) -> None:
     """Build a module and call it in a calling variant; with `training` it is in training mode."""
-    module = context.subject.build(case.arguments, probe=probe_for(context.exercise), entry="Variation", at_once=False)
+    module = context.subject.build(case.arguments, at_once=False)
     module.training = "training" in calling_variant.words
     call_in_calling_variant(calling_variant, structs.replace(case, again=case.inputs), "", module, context.exercise)
 

@@ -140,17 +140,6 @@ class AttributeEquals(Property, frozen=True, tag="attribute_equals"):
         return sizes[size] // sizes[divisors[0]] if divisors else sizes.get(size, size)
 
 
-LAYER = """
-class Variation(submission.{entry}):
-    def layer(self, name, kind):
-        part = self
-        for each in name.split("."):
-            part = getattr(part, each)
-        return "" if not kind or isinstance(part, getattr(torch.nn, kind)) else type(part).__name__
-"""
-"""A probe: what else an attribute is than a layer of torch."""
-
-
 class HasLayer(Property, frozen=True, tag="has_layer"):
     """What the interface names is there, and is a layer of torch's class where it says so."""
 
@@ -166,12 +155,12 @@ class HasLayer(Property, frozen=True, tag="has_layer"):
 
     def try_case(self, context: Context, case: "Case") -> None:
         from grader.checks.session import SubjectRaisedError
+        from grader.sandbox.probes import layers
 
-        probe = LAYER.format(entry=context.exercise.interface.entry())
-        module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+        module = context.subject.build(case.arguments, at_once=False)
         wanted = f"an nn.{self.layer}" if self.layer else "one"
         try:
-            seen = module.call("layer", name=self.name, kind=self.layer)
+            seen = module.run_probe(layers.layer_type, {}, name=self.name, layer=self.layer)
         except SubjectRaisedError as error:
             if error.raised.type != "AttributeError":
                 raise

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from grader.spec.exercise import Exercise
 
 
-STATES = """
-class Variation(submission.{entry}):
-    def saved(self):
-        return {{str(name): value.detach().clone() for name, value in self.state_dict().items()}}
-
-    def after_loading(self, **state):
-        self.load_state_dict(state)
-        return self.saved()
-"""
-"""A probe: what is saved, before and after something else was loaded."""
-
-
 class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
     """The state dict has the reference's keys and shapes, buffers included, and loads strictly both ways."""
 
@@ -40,16 +28,17 @@ class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
     """Whether the submission may save other buffers than the reference, or none."""
 
     def try_case(self, context: Context, case: "Case") -> None:
-        probe = STATES.format(entry=context.exercise.interface.entry())
-        theirs, other = (context.reference.build(case.arguments, probe=probe, entry="Variation") for _ in range(2))
-        ours = context.subject.build(case.arguments, like=theirs, probe=probe, entry="Variation", at_once=False)
-        seen = ours.call("saved")
+        from grader.sandbox.probes import states
+
+        theirs, other = (context.reference.build(case.arguments) for _ in range(2))
+        ours = context.subject.build(case.arguments, like=theirs, at_once=False)
+        seen = ours.run_probe(states.save, {})
         if not isinstance(seen, dict):
             raise Failure("state", f"the state dict: expected tensors by name, saw {describe(seen)}")
-        expected = theirs.call("saved")
+        expected = theirs.run_probe(states.save, {})
         own = {name: value for name, value in seen.items() if not self._is_free(name, theirs)}
         self._compare_keys(own, {name: value for name, value in expected.items() if not self._is_free(name, theirs)})
-        loaded = {name: value for name, value in other.call("saved").items() if name in own}
+        loaded = {name: value for name, value in other.run_probe(states.save, {}).items() if name in own}
         self._load(ours, {**seen, **loaded}, loaded)
 
     def _is_free(self, name: str, theirs: "ModuleProxy") -> bool:
@@ -69,9 +58,10 @@ class KeepsStateDict(Property, frozen=True, tag="keeps_state_dict"):
         import torch
 
         from grader.checks.session import SubjectRaisedError
+        from grader.sandbox.probes import states
 
         try:
-            after = ours.call("after_loading", **state)
+            after = ours.run_probe(states.load, state)
         except SubjectRaisedError as error:
             raise Failure("state", f"loading an old checkpoint: expected it to fit, saw {error}") from None
         for name, value in loaded.items():
@@ -121,74 +111,6 @@ class CallsInTurn(Property, frozen=True, tag="calls_in_turn"):
         return make_case(exercise, later, {**case.sizes, **self.calls[index]}).inputs
 
 
-ELSEWHERE = """
-LEAVES_TORCH_INCOMPLETE = True
-MAY_MIX = {{"to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"}}
-
-def each_in(value, change):
-    if isinstance(value, (list, tuple)):
-        parts = [each_in(part, change) for part in value]
-        return tuple(parts) if isinstance(value, tuple) else parts
-    if isinstance(value, dict):
-        return {{name: each_in(part, change) for name, part in value.items()}}
-    return change(value)
-
-def here(value):
-    if isinstance(value, torch.Tensor):
-        return torch.zeros(value.shape, dtype=value.dtype)
-    return "cpu" if isinstance(value, (str, torch.device)) and str(value) == "meta" else value
-
-def stays(value):
-    return isinstance(value, torch.Tensor) and value.dim() > 0 and value.device.type == "cpu"
-
-def has_elements(value):
-    is_shape_alone = type(value).__module__ == "torch.nn.attention.bias"
-    return isinstance(value, torch.Tensor) and value.dim() > 0 and not is_shape_alone
-
-def there(value):
-    return value.to("meta") if isinstance(value, torch.Tensor) else value
-
-class Watch(torch.overrides.TorchFunctionMode):
-    def __torch_function__(self, function, types, arguments=(), keywords=None):
-        keywords, name, devices = keywords or {{}}, getattr(function, "__name__", ""), set()
-        note = lambda part: devices.add(part.device.type) if has_elements(part) else None
-        each_in([arguments, keywords], note)
-        if len(devices) > 1 and name not in MAY_MIX:
-            raise RuntimeError(f"{{function}}: Expected all tensors to be on the same device")
-        if name == "__get__":
-            return function(*arguments)
-        value = function(*each_in(arguments, here), **each_in(keywords, here))
-        try:
-            return function(*arguments, **keywords)
-        except NotImplementedError as error:
-            is_missing = any(words in str(error) for words in ("Meta kernel", "not implemented"))
-            if not is_missing or not isinstance(value, (torch.Tensor, list, tuple)):
-                raise
-            return each_in(value, there)
-
-class Variation(submission.{entry}):
-    def elsewhere(self, **inputs):
-        own = [(part, name) for part in self.modules() for name, value in vars(part).items() if stays(value)]
-        plain = self(**inputs)
-        try:
-            self.to("meta")
-            moved = {{name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}}
-            with Watch():
-                values = self(**moved)
-            return plain, [value.device.type for value in (values if isinstance(values, (tuple, list)) else [values])]
-        except Exception as error:
-            left = ", ".join(name for part, name in own if stays(vars(part).get(name)))
-            behind = f"stayed behind: {{left}}; " if left else ""
-            return plain, f"{{behind}}{{type(error).__name__}}: {{error}}"[:1000]
-"""
-"""A probe: torch's device of tensors without elements, the only other device that every machine has.
-
-Where the module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
-is as strict as other devices are, but for torch's own causal masks, which are made where they are used. Everything is
-computed here too, on zeros: torch raises less there than it does on other devices, and some of it has no kernels there
-until its import is complete, which takes half a second.
-"""
-
 MOVED = "module and inputs moved to another device"
 STAYED_BEHIND = (
     "stayed behind: ",
@@ -207,10 +129,11 @@ class MovesBetweenDevices(Property, frozen=True, tag="moves_between_devices"):
     shows_values: ClassVar[bool] = False
 
     def try_case(self, context: Context, case: "Case") -> None:
-        probe = ELSEWHERE.format(entry=context.exercise.interface.entry())
-        module = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+        from grader.sandbox.probes import devices as probe
+
+        module = context.subject.build(case.arguments, at_once=False)
         module.training = self.training
-        answer = module.call("elsewhere", **case.inputs)
+        answer = module.run_probe(probe.call_elsewhere, case.inputs)
         if not isinstance(answer, tuple) or len(answer) != len(("here", "devices")):
             raise Failure("device", f"{MOVED}: expected the outputs there, saw {describe(answer)}")
         value, devices = answer

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from grader.checks import pictures
-from grader.checks.calling_variants import compare_in_calling_variant, probe_for
+from grader.checks.calling_variants import compare_in_calling_variant
 from grader.checks.case import make_case
 from grader.checks.compare import (
     FLOAT32,
@@ -67,10 +67,9 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
 
     def try_case(self, context: Context, case: "Case") -> None:
         if self.variation:
-            self._compare_plainly(context, *context.pair(self, case, probe=self.variation, varies_both=True), case)
+            self._compare_plainly(context, *context.pair(self, case, variation=self.variation), case)
             return
-        probe = probe_for(context.exercise) if case.calling_variant else ""
-        ours, theirs = context.pair(self, case, probe=probe)
+        ours, theirs = context.pair(self, case)
         if case.is_plain:
             unmasked = self._unmasked(context, theirs, case)
             try:
