@@ -139,7 +139,7 @@ PROMISES: dict[str, Keeps] = {
     r"`bias=False`": lambda checks, _: checks.have("keeps_parameters", constructor={"bias": False}),
     r"learns from every backward": lambda checks, _: checks.have("every_parameter_learns"),
     r"In a mask, 0 hides|hidden (token|key)|[Nn]o later token|hides a key|looks? at|may not be looked at": hides,
-    r"look at no key|queries? get what|real cards all weights|finite for every page": finite_rows,
+    r"look at no key|queries? get (what|the same output)|real cards all weights|finite for every page": finite_rows,
     r"any (integer or float )?dtype|two to four axes": any_mask,
     r"sums? to 1\b|before dropout": lambda checks, _: checks.have("rows_sum_to_one") or values(checks, ""),
     r"^\| [^|]*(`x`|`q`|`k`|output|`X_|`H`|`A`|returns|result|`query`|`key`)": shapes,
