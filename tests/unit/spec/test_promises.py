@@ -177,7 +177,7 @@ PROMISES: dict[str, Keeps] = {
     r"^\| `(memory|past|start|rows|moves|patches|resid|logits|tokens|topics|accept|labels|accepted)`": values,
     r"^\| `(predicted|rewards|values|ended|x`, `y|model|optimizer|share|warmth|memory_mask)`": values,
     r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
-    r"takes its slope|is added to": values,
+    r"(takes|subtracts) its slope|is added to": values,
     r"norm` is applied|What is normed|stream that runs on is|computes is|what is not dropped is|Not folded": values,
     r"The target of|last place of": values,
     r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
