@@ -11,7 +11,8 @@ import msgspec
 
 from grader.checks.outcome import Finding
 from grader.classroom.gradebook.rows import time_text
-from grader.classroom.layouts.files import SkippedFiles, Unpacker
+from grader.classroom.layouts.archives import Unpacker
+from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit, UnitSubmissions
 from grader.classroom.tasks import SubmissionLoader
 from grader.report.console import printable
