@@ -71,10 +71,10 @@ def test_an_output_file_that_is_a_pipe_stays_one_and_gets_the_content(tmp_path: 
     if is_linked:
         path.symlink_to(pipe)
     received: list[bytes] = []
-    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
     reader.start()
     write_product(path, b"page" * SIZE)
-    reader.join()
+    reader.join(60)
     assert received == [b"page" * SIZE]
     assert pipe.is_fifo()
     assert path.is_symlink() == is_linked
