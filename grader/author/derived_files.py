@@ -12,9 +12,9 @@ from grader.author.proof import Step
 from grader.author.scaffold import told_in_notebook
 from grader.checks.subjects import KINDS
 from grader.errors import SpecError
-from grader.spec.checks import Kind
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import mend, put_back
+from grader.spec.interface import Kind
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
 from grader.spec.schema import render_schema
@@ -204,15 +204,15 @@ def _write_readme(exercise: Exercise, module: str) -> str:
 | --- | --- |
 {table}
 
-Inside these lines everything is yours: mend a line, or write it anew. {kept}
+Everything else is yours: fix a line, or rewrite the code. {kept}
 
 ## How to work on it
 
-Edit `{module}`, or its notebook twin `{Path(module).stem}.ipynb` if you would rather experiment, and ask for a verdict:
+Edit `{module}`, or the notebook `{Path(module).stem}.ipynb` if you prefer one. Then grade it:
 
     python -m grader {exercise.id}
 
-Stuck? Each call gives one more hint:
+Stuck? Each run gives one more hint:
 
     python -m grader hint {exercise.id}
 """

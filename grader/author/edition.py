@@ -9,7 +9,6 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from grader.checks.properties import Property
 from grader.errors import UsageError
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise, SealedDefect
@@ -18,17 +17,14 @@ from grader.spec.paths import Course
 INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
 
 
-def public_checks(exercise: Exercise) -> list[Property]:
-    """The checks that a student edition can run, without the names of the defects that they are for."""
-    found = [check for check in exercise.checks if check.public and not check.needs_reference]
-    return [msgspec.structs.replace(check, for_=()) for check in found]
-
-
-def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool, is_sealed: bool) -> bytes:
+def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> bytes:
     """The exercise.yaml of an edition: nothing of defects but points and, where asked, hints."""
     numbers = exercise.numbers()
     defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
-    checks = [msgspec.structs.replace(check, for_=(), public=False) for check in exercise.checks]
+    sealed = [
+        SealedDefect(points=defect.points, stretch=defect.stretch, hints=defect.hints if with_hints else ("", "", ""))
+        for defect in defects
+    ]
     description = {
         "format_version": exercise.format_version,
         "title": exercise.title,
@@ -37,25 +33,15 @@ def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool, 
         "source": {"title": exercise.source.title},
         "story": exercise.story.strip(),
         "interface": msgspec.to_builtins(exercise.interface),
-        "sizes": exercise.sizes if is_sealed else exercise.fixed_sizes,
+        "sizes": exercise.sizes,
         "nothing_else_broke": exercise.nothing_else_broke,
         "hidden_checks": hidden_checks,
         "defects": [],
-        "checks": [_given(check) for check in (checks if is_sealed else public_checks(exercise))],
+        "checks": [_given(msgspec.structs.replace(check, for_=())) for check in exercise.checks],
         "limits": msgspec.to_builtins(exercise.limits),
+        "recorded": True,
+        "sealed": [_given(each) for each in sealed],
     }
-    hints = [msgspec.convert([text.strip() for text in defect.hints], tuple[str, str, str]) for defect in defects]
-    if is_sealed:
-        description |= {"recorded": True}
-        told = [
-            SealedDefect(points=defect.points, stretch=defect.stretch, hints=steps if with_hints else ("", "", ""))
-            for defect, steps in zip(defects, hints, strict=True)
-        ]
-        description["sealed"] = [_given(each) for each in told]
-    else:
-        description["total_points"] = exercise.max_score()
-        if with_hints:
-            description["hints"] = [list(steps) for steps in hints]
     return (INTRODUCTION + _yaml(description)).encode()
 
 
@@ -74,7 +60,7 @@ def _yaml(data: dict[str, Any]) -> str:
     return text
 
 
-INSTRUCTORS_PARTS = ("author", "gradebook", "batch")
+INSTRUCTORS_PARTS = ("author", "classroom")
 """What of the kit students have no use for."""
 
 KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
@@ -101,20 +87,14 @@ pip install torch==2.13.0 -e . && python -m grader {first}
 ## Handing in
 
 Hand in the file that you edited, `exercises/<exercise>/attention.py` for most, or its notebook twin: one file for each
-exercise, under its own name, in the way your course asks for. {follows}
+exercise, under its own name, in the way your course asks for. All checks run then, on inputs that nobody has
+seen before, and they give the points: what only fits the inputs of this edition earns nothing.
 """
 
-FOLLOWS = {
-    True: """All checks run then, on inputs that nobody has
-seen before, and they give the points: what only fits the inputs of this edition earns nothing.""",
-    False: "Hidden checks run then, and give the points.",
-}
-"""What the README says of handing in, by whether the edition is sealed."""
 
-
-def readme(exercises: list[Exercise], *, is_sealed: bool) -> bytes:
+def readme(exercises: list[Exercise]) -> bytes:
     """The edition's first page."""
-    return README.format(first=exercises[0].id, table=_table(exercises), follows=FOLLOWS[is_sealed]).encode()
+    return README.format(first=exercises[0].id, table=_table(exercises)).encode()
 
 
 HINT_LINES = re.compile(

@@ -8,7 +8,7 @@ from grader.author.interface import FoundInterface
 from grader.author.parameters import NO_OTHER, OTHER_SHARE, Constant, Parameter, other_values
 from grader.author.proposal import CLIP, TIGHT, Proposal, Shape, mask_shape
 from grader.checks.subjects import KINDS
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 
 
 def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
@@ -24,8 +24,8 @@ def _checks_of_kind(kind: Kind) -> list[CheckFields]:
     if kind is not Kind.DATASET:
         checks.append({"property": "keeps_dtype"})
     if kind is Kind.FUNCTION:
-        checks.append({"property": "returns_shapes", "public": True})
-    return [*checks, {"property": "leaves_inputs_alone", "public": True}]
+        checks.append({"property": "returns_shapes"})
+    return [*checks, {"property": "leaves_inputs_alone"}]
 
 
 def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
@@ -33,14 +33,14 @@ def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[Che
     shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
     batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
     checks: list[CheckFields] = [
-        {"property": "returns_shapes", "public": True},
+        {"property": "returns_shapes"},
         {"property": "matches_reference"},
         {"property": "every_parameter_learns"},
     ]
     if batched:
         name = list(batched)[min(1, len(batched) - 1)]
         apart = {"input": name, "axis": batched[name].index("batch"), "output": 0}
-        checks.append({"property": "samples_do_not_mix", **apart, "public": True})
+        checks.append({"property": "samples_do_not_mix", **apart})
     if proposal.dropout:
         checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
         if proposal.dropout not in proposal.constructor:
@@ -48,13 +48,13 @@ def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[Che
         checks[-1]["sizes"] = proposal.fixed_sizes[-1:]
     if proposal.refused:
         refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
-        checks.append({**refuses, "errors": REFUSALS, "sizes": proposal.refused, "public": True})
+        checks.append({**refuses, "errors": REFUSALS, "sizes": proposal.refused})
     return [
         *checks,
         {"property": "keeps_dtype"},
         {"property": "keeps_state_dict", **({} if interface.has_buffers else {"free_buffers": True})},
         {"property": "moves_between_devices"},
-        {"property": "leaves_inputs_alone", "public": True},
+        {"property": "leaves_inputs_alone"},
     ]
 
 

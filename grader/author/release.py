@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from grader.author.derived_files import tree_text
-from grader.author.edition import (
-    description_of,
-    find_spoilers,
-    handouts,
-    kit_files,
-    overview,
-    pages,
-    public_checks,
-    readme,
-)
-from grader.checks.outcome import Status
+from grader.author.edition import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import TaskPool
@@ -25,8 +15,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
-from grader.submission import Submission, Unreadable, read_submission
-from grader.verdict.signatures import KEY_SEED
+from grader.submission import Unreadable, read_submission
 
 if TYPE_CHECKING:
     from grader.checks.examiner import Examiner
@@ -34,10 +23,10 @@ if TYPE_CHECKING:
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
 
-class Prepared(Struct, frozen=True):
-    """An exercise ready to be handed out: files that stand in for its reference, and how many checks are left out.
+class Prepared(Struct, frozen=True, kw_only=True):
+    """An exercise ready to be released: the files that replace its reference, and how many checks are left out.
 
-    `why_not` says why it must not be handed out: its starter would look done before it is begun.
+    `why_not` says why it must not be released: its starter would look done.
     """
 
     exercise: Exercise
@@ -46,14 +35,11 @@ class Prepared(Struct, frozen=True):
     why_not: str
 
 
-def release(
-    course: Course, folder: Path, *, with_hints: bool = True, public_only: bool = False, only: tuple[str, ...] = ()
-) -> str:
-    """Write the student edition, of `only` these exercises where any are named, into a new or empty folder.
+def release(course: Course, folder: Path, *, with_hints: bool = True, only: tuple[str, ...] = ()) -> str:
+    """Write the student edition of all exercises, or of `only` these, into a new or empty folder; return a summary.
 
-    It holds what stands in for the reference, unless there are to be public checks only. What is in it is returned.
-    Raises `UsageError` where the folder is taken, `SpecError` where an exercise is not fit to be handed out, having
-    written nothing.
+    Raise `UsageError` if the folder is not empty, and `SpecError` if an exercise cannot be released. Nothing is written
+    in either case.
     """
     _require_room(course, folder)
     for exercise_id in only:
@@ -61,31 +47,31 @@ def release(
     exercises = [load_exercise(course.description(name)) for name in course.exercise_ids() if not only or name in only]
     if any(exercise.is_edition() for exercise in exercises):
         raise UsageError("this is a student edition already; release from the course that has solutions/")
-    problems = [problem for each in exercises for problem in _why_unfit(course, each, public_only=public_only)]
+    problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
         raise SpecError(problems)
-    prepared = _prepare(course, exercises, public_only=public_only)
+    prepared = _prepare(course, exercises)
     refused = [each.why_not for each in prepared if each.why_not]
     if refused:
         raise SpecError(refused)
-    spoilers = find_spoilers(course, exercises, _files(course, prepared, with_hints=False, is_sealed=not public_only))
+    spoilers = find_spoilers(course, exercises, _files(course, prepared, with_hints=False))
     if spoilers:
         raise SpecError(spoilers)
-    for path, content in _files(course, prepared, with_hints=with_hints, is_sealed=not public_only).items():
+    for path, content in _files(course, prepared, with_hints=with_hints).items():
         write_product(folder / path, content)
-    return _summary(folder, prepared, with_hints=with_hints, is_sealed=not public_only)
+    return _summary(folder, prepared, with_hints=with_hints)
 
 
-def _files(course: Course, prepared: list[Prepared], *, with_hints: bool, is_sealed: bool) -> dict[Path, bytes]:
+def _files(course: Course, prepared: list[Prepared], *, with_hints: bool) -> dict[Path, bytes]:
     exercises = [each.exercise for each in prepared]
     files = kit_files() | {
-        Path("README.md"): readme(exercises, is_sealed=is_sealed),
+        Path("README.md"): readme(exercises),
         Path("exercises/README.md"): overview(course, exercises, with_hints=with_hints),
     }
     for each in prepared:
         here = Path("exercises") / each.exercise.id
-        told = description_of(each.exercise, each.hidden, with_hints=with_hints, is_sealed=is_sealed)
-        files |= pages(course, each.exercise, with_hints=with_hints) | {here / "exercise.yaml": told}
+        description = description_of(each.exercise, each.hidden, with_hints=with_hints)
+        files |= pages(course, each.exercise, with_hints=with_hints) | {here / "exercise.yaml": description}
         files |= {here / path: content for path, content in each.files.items()}
     return files
 
@@ -98,17 +84,14 @@ def _require_room(course: Course, folder: Path) -> None:
         raise UsageError(f"{folder} lies in the course's own {inside}/; name a folder elsewhere")
 
 
-def _why_unfit(course: Course, exercise: Exercise, *, public_only: bool) -> list[str]:
-    """What speaks against handing the exercise out."""
+def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
+    """Return the reasons not to release the exercise: missing files, or a starter that does not fit the reference."""
     starter = course.pristine(course.editable_files(exercise.id)[0])
     reference = course.reference(exercise.id)
-    missing = [path for path in handouts(course, exercise).values() if not path.is_file()]
-    missing += [path for path in (reference,) if not path.is_file()]
+    missing = [path for path in (*handouts(course, exercise).values(), reference) if not path.is_file()]
     if missing:
         return [f"{path.relative_to(course.root)}: there is no such file; put it back" for path in missing]
     problems = []
-    if public_only and not public_checks(exercise):
-        problems.append(f"{exercise.id}: no check is public; mark one that needs no reference with public: true")
     defective = put_back(reference.read_text(encoding="utf-8"), exercise.defects)
     for path in (starter, course.pristine(course.editable_files(exercise.id)[1])):
         read = read_submission(path, path.name)
@@ -119,21 +102,20 @@ def _why_unfit(course: Course, exercise: Exercise, *, public_only: bool) -> list
     return problems
 
 
-def _prepare(course: Course, exercises: list[Exercise], *, public_only: bool) -> list[Prepared]:
-    """Each exercise with what stands in for its reference, its starter having been tried: on all cores."""
+def _prepare(course: Course, exercises: list[Exercise]) -> list[Prepared]:
+    """Seal the exercises, on all cores."""
     pool = TaskPool(min(usable_cores(), len(exercises)))
     try:
-        tasks = [pool.submit(_prepare_one, course, each, public_only) for each in exercises]
+        tasks = [pool.submit(_prepare_one, course, each) for each in exercises]
         return [task.result() for task in tasks]
     finally:
         pool.close()
 
 
-def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, public_only: bool) -> Prepared:
+def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise) -> Prepared:
     from grader.checks.pytest_session import with_examiner
 
-    prepare = _try_public if public_only else _seal
-    return with_examiner(course, exercise, source, lambda examiner: prepare(course, examiner))
+    return with_examiner(course, exercise, source, lambda examiner: _seal(course, examiner))
 
 
 def _seal(course: Course, examiner: "Examiner") -> Prepared:
@@ -141,37 +123,21 @@ def _seal(course: Course, examiner: "Examiner") -> Prepared:
 
     sealed = seal(course, examiner)
     exercise = sealed.exercise
-    files = {Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key}
     passes = "its starter passes every check that needs no Python, and would look done"
-    why_not = "" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect"
-    return Prepared(exercise, files, len(examiner.check_ids()) - len(exercise.checks), why_not)
+    return Prepared(
+        exercise=exercise,
+        files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
+        hidden=len(examiner.check_ids()) - len(exercise.checks),
+        why_not="" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
+    )
 
 
-def _try_public(course: Course, examiner: "Examiner") -> Prepared:
-    exercise = examiner.exercise
-    public = [check.id for check in public_checks(exercise)]
-    path = course.pristine(course.editable_files(exercise.id)[0])
-    starter = read_submission(path, path.name)
-    assert isinstance(starter, Submission), "its syntax tree was compared"
-    seen = examiner.examine(starter, KEY_SEED, only=public)
-    is_seen = bool(seen.unloadable) or any(outcome.status is not Status.PASSED for outcome in seen.outcomes)
-    passes = "its starter passes every public check, and would look done"
-    remedy = "make a check public that sees a defect by itself, or name the exercises to release without it"
-    hidden = len(examiner.check_ids()) - len(public)
-    return Prepared(exercise, {}, hidden, "" if is_seen else f"{exercise.id}: {passes}; {remedy}")
-
-
-def _summary(folder: Path, prepared: list[Prepared], *, with_hints: bool, is_sealed: bool) -> str:
-    exercises = [each.exercise for each in prepared]
-    run = sum(len(exercise.checks if is_sealed else public_checks(exercise)) for exercise in exercises)
+def _summary(folder: Path, prepared: list[Prepared], *, with_hints: bool) -> str:
+    run = sum(len(each.exercise.checks) for each in prepared)
     hidden = sum(each.hidden for each in prepared)
-    noun = "exercise" if len(exercises) == 1 else "exercises"
-    told = f"{len(exercises)} {noun} {'with' if with_hints else 'without'} hints, {run} checks that run at home"
-    kind = "sealed" if is_sealed else "public checks only"
-    lines = [f"{folder} is the student edition ({kind}): {told}, {hidden} left for when they are handed in."]
-    for exercise in exercises if not is_sealed else []:
-        shown = {check.id for check in public_checks(exercise)}
-        kept = [check.id for check in exercise.checks if check.public and check.id not in shown]
-        if kept:
-            lines.append(f"{exercise.id}: {', '.join(kept)} stayed hidden: what needs the reference cannot be public")
-    return "\n".join(lines)
+    noun = "exercise" if len(prepared) == 1 else "exercises"
+    hints = "with hints" if with_hints else "without hints"
+    return (
+        f"{folder} is the student edition: {len(prepared)} {noun} {hints}, {run} checks that run at home, "
+        f"{hidden} that run only when a file is handed in."
+    )

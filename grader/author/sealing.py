@@ -67,8 +67,8 @@ def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Se
                 f"{exercise.id}: answers of over {2 * most_bytes:,} bytes; make its sizes smaller"
             )
         largest = max(exercise.random_sizes, key=_numbers_in)
-        fewer = [size_case for size_case in exercise.random_sizes if size_case is not largest]
-        examiner.exercise = structs.replace(exercise, drawn=fewer)
+        fewer = [size_case for size_case in exercise.sizes if size_case is not largest]
+        examiner.exercise = structs.replace(exercise, sizes=fewer)
 
 
 def _numbers_in(size_case: dict[str, Any]) -> int:
@@ -138,7 +138,7 @@ class WatchedModule(LocalModule):
     """A module of the reference that knows its first weights and what was drawn for them."""
 
     def __init__(self, module: LocalModule, draws: list[list[Any]], drawn: list[torch.Tensor]) -> None:
-        super().__init__(module.module)
+        super().__init__(module.subject)
         self.first = {name: weight.clone() for name, weight in module.weights().items()}
         self.draws = draws
         self.drawn = drawn

@@ -115,4 +115,4 @@ def _solutions(course: Course) -> HostState:
     hidden = [exercise for exercise in course.exercise_ids() if course.reference(exercise).exists()]
     total = len(course.exercise_ids())
     seen = f"{len(hidden)} of {total} exercises can be graded by hidden checks"
-    return HostState("exercises", total > 0, seen if hidden else f"{total} exercises, public checks only")
+    return HostState("exercises", total > 0, seen if hidden else f"{total} exercises of a student edition")

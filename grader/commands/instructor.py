@@ -64,16 +64,12 @@ def schema() -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @exercise_argument(required=False, many=True)
 @course_option
-@click.option("--public-only", is_flag=True, help="Only the checks marked public, as for an examination.")
 @click.option("--without-hints", is_flag=True, help="Leave out the hints, and every word about them.")
-def release(folder: Path, exercise_ids: tuple[str, ...], public_only: bool, without_hints: bool) -> None:
+def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool) -> None:
     """Write the student edition: everything students may have, and nothing that spoils a hunt."""
     from grader.author.release import release as write_edition
 
-    told = write_edition(
-        current_course(), folder, with_hints=not without_hints, public_only=public_only, only=exercise_ids
-    )
-    click.echo(told)
+    click.echo(write_edition(current_course(), folder, with_hints=not without_hints, only=exercise_ids))
 
 
 def _known_platform(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:

@@ -38,7 +38,7 @@ def list_exercises() -> None:
         progress = load_progress(course, exercise_id)
         try:
             exercise = load_exercise(course.description(exercise_id))
-            told = exercise.title, progress, exercise.is_public(), exercise.difficulty, exercise.theme
+            told = exercise.title, progress, exercise.difficulty, exercise.theme
             entries.append(OverviewLine(exercise_id, *told))
         except SpecError:
             entries.append(OverviewLine(exercise_id, "(grading it says what is wrong with its description)", progress))

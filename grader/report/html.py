@@ -20,7 +20,6 @@ from grader.report.phrases import (
     called,
     cause_word,
     full_text,
-    is_public_alone,
     line_and_caret,
     note_on,
     open_layers,
@@ -92,7 +91,6 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
     result, _, score = result_and_points(verdict, exercise)
     is_sealed = exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE
     reason = sealed_note(verdict, exercise).rstrip(".") if is_sealed else verdict.reason
-    has_rows = verdict.outcome is not Result.NOT_GRADABLE and not is_public_alone(verdict, exercise)
     return {
         "exercise": verdict.exercise,
         "title": exercise.title,
@@ -103,7 +101,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
         "is_part": verdict.outcome is not Result.NOT_GRADABLE,
         "reason": printable(reason, MOST_TEXT) if reason else "",
         "line": "\n".join(filter(None, line_and_caret(verdict))),
-        "rows": _rows(verdict, exercise) if has_rows else [],
+        "rows": _rows(verdict, exercise) if verdict.outcome is not Result.NOT_GRADABLE else [],
         "has_defects": bool(exercise.defects),
         "whys": whys(verdict, exercise, fixed),
         "what_it_does": what_it_does(verdict, exercise),

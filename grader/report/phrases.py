@@ -42,8 +42,6 @@ def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bo
     is_said = verdict.outcome is Result.NOT_GRADABLE  # by the page's first words
     first = Text(score) if is_said else Text.assemble((word, style), f" · {score}")
     result = Text.assemble(first, " · " if has_room else "\n", run)
-    if is_public_alone(verdict, exercise):
-        return [result, hint] if exercise.hints else [result]
     return [result, *_next(verdict, exercise, hint)]
 
 
@@ -55,15 +53,8 @@ def sealed_note(verdict: Verdict, exercise: Exercise) -> str:
     return f"Every check runs here; handing it in gives the points{names}."
 
 
-def is_public_alone(verdict: Verdict, exercise: Exercise) -> bool:
-    """Whether nothing but public checks was seen: whatever they say, nothing is known to be fixed."""
-    return exercise.is_public() and verdict.outcome is not Result.NOT_GRADABLE
-
-
 def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, str]:
     """What the verdict comes to, the style of a terminal that it is shown in, and the points."""
-    if is_public_alone(verdict, exercise):
-        return "Public checks only", "bold yellow", f"{points(verdict.max_score)} points are given when you hand it in"
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
     word, style = result_words(verdict)
@@ -245,7 +236,7 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
         return [Text(f"Next: {_mending(verdict, exercise)}", "dim")]
     if verdict.is_right_so_far():
         return [Text("Next: hand it in; what is not known here is found out then.", "dim")]
-    if verdict.outcome is not Result.FIXED and (left or exercise.hints) and exercise.has_hints():
+    if verdict.outcome is not Result.FIXED and left and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"

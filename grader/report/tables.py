@@ -32,29 +32,25 @@ class OverviewLine(Struct, frozen=True):
     exercise: str
     title: str
     progress: Progress
-    is_public: bool = False
     difficulty: int = 0
     theme: str = ""
 
     def is_done(self) -> bool:
-        """Whether it is fixed, or in a student edition, right as far as its public checks see."""
-        if self.is_public:
-            return 0 < self.progress.checks == self.progress.passed
+        """Whether it is fixed."""
         return self.progress.outcome is Result.FIXED
 
     def is_open(self) -> bool:
         """Whether nothing wrong is seen, and what is not known of its defects is found out at the hand-in."""
         known = self.progress
-        return known.outcome is Result.NOT_FIXED and not self.is_public and 0 < known.checks == known.passed
+        return known.outcome is Result.NOT_FIXED and 0 < known.checks == known.passed
 
 
 def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:
     """The list as lines of text: under each theme its exercises, the easiest first."""
     done = sum(entry.is_done() for entry in entries)
     filled = round(BAR_WIDTH * done / max(len(entries), 1))
-    state = "pass their public checks" if any(entry.is_public for entry in entries) else "fixed"
     bar = Text.assemble(
-        ("█" * filled, "green"), ("░" * (BAR_WIDTH - filled), "dim"), f"  {done} of {len(entries)} {state}"
+        ("█" * filled, "green"), ("░" * (BAR_WIDTH - filled), "dim"), f"  {done} of {len(entries)} fixed"
     )
     longest = max((len(entry.title) for entry in entries), default=0)
     most_state = max((len(_state(entry)[2]) for entry in entries), default=0)
@@ -65,7 +61,7 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
         upcoming = min(left, key=_easiest).exercise
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
         lines.append(Text(f"  python -m grader {upcoming}", "dim"))
-    elif entries and not any(entry.is_public for entry in entries):
+    elif entries:
         lines.append(Text("Every defect of every hunt is found and fixed: nobody will fool you soon.", "bold green"))
     return render_page(lines, width, color=color)
 
@@ -98,9 +94,6 @@ def _state(entry: OverviewLine) -> tuple[str, str, str]:
         return "·", "dim", "not tried yet"
     if progress.outcome is Result.NOT_GRADABLE:
         return "✗", "red", "does not run"
-    if entry.is_public:
-        mark, style = ("·", "green") if entry.is_done() else ("✗", "yellow")
-        return mark, style, f"{progress.passed} of {progress.checks} public checks pass"
     if entry.is_open():
         return "·", "green", "nothing wrong seen here"
     fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed" if progress.statuses else "something broke"

@@ -6,7 +6,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.checks.outcome import Status, in_words
 from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
@@ -123,13 +122,7 @@ def _head(verdict: Verdict, exercise: Exercise, width: int) -> list[Line]:
     head = Text.assemble(name, " · " if has_room else "\n", (file, "dim"))
     if exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE:
         return [head, Text(sealed_note(verdict, exercise), "dim")]
-    if not exercise.is_public():
-        return [head]
-    if verdict.outcome is Result.NOT_GRADABLE:
-        can = f"Only public checks can run here: there are {len(exercise.checks)} of them, and "
-        return [Text(f"{can}{exercise.hidden_checks} hidden ones follow when you hand it in.", "bold"), head]
-    first = printable(verdict.reason or "")
-    return [Text(f"{first[:1].upper()}{first[1:]}.", "bold"), head]
+    return [head]
 
 
 class _Shown:
@@ -146,8 +139,6 @@ class _Shown:
         """A line for each defect and one for the rest; the reason where nothing could be graded."""
         if verdict.outcome is Result.NOT_GRADABLE:
             return _not_gradable(verdict)
-        if self._exercise.is_public():
-            return [_check(in_words(each.check), each.status) for each in verdict.checks]
         ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
         rows = [self._defect(defect, verdict) for defect in ordered]
         return [*rows, self._row(*rest(verdict, self._exercise))]
@@ -232,7 +223,3 @@ def _not_gradable(verdict: Verdict) -> list[Line]:
     line, caret = line_and_caret(verdict)
     shown = [Padding(Text(line, no_wrap=True, overflow="ellipsis"), 0, expand=False)] if line else []
     return [reason, *shown, *([Text(caret, "red")] if caret else [])]
-
-
-def _check(words: str, status: Status) -> Line:
-    return Text.assemble(("✓ ", "green") if status is Status.PASSED else ("✗ ", "red"), f"{status}: {words}")

@@ -131,8 +131,8 @@ class Course:
         return self.root / "tests" / "corpus" / "alternatives" / exercise_id
 
     def wrong_fixes(self, exercise_id: str) -> Path:
-        """Fixes that look right and are not."""
-        return self.root / "tests" / "corpus" / "wrong_fixes" / exercise_id
+        """The YAML file of fixes that look right and are not."""
+        return self.root / "tests" / "corpus" / "wrong_fixes" / f"{exercise_id}.yaml"
 
     def secret_folders(self) -> tuple[str, ...]:
         """What no submission may read while it is judged: what it is judged by, and others' work."""

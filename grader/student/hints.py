@@ -15,9 +15,6 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
 
-PUBLIC_HINTS = "public"
-"""How progress calls the hints of a student edition, whose defects have no names."""
-
 WAYS_OUT = {
     "crash:SyntaxError": "Read that line and the one above it: a bracket or a quote that is not closed is found late.",
     "crash:IndentationError": "Compare the spaces before that line with those before its neighbours.",
@@ -58,10 +55,8 @@ def next_hint(
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
         return _way_out(verdict, exercise)
-    if exercise.is_edition() and not exercise.has_hints() and (exercise.defects or exercise.is_public()):
+    if exercise.is_edition() and not exercise.has_hints() and exercise.defects:
         return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
-    if exercise.is_public():
-        return _public_hint(course, exercise, progress, only_given=only_given)
     crash = hiding_crash(group_causes(verdict))
     left = _left(exercise, verdict, crash)
     other = _instead_of_steps(exercise, verdict, crash, left, is_asked=bool(number))
@@ -161,13 +156,6 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
     name = exercise.interface.entry()
     others = [word for word in re.findall(r"\w+", verdict.unloadable.text) if word != name]
     return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")
-
-
-def _public_hint(course: Course, exercise: Exercise, progress: Progress, *, only_given: bool) -> Hint:
-    """One more of the hints that a student edition holds, where it holds any, one defect after the other."""
-    texts = [text for hints in exercise.hints for text in hints]
-    given = _given(course, exercise, progress, PUBLIC_HINTS, len(texts), only_given=only_given)
-    return _hint(exercise.id, texts, given, f"python -m grader hint {exercise.id}")
 
 
 def _given(course: Course, exercise: Exercise, progress: Progress, key: str, total: int, *, only_given: bool) -> int:

@@ -17,7 +17,7 @@ from grader.submission import Submission, read_submission, submission_from_text
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
 from grader.verdict.matching import find_partial_fixes, is_same, tell_apart
-from grader.verdict.verdict import Verdict, make_public_verdict, make_verdict, refuse
+from grader.verdict.verdict import Verdict, make_verdict, refuse
 
 if TYPE_CHECKING:
     from grader.checks.examiner import Examiner
@@ -105,8 +105,6 @@ class Judge:
         if examiner.recording is not None:
             return self._judge_sealed(examiner, examiner.recording, submission, file, seed)
         seen = examiner.examine(submission, seed, dtype=dtype)
-        if exercise.is_public():
-            return make_public_verdict(exercise, seen, file, seed)
         alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
         if (
             0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike
@@ -199,8 +197,7 @@ class Judge:
 
             exercise = load_exercise(self._course.description(exercise_id))
             examiner = self._examiners.examiner(exercise)
-            key = Key("", {}, {}) if exercise.is_public() else find_key(self._course, examiner)
-            self._opened[exercise_id] = exercise, key
+            self._opened[exercise_id] = exercise, find_key(self._course, examiner)
         return self._opened[exercise_id]
 
 

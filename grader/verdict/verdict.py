@@ -124,41 +124,11 @@ def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_who
     return points + (exercise.nothing_else_broke if is_whole else 0.0)
 
 
-def make_public_verdict(exercise: Exercise, seen: Examination, file: str, seed: int) -> Verdict:
-    """The verdict of a student edition: what its public checks saw, and never that an exercise is fixed."""
-    if seen.unloadable is not None:
-        return not_gradable(exercise, file, seed, seen.unloadable, seen)
-    return Verdict(
-        exercise.id,
-        file,
-        Result.NOT_FIXED,
-        _public_result(exercise, seen.outcomes),
-        0.0,
-        exercise.max_score(),
-        seed,
-        [],
-        [],
-        seen.outcomes,
-        seen.isolation,
-        seen.seconds,
-    )
-
-
 def _sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
     """How many checks a sealed edition could run, and that the points come with the others."""
     total = len(exercise.checks) + exercise.hidden_checks
     here = f"{len(outcomes)} of {total} checks run here"
     return f"{here}; all run when you hand it in, give the points, and tell what each defect was"
-
-
-def _public_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
-    """What the public checks came to, and how many hidden ones there are."""
-    passed = sum(outcome.status is Status.PASSED for outcome in outcomes)
-    total, hidden = len(exercise.checks), exercise.hidden_checks
-    noun, verb = ("check", "passes") if total == 1 else ("checks", "pass")
-    result = f"all {total} public {noun} {verb}" if passed == total else f"{passed} of {total} public {noun} {verb}"
-    follow = "one follows" if hidden == 1 else "ones follow"
-    return f"only public checks ran: {result}; {hidden} hidden {follow} when you hand it in"
 
 
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:

@@ -4,7 +4,6 @@ import ast
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -16,14 +15,12 @@ import pytest
 import torch
 import yaml
 
-from grader.author.edition import find_spoilers, public_checks
+from grader.author.edition import find_spoilers
 from grader.author.release import release
 from grader.author.sealing import seal
 from grader.checks.case import make_case, seed_draws
+from grader.checks.context import Context
 from grader.checks.outcome import Status
-from grader.checks.properties import Context
-from grader.checks.properties.leaks import FutureDoesNotLeak
-from grader.checks.properties.values import EveryParameterLearns, KeepsDtype, MatchesReference
 from grader.checks.pytest_session import with_examiner
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
@@ -33,6 +30,7 @@ from grader.errors import SpecError, UsageError
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
@@ -43,23 +41,23 @@ from tests.support.paths import ROOT
 from tests.support.sampling import telling_subsets
 
 QUICK = ("exercise_02", "exercise_03", "exercise_09")
-"""A crash that hides others, a mask, and an exercise of which public checks show nothing."""
+"""A crash that hides others, a mask, and an exercise whose defect needs the reference to show."""
 
 EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
 SHORTEST_TELLING_LINE = 16
 MOST_BYTES = 2_000_000
-HINTS = {"sealed": True, "sealed without hints": False, "public": False}
-HANDED_OUT = {"sealed": QUICK, "sealed without hints": ("exercise_03",), "public": ("exercise_03",)}
+HINTS = {"sealed": True, "sealed without hints": False}
+HANDED_OUT = {"sealed": QUICK, "sealed without hints": ("exercise_03",)}
 
 
 @pytest.fixture(scope="module")
 def released(course, tmp_path_factory) -> dict[str, dict[Path, bytes]]:
-    """Every file of three kinds of edition, of the quick exercises or of one, as it was written."""
+    """Every file of both kinds of edition, of the quick exercises or of one, as it was written."""
     root = tmp_path_factory.mktemp("released")
     found = {}
     for kind, with_hints in HINTS.items():
         folder = root / kind.replace(" ", "_")
-        release(course, folder, with_hints=with_hints, public_only=kind == "public", only=HANDED_OUT[kind])
+        release(course, folder, with_hints=with_hints, only=HANDED_OUT[kind])
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         found[kind] = {path.relative_to(folder): path.read_bytes() for path in files}
     return found
@@ -158,17 +156,18 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
             given = {" ".join(text.split()) for defect in told.defects for text in defect.hints if text}
             assert given == (hints if HINTS[kind] else set())
             assert told.has_hints() == HINTS[kind]
-        everything = " ".join(" ".join(content.decode("latin-1").split()) for content in released["public"].values())
-        assert not [hint for hint in hints if hint in everything]
+            everything = " ".join(" ".join(content.decode("latin-1").split()) for content in released[kind].values())
+            assert HINTS[kind] or not [hint for hint in hints if hint in everything]
 
 
-@pytest.mark.parametrize("kind", ["sealed", "public"])
+@pytest.mark.parametrize("kind", HINTS)
 def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
     paths = set(released[kind])
     assert {path.parts[0] for path in paths} == {"README.md", "pyproject.toml", "exercises", "grader"}
     folder = Path("exercises/exercise_03")
-    sealed = {"key.json", "answers.safetensors"} if kind == "sealed" else set()
-    assert {str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)} == sealed | {
+    assert {str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)} == {
+        "key.json",
+        "answers.safetensors",
         "README.md",
         "exercise.yaml",
         "attention.py",
@@ -177,7 +176,7 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
         ".starter/attention.ipynb",
     }
     parts = {part for path in paths for part in path.parts}
-    assert not parts & {"__pycache__", ".git", ".grader", "solutions", "hidden", "tests", "author"}
+    assert not parts & {"__pycache__", ".git", ".grader", "solutions", "hidden", "tests", "author", "classroom"}
     assert not [part for part in parts if part.endswith((".pyc", ".egg-info"))]
 
 
@@ -222,14 +221,14 @@ def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, releas
 def test_what_students_edit_is_the_starter_even_where_the_instructor_has_solved_it(own_course, tmp_path):
     for path in own_course.editable_files("exercise_03"):
         path.write_text("solved", encoding="utf-8")
-    release(own_course, tmp_path / "out", public_only=True, only=("exercise_03",))
+    release(own_course, tmp_path / "out", only=("exercise_03",))
     here = Course(tmp_path / "out")
     for path in here.editable_files("exercise_03"):
         assert path.read_bytes() == here.pristine(path).read_bytes() != b"solved"
 
 
 def test_the_description_says_what_there_is_to_earn_and_how_many_checks_follow(course, editions):
-    for kind, exercises in (("sealed", QUICK), ("public", ("exercise_03",))):
+    for kind, exercises in HANDED_OUT.items():
         for exercise_id in exercises:
             whole = load_exercise(course.description(exercise_id))
             path = editions[kind] / "exercises" / exercise_id / "exercise.yaml"
@@ -245,11 +244,10 @@ def test_the_description_says_what_there_is_to_earn_and_how_many_checks_follow(c
             hidden = sum(len(names_of_tests(path)) for path in course.hidden_tests(exercise_id).glob("test_*.py"))
             assert len(told.checks) + told.hidden_checks == len(whole.checks) + hidden
             assert data["source"].keys() == {"title"}
-            if kind == "sealed":
-                assert [check.id for check in told.checks] == [check.id for check in whole.checks]
-                by_number = {whole.numbers()[each.id]: (each.points, each.stretch) for each in whole.defects}
-                assert {int(each.id): (each.points, each.stretch) for each in told.defects} == by_number
-                assert all(set(each) <= {"points", "stretch", "hints"} for each in data["sealed"])
+            assert [check.id for check in told.checks] == [check.id for check in whole.checks]
+            by_number = {whole.numbers()[each.id]: (each.points, each.stretch) for each in whole.defects}
+            assert {int(each.id): (each.points, each.stretch) for each in told.defects} == by_number
+            assert all(set(each) <= {"points", "stretch", "hints"} for each in data["sealed"])
 
 
 def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
@@ -259,8 +257,7 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
         "+".join(sorted(subset)): put_back(reference, [each for each in exercise.defects if each.id in subset])
         for subset in telling_subsets(exercise)
     }
-    paths = sorted((course.root / "tests/corpus/wrong_fixes" / exercise_id).glob("*.py"))[:wrong]
-    return found | {path.stem: path.read_text() for path in paths}
+    return found | {fix.name: fix.text for fix in load_wrong_fixes(course, exercise_id)[:wrong]}
 
 
 def verdicts(course: Course, exercise_id: str, texts: dict[str, str], seed: int) -> dict[str, Verdict]:
@@ -464,31 +461,6 @@ def test_answers_learned_by_heart_pass_at_home_and_earn_nothing_when_handed_in(c
     assert {"values", "full_context", "future_does_not_leak"} <= failed
 
 
-@pytest.mark.slow
-def test_in_an_edition_of_public_checks_the_right_fix_passes_all_and_is_not_called_fixed(course, editions, tmp_path):
-    edition = tmp_path / "public"
-    shutil.copytree(editions["public"], edition)
-    module = edition / "exercises/exercise_03/attention.py"
-    told = load_exercise(module.parent / "exercise.yaml")
-    first = run_in(edition, "exercise_03").stdout.splitlines()[0]
-    follow = f"{told.hidden_checks} hidden ones follow when you hand it in."
-    assert first == f"Only public checks ran: 2 of 3 public checks pass; {follow}"
-    assert "not tried yet" not in run_in(edition).stdout
-    module.write_bytes(course.reference("exercise_03").read_bytes())
-    done = run_in(edition, "exercise_03", "--json")
-    verdict = json.loads(done.stdout)
-    assert (done.returncode, verdict["outcome"], verdict["score"], verdict["defects"]) == (1, "not_fixed", 0, [])
-    assert verdict["reason"].startswith("only public checks ran: all 3 public checks pass; ")
-    assert all(verdict["isolation"].values())
-    overview = run_in(edition).stdout
-    assert "1 of 1 pass their public checks" in overview
-    assert "fixed" not in overview
-    module.write_text("x = (\n")
-    told_at_once = run_in(edition, "exercise_03").stdout
-    assert told_at_once.startswith("Only public checks can run here: there are 3 of them, and ")
-    assert "Not gradable: it cannot be compiled: SyntaxError" in told_at_once
-
-
 def test_the_list_the_differences_and_a_fresh_start_work_in_the_edition(edition):
     module = edition / "exercises" / "exercise_03" / "attention.py"
     starter = module.read_bytes()
@@ -574,7 +546,6 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
         assert len(block[0].strip().splitlines()) == 2
         assert f"python -m grader {HANDED_OUT[kind][0]}" in block[0]
         assert "## Handing in" in readme
-        assert ("Hidden checks run then, and give the points." in readme) == (kind == "public")
         assert "torch==2.13.0" in block[0]
         assert not re.search(r"solutions/|tests/|reference|instructor|defect", readme)
         for exercise_id in Course(edition).exercise_ids():
@@ -582,11 +553,11 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
 
 
 def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
-    done = run_cli("release", str(tmp_path / "out"), "3", "--public-only", "--without-hints", cwd=course.root)
+    done = run_cli("release", str(tmp_path / "out"), "3", "--without-hints", cwd=course.root)
     assert (done.returncode, done.stderr) == (0, "")
     pattern = (
-        r"out is the student edition \(public checks only\): 1 exercise without hints, 3 checks that run at home, "
-        r"\d+ left for when they are handed in\."
+        r"out is the student edition: 1 exercise without hints, \d+ checks that run at home, "
+        r"1 that run only when a file is handed in\."
     )
     assert re.search(pattern, done.stdout)
     again = run_cli("release", str(tmp_path / "out"), cwd=course.root)
@@ -596,8 +567,6 @@ def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):
 
 def test_a_starter_never_looks_done(own_course, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(SpecError, match="exercise_09: its starter passes every public check, and would look done"):
-        release(own_course, out, public_only=True, only=("exercise_03", "exercise_09"))
     path = own_course.description("exercise_03")
     text = path.read_text()
     start, end = text.index("\nchecks:"), text.index("\nequivalents:")
@@ -625,7 +594,7 @@ def test_a_starter_that_is_not_the_reference_with_its_defects_is_not_handed_out(
     module = own_course.pristine(own_course.editable_files("exercise_03")[0])
     module.write_bytes(own_course.reference("exercise_03").read_bytes())
     with pytest.raises(SpecError, match=r"exercise_03/\.starter/attention\.py: is not the reference with every defect"):
-        release(own_course, tmp_path / "out", public_only=True, only=("exercise_03",))
+        release(own_course, tmp_path / "out", only=("exercise_03",))
     assert not (tmp_path / "out").exists()
 
 
@@ -638,11 +607,11 @@ def test_a_docstring_may_be_missing_on_one_side_and_a_cell_that_is_no_python_may
         docstring, _, code = path.read_text(encoding="utf-8").partition('"""\n\n')
         assert docstring.startswith('"""')
         path.write_text(code, encoding="utf-8")
-    assert _why_unfit(own_course, exercise, public_only=True) == []
+    assert _why_unfit(own_course, exercise) == []
     notebook.write_text(
         notebook.read_text(encoding="utf-8").replace("import torch", "import torch ("), encoding="utf-8"
     )
-    (told,) = _why_unfit(own_course, exercise, public_only=True)
+    (told,) = _why_unfit(own_course, exercise)
     assert told.startswith("exercises/exercise_03/.starter/attention.ipynb: is not the reference with every defect")
 
 
@@ -661,7 +630,7 @@ def test_a_page_that_gives_something_away_is_not_handed_out(own_course, tmp_path
         readme.write_text(f"{before}\n{spoiler}\n", encoding="utf-8")
         assert "exercises/exercise_03/README.md holds" in " ".join(spoilers_in(own_course, readme))
     with pytest.raises(SpecError, match=r"exercises/exercise_03/README\.md holds"):
-        release(own_course, tmp_path / "out", public_only=True, only=("exercise_03",))
+        release(own_course, tmp_path / "out", only=("exercise_03",))
     assert not (tmp_path / "out").exists()
 
 
@@ -669,21 +638,6 @@ def spoilers_in(course: Course, page: Path) -> list[str]:
     """What is said of a page of exercise_03 that is to be handed out."""
     exercise = load_exercise(course.description("exercise_03"))
     return find_spoilers(course, [exercise], {page.relative_to(course.root): page.read_bytes()})
-
-
-def test_a_check_that_needs_the_reference_is_never_public(course):
-    exercise = load_exercise(course.description("exercise_03"))
-    everything = [
-        check.__struct_config__ and type(check)(**(vars_of(check) | {"public": True})) for check in exercise.checks
-    ]
-    opened = type(exercise)(**(vars_of(exercise) | {"checks": everything}))
-    kept = {type(check) for check in opened.checks} - {type(check) for check in public_checks(opened)}
-    assert {MatchesReference, EveryParameterLearns, KeepsDtype} <= kept
-    assert FutureDoesNotLeak not in kept
-
-
-def vars_of(record) -> dict[str, object]:
-    return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
 def test_an_edition_cannot_be_made_from_an_edition(editions, tmp_path):

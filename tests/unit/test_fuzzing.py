@@ -19,7 +19,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.checks.outcome import Examination, Finding, Outcome
+from grader.checks.outcome import Examination, Finding, Key, Outcome
 from grader.errors import SpecError
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
@@ -28,7 +28,7 @@ from grader.spec.loading import read_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.submission import from_module, from_notebook
-from grader.verdict.verdict import make_public_verdict
+from grader.verdict.verdict import make_verdict
 from tests.support.fuzzing import DEEP, NASTY_TEXTS, SECONDS, fuzzing, leaves, mutated, spoilt, within_bounds
 from tests.support.paths import ROOT
 
@@ -290,7 +290,8 @@ def check(session: Session, expected: Any) -> None:
 def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) -> None:
     """Render what was seen, and look that nothing in it could be taken for more than text."""
     seen = Examination(outcomes, unloadable)
-    verdict = make_public_verdict(msgspec.structs.replace(exercise, total_points=10.0), seen, "attention.py", 1)
+    exercise = msgspec.structs.replace(exercise, defects=[])
+    verdict = make_verdict(exercise, Key("", {"": {}}, {}), seen, "attention.py", 1)
     json.loads(render_json(verdict))
     for text in (render_terminal(verdict, exercise), render_json(verdict)):
         assert not {each for each in text if each != "\n" and not each.isprintable()}

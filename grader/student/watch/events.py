@@ -17,7 +17,7 @@ from grader.verdict.verdict import Result, Verdict
 
 
 class Change(Struct, frozen=True):
-    """From one verdict to the next. Checks are told of by those that no defect explains: regressions, public checks."""
+    """From one verdict to the next. Checks are told of where no defect explains them: regressions."""
 
     fixed: list[str] = []
     reopened: list[str] = []
@@ -191,7 +191,7 @@ def _following(event: FollowingEvent) -> list[Line]:
 
 def _result(event: VerdictEvent) -> Text:
     verdict = event.verdict
-    if event.exercise.is_public() or verdict.outcome is Result.NOT_GRADABLE:
+    if verdict.outcome is Result.NOT_GRADABLE:
         return Text(f"As it is now: {printable(verdict.reason or '')}.", "dim")
     fixed = "fixed" if verdict.outcome is Result.FIXED else "not yet"
     return Text(f"As it is now: {fixed}, {verdict.score:g} of {verdict.max_score:g} points.", "dim")

@@ -194,7 +194,7 @@ class FollowedExercise:
         """Whether no more saves are needed."""
         is_fixed = self._graded is not None and self._graded.outcome is Result.FIXED
         progress = load_progress(self._course, self.exercise.id)
-        entry = OverviewLine(self.exercise.id, self.exercise.title, progress, self.exercise.is_public())
+        entry = OverviewLine(self.exercise.id, self.exercise.title, progress)
         return is_fixed or entry.is_done()
 
     def _judge(self) -> None:

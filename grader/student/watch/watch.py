@@ -102,9 +102,7 @@ class Watch:
             except SpecError as error:
                 broken = broken or error
                 continue
-            entry = OverviewLine(
-                exercise_id, exercise.title, load_progress(self._course, exercise_id), exercise.is_public()
-            )
+            entry = OverviewLine(exercise_id, exercise.title, load_progress(self._course, exercise_id))
             if exercise_id not in self._fixed and not entry.is_done():
                 left.append((exercise.difficulty, exercise_id))
         if broken and not left:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.spec.checks import Kind
 from grader.spec.exercise import Exercise
+from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
@@ -109,18 +109,18 @@ PROMISES: dict[str, Keeps] = {
     r"the same input gives the same output|Dropout .*(acts|with chance)": lambda checks, _: (
         checks.have("dropout_only_in_training") and checks.have("dropout_acts_on_weights")
     ),
-    r"in training and in evaluation|Samples|Images": lambda checks, _: (
+    r"in training and evaluation mode|in training and in evaluation|Samples|Images": lambda checks, _: (
         checks.have("matches_reference", training=True) or checks.have("dropout_acts_on_weights")
     ),
-    r"(Sampl|Imag|Sentenc|Gam|Row|Vector)\w+ (of a batch )?have nothing": samples_alone,
-    r"company|influence one another|samples works": samples_alone,
-    r"(is|are) left as (it was|they were)|leaves its inputs": lambda checks, _: (
+    r"do not affect each other": samples_alone,
+    r"company|samples works": samples_alone,
+    r"(is|are) not modified|leaves its inputs": lambda checks, _: (
         checks.have("leaves_inputs_alone") or checks.test("group")
     ),
     r"float64": lambda checks, text: checks.have("keeps_dtype") or ("bfloat16" in text and checks.test("every_dtype")),
-    r"[Mm]oved (to|with)": lambda checks, _: checks.have("moves_between_devices"),
+    r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
     r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
-    r"(at|of) any size|number of heads|of any height|inputs lie in memory|leaves torch's seed": lambda checks, _: bool(
+    r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed": lambda checks, _: bool(
         checks.exercise.random_sizes
     ),
     r"refused by the constructor|refused in the constructor|constructor refuses": lambda checks, _: checks.have(
@@ -215,7 +215,8 @@ PROMISES: dict[str, Keeps] = {
     r"filled-up place": lambda checks, _: checks.test("filling"),
 }
 FREE = re.compile(
-    r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write|Inside these lines"
+    r"not judged|may go on working;|` divides `|must be divisible|up to you|How you write"
+    r"|Everything else (may change|is yours)|rewrite the (code|function)"
     r"|does no harm|^\| (---|tensor|what) |whatever the two numbers|attributes? `dropout`$"
     r"|^`\w+\([^`]*\)`( and `\w+\([^`]*\)`)? (is an?|are) (`[a-z.]+(Module|Optimizer)`s?|function)( for serving)?[.;:]"
     r"|^`\w+\([^`]*\)`$|^`step\(\)` takes no argument|^The size of a head is|of one sample alone"
