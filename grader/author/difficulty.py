@@ -12,25 +12,26 @@ from msgspec import Struct
 from grader.author.derived_files import without_docstring
 from grader.author.proof import Step
 from grader.checks.compare import Failure
+from grader.checks.context import Context
 from grader.checks.examiner import Examiner
 from grader.checks.outcome import Status
-from grader.checks.properties import Context, Property
-from grader.checks.properties.tutorials import LossFalls, RepeatsWithASeed
-from grader.checks.properties.values import MatchesReference, ReturnsShapes
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.pytest_session import with_examiner
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session, SubjectError
-from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.size_cases import size_cases_of
+from grader.checks.walk import walk
 from grader.errors import KitError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.text import as_arguments
-from grader.spec.checks import Kind
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
+from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.properties import LossFalls, MatchesReference, Property, RepeatsWithASeed, ReturnsShapes
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import submission_from_text
 
 SEED = 7
@@ -121,7 +122,7 @@ def difficulty_step(source: WorkerSource, course: Course, exercise: Exercise) ->
     if not faults:
         where = course.wrong_fixes(exercise.id).relative_to(course.root)
         return Step(
-            "difficulty", warnings=[f"nothing to measure it by; put mends that break the starter into {where}/"]
+            "difficulty", warnings=[f"nothing to measure it by; describe wrong fixes of the starter in {where}"]
         )
     measured = difficulty_of(faults)
     facts = "; ".join(map(str, faults))
@@ -134,8 +135,7 @@ def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> 
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     texts = {defect.id: put_back(reference, [defect]) for defect in exercise.defects if not defect.stretch}
     if not exercise.defects:
-        paths = sorted(course.wrong_fixes(exercise.id).glob("*.py"))
-        texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
+        texts = {fix.name: fix.text for fix in load_wrong_fixes(course, exercise.id)}
     usual = []
     with tester(source, course, exercise, reference) as fails:
         for test in usual_tests(exercise):

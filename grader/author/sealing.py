@@ -138,7 +138,7 @@ class WatchedModule(LocalModule):
     """A module of the reference that knows its first weights and what was drawn for them."""
 
     def __init__(self, module: LocalModule, draws: list[list[Any]], drawn: list[torch.Tensor]) -> None:
-        super().__init__(module.module)
+        super().__init__(module.subject)
         self.first = {name: weight.clone() for name, weight in module.weights().items()}
         self.draws = draws
         self.drawn = drawn

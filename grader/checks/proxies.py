@@ -9,6 +9,7 @@ from grader.checks.outputs import has_form
 from grader.checks.session import Session, SubjectDiedError, SubjectRaisedError, unasked
 from grader.checks.subjects import adapter_of
 from grader.sandbox import protocol
+from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.protocol import Build, Built, Request, Returned, TensorValue
 from grader.sandbox.values import from_python, from_tensor, to_python, version_of
 
@@ -35,6 +36,9 @@ class ModuleProxy(Protocol):
 
     def call(self, method: str, **inputs: Any) -> Any:
         """What another method returns; an empty name means forward."""
+
+    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
+        """What a probe function of the kit returns beside the module."""
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         """What forward returns for each of them, one after the other; without `grad`, under `no_grad`."""
@@ -109,6 +113,10 @@ class RemoteProxy:
 
     def call(self, method: str, **inputs: Any) -> Any:
         return self._noted(_decoded(self._request(method, inputs).value), is_forward=not method)
+
+    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
+        call = self._call("", inputs, grad=self.grad, probe=name_of(probe), options=_values(options))
+        return self._noted(_decoded(self._send(call).value), is_forward=False)
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         first, *others = inputs
@@ -210,12 +218,19 @@ class RemoteProxy:
             self._session.log.note_call()
         values = None if more is None else [_values(each) for each in more]
         grad = cotangents is not None or (grad and self.grad)
-        call = protocol.Call(self.number, _values(inputs), method, self.training, cotangents, self._build, values, grad)
+        return self._send(self._call(method, inputs, cotangents=cotangents, more=values, grad=grad))
+
+    def _call(self, method: str, inputs: dict[str, Any], **fields: Any) -> protocol.Call:
+        return protocol.Call(
+            self.number, _values(inputs), method=method, training=self.training, build=self._build, **fields
+        )
+
+    def _send(self, call: protocol.Call) -> Returned:
         reply = self._ask(call)
         if call.build is not None and isinstance(reply, Built):
             self._note(reply)
         returned = _returned(reply)
-        self._after = None if cotangents is None else _all_tensors(returned.inputs)
+        self._after = None if call.cotangents is None else _all_tensors(returned.inputs)
         return returned
 
 
@@ -247,10 +262,18 @@ class Subject:
         self._count += 1
         weights = None if like is None else {name: _packed(value) for name, value in like.weights().items()}
         values = _values(arguments)
-        adapter, own_entry = adapter_of(self._session.exercise.interface)
-        is_whole = bool(probe) or entry in ("", own_entry)
-        probe, entry = probe or adapter, entry or own_entry
-        module = RemoteProxy(self._session, Build(self._count, entry, values, dtype, probe, weights), is_whole=is_whole)
+        interface = self._session.exercise.interface
+        build = Build(
+            self._count,
+            entry or interface.entry(),
+            values,
+            dtype=dtype,
+            probe=probe,
+            adapter=None if probe else adapter_of(interface),
+            parameters=weights,
+        )
+        is_whole = bool(probe) or entry in ("", interface.entry())
+        module = RemoteProxy(self._session, build, is_whole=is_whole)
         if at_once:
             module.build()
         return module

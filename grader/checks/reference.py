@@ -13,17 +13,20 @@ import torch
 from grader.checks.proxies import Pass, Tensors
 from grader.checks.subjects import adapter_of
 from grader.errors import KitError
+from grader.sandbox.probes import ProbeFunction, constructor
+from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import flatten, map_tensors
-from grader.spec.exercise import Interface
+from grader.spec.interface import Interface
 
 
 class LocalModule:
     """The reference, in this process."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, subject: Subject) -> None:
         self.training, self.grad = False, True
-        self.module = module
+        self.subject = subject
+        self.module = subject.module
         self._after: Tensors = {}
         self._output = io.StringIO()
 
@@ -33,6 +36,10 @@ class LocalModule:
     def call(self, method: str, **inputs: Any) -> Any:
         with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
             return _detached(self._run(method, inputs, requires_grad=False)[0])
+
+    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
+        with torch.set_grad_enabled(self.grad and torch.is_grad_enabled()):
+            return _detached(self._run("", inputs, requires_grad=False, probe=probe, options=options)[0])
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         with torch.set_grad_enabled(grad):
@@ -72,7 +79,15 @@ class LocalModule:
     def load_from(self, other: "LocalModule") -> None:
         self.module.load_state_dict(other.module.state_dict())
 
-    def _run(self, method: str, inputs: dict[str, Any], *, requires_grad: bool) -> tuple[Any, Tensors]:
+    def _run(
+        self,
+        method: str,
+        inputs: dict[str, Any],
+        *,
+        requires_grad: bool,
+        probe: ProbeFunction | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, Tensors]:
         self.module.train(self.training)
         copies = {
             name: value.clone().requires_grad_(requires_grad and value.is_floating_point())
@@ -81,7 +96,10 @@ class LocalModule:
             for name, value in inputs.items()
         }
         with contextlib.redirect_stdout(self._output):
-            value = (getattr(self.module, method) if method else self.module)(**copies)
+            if probe:
+                value = probe(self.subject, copies, **(options or {}))
+            else:
+                value = (getattr(self.module, method) if method else self.module)(**copies)
         tensors = {name: value for name, value in copies.items() if isinstance(value, torch.Tensor)}
         self._after = {name: tensor.detach() for name, tensor in tensors.items()}
         return value, tensors
@@ -99,21 +117,21 @@ class Reference:
 
     def __init__(self, path: Path, interface: Interface) -> None:
         self._module = import_file(path, f"reference_of_{path.parent.name}")
-        self._adapter, self._entry = adapter_of(interface)
+        self._adapter, self._entry = adapter_of(interface), interface.entry()
         if self._adapter:
             stub_compiler()  # which optimizers ask for, and which takes a second to import
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
         """The reference with fresh weights; `probe` is source run beside it, which may define another `entry` class."""
-        names: dict[str, Any] = vars(self._module)
-        probe = probe or self._adapter
         if probe:
-            names = vars(run_probe(probe, self._module))
+            build = vars(import_probe(probe, self._module))[entry]
+        else:
+            build = constructor(self._module, entry or self._entry, self._adapter)
         with contextlib.redirect_stdout(io.StringIO()):
-            module = names[entry or self._entry](**arguments)
+            module = build(**arguments)
         if dtype:
             module = module.to(getattr(torch, dtype))
-        return LocalModule(module)
+        return LocalModule(Subject(module=module, build=build, arguments=arguments))
 
 
 class AbsentReference:
@@ -143,7 +161,7 @@ class _ProbeLoader(importlib.abc.InspectLoader):
         return self._source
 
 
-def run_probe(source: str, submission: ModuleType) -> ModuleType:
+def import_probe(source: str, submission: ModuleType) -> ModuleType:
     """A probe's text run as a module, beside the one that it calls `submission`."""
     loader = _ProbeLoader(source)
     spec = importlib.util.spec_from_loader("probe", loader)

@@ -5,19 +5,18 @@ In a student edition there is no reference, and what was recorded of it answers 
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from msgspec import Struct
 
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
+from grader.checks.recording import Recording, Script
 from grader.checks.reference import AbsentReference, LocalModule, Reference
 from grader.errors import KitError
+from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
-
-if TYPE_CHECKING:
-    from grader.checks.recording import Recording, Script
 
 T = TypeVar("T")
 
@@ -46,7 +45,7 @@ class Answers:
     it is the same where the reference computes, is looked up, or was recorded.
     """
 
-    def __init__(self, name: str = "", script: "Script | None" = None) -> None:
+    def __init__(self, name: str = "", script: Script | None = None) -> None:
         self.modules: list[LocalModule] = []
         self.built = 0
         self.is_stale = self.is_broken = self.is_called = False
@@ -112,7 +111,7 @@ class ReferenceCache:
     case.
     """
 
-    def __init__(self, reference: Reference | AbsentReference, recording: "Recording | None" = None) -> None:
+    def __init__(self, reference: Reference | AbsentReference, recording: Recording | None = None) -> None:
         self.is_asked_all = False
         self._reference = reference
         self._recording = recording
@@ -200,6 +199,9 @@ class CachedProxy:
     def call(self, method: str, **inputs: Any) -> Any:
         return self._ask("call", method, **inputs)
 
+    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
+        return self._ask("run_probe", probe, inputs, **options)
+
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         values: list[Any] = self._ask("call_each", inputs, grad=grad)
         return values
@@ -233,14 +235,15 @@ class CachedProxy:
 
     def _ask(self, method: str, *arguments: Any, **inputs: Any) -> Any:
         number, training = self.number, self.training
-        self._answers.is_called |= method in ("call", "call_each", "differentiate")
+        self._answers.is_called |= method in ("call", "run_probe", "call_each", "differentiate")
 
         def act() -> Any:
             module = self._answers.modules[number]
             module.training = training
             return getattr(module, method)(*arguments, **inputs)
 
-        return self._answers.ask((number, training, method, arguments, inputs), act)
+        asked = tuple(name_of(each) if callable(each) else each for each in arguments)
+        return self._answers.ask((number, training, method, asked, inputs), act)
 
 
 def _is_same(one: Any, other: Any) -> bool:

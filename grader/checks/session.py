@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.checks.calling_variants import IN_CALLING_VARIANT
 from grader.checks.outcome import Location
 from grader.processes.time_budget import TimeBudget
 from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.sandbox import protocol
+from grader.sandbox.probes import calling_variants, name_of
 from grader.sandbox.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
 from grader.sandbox.text import excerpt
 from grader.spec.exercise import Exercise
@@ -280,7 +280,7 @@ def _way(message: Request) -> Way:
     """The way in which a request calls the module."""
     if not isinstance(message, Call):
         return Way.PLAINLY
-    if message.method == IN_CALLING_VARIANT:
+    if message.probe == name_of(calling_variants.call_in_variant):
         return Way.IN_A_CALLING_VARIANT
     return Way.IN_TRAINING if message.training else Way.PLAINLY
 

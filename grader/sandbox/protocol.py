@@ -99,11 +99,20 @@ class Parse(Message, frozen=True):
     chunks: list[Source]
 
 
+class Adapter(Message, frozen=True):
+    """How a submission's function or class is made a module: by the `Adapter` of a module in `probes`."""
+
+    probe: str
+    inputs: list[str]
+    by_position: bool
+
+
 class Build(Message, frozen=True):
     """Build a module and keep it under `module`; answered by `Built` or `Raised`.
 
-    `probe` is source run beside the submission, whose names win over the submission's; `parameters` are copied by name.
-    Without a `dtype` the module stays in the one it was built in.
+    `probe` is source run beside the submission, which defines `entry`; else `entry` is the submission's own, in an
+    `adapter` where it is no module. `parameters` are copied by name. Without a `dtype` the module stays in the one it
+    was built in.
     """
 
     module: int
@@ -111,11 +120,14 @@ class Build(Message, frozen=True):
     arguments: dict[str, Value]
     dtype: str = ""
     probe: str = ""
+    adapter: Adapter | None = None
     parameters: dict[str, TensorValue] | None = None
 
 
 class Call(Message, frozen=True):
     """Call a module or a method of it; answered by `Returned` or `Raised`.
+
+    With `probe`, `module.function` in `probes`, that function is called with the module, the arguments and `options`.
 
     With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products and the inputs
     come back too. With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer.
@@ -131,6 +143,8 @@ class Call(Message, frozen=True):
     build: Build | None = None
     more: list[dict[str, Value]] | None = None
     grad: bool = True
+    probe: str = ""
+    options: dict[str, Value] = {}
 
 
 class Read(Message, frozen=True):

@@ -6,11 +6,13 @@ import linecache
 import socket
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from msgspec import structs
 
+from grader.sandbox import probes
 from grader.sandbox.global_state import GlobalState
 from grader.sandbox.imports import import_lazily
 from grader.sandbox.protocol import (
@@ -35,9 +37,10 @@ from grader.sandbox.protocol import (
     receive_request,
     send,
 )
+from grader.sandbox.subject import Subject
 from grader.sandbox.syntax_trees import compiled, fingerprint, method_trees, operation_at
 from grader.sandbox.text import cut, sendable
-from grader.sandbox.torch_import import left_incomplete, stub_compiler, warm_up
+from grader.sandbox.torch_import import stub_compiler, warm_up
 from grader.sandbox.values import (
     TORCH_DTYPES,
     backward,
@@ -51,9 +54,6 @@ from grader.sandbox.values import (
     type_name,
 )
 
-LEAVES_TORCH = "LEAVES_TORCH_INCOMPLETE"
-"""The name by which a probe says that it does without the kernels of the meta device that are not imported yet."""
-
 
 class OwnFaultError(Exception):
     """The kit's own code failed where no submission's ran."""
@@ -65,9 +65,8 @@ class Server:
     def __init__(self) -> None:
         self.namespace = types.ModuleType("")
         self.chunks: dict[str, list[str]] = {}
-        self.modules: dict[int, Any] = {}
+        self.subjects: dict[int, Subject] = {}
         self._modes: dict[int, bool] = {}
-        self._leaving_torch: set[int] = set()
         self._is_building = False
         self._handed_in: dict[str, torch.Tensor] = {}
         self._state = GlobalState()
@@ -98,10 +97,13 @@ class Server:
                 raise OwnFaultError(f"{type_name(type(error))}: {error}") from error
             raise
 
-    def _module(self, number: int) -> Any:
-        if number not in self.modules:
+    def _subject(self, number: int) -> Subject:
+        if number not in self.subjects:
             raise OwnFaultError(f"module {number} was never built in this worker")
-        return self.modules[number]
+        return self.subjects[number]
+
+    def _module(self, number: int) -> Any:
+        return self._subject(number).module
 
     def _dispatch(self, request: Request) -> Message:
         if isinstance(request, Load):
@@ -151,18 +153,12 @@ class Server:
     def _build(self, request: Build) -> Built:
         self._is_building = True
         seed()
-        names = self.namespace.__dict__
-        if request.probe:
-            names = {"submission": self.namespace, "torch": torch}
-            exec(compiled(request.probe), names)  # noqa: S102 - the same place: beside the submission
+        build = self._constructor(request)
         arguments = {name: to_python(value) for name, value in request.arguments.items()}
-        module = names[request.entry](**arguments)
-        self._leaving_torch.discard(request.module)
-        if request.probe and names.get(LEAVES_TORCH):
-            self._leaving_torch.add(request.module)
+        module = build(**arguments)
         if request.dtype:
             module = module.to(TORCH_DTYPES[request.dtype])
-        self.modules[request.module] = module
+        self.subjects[request.module] = Subject(module=module, build=build, arguments=arguments)
         self._modes.pop(request.module, None)
         parameters = dict(module.named_parameters())
         misfits = copy_parameters(parameters, request.parameters or {})
@@ -170,6 +166,14 @@ class Server:
         self._is_building = False
         self._state.note_seed()
         return Built(shapes, misfits)
+
+    def _constructor(self, request: Build) -> Callable[..., Any]:
+        if not request.probe:
+            return probes.constructor(self.namespace, request.entry, request.adapter)
+        names: dict[str, Any] = {"submission": self.namespace, "torch": torch}
+        exec(compiled(request.probe), names)  # noqa: S102 - the same place: beside the submission
+        constructor: Callable[..., Any] = names[request.entry]
+        return constructor
 
     def _call(self, request: Call) -> Returned | Built:
         if request.build is not None:
@@ -206,7 +210,10 @@ class Server:
         if request.cotangents is not None:
             for tensor in self._handed_in.values():
                 tensor.requires_grad_(tensor.is_floating_point())
-        with left_incomplete() if request.module in self._leaving_torch else contextlib.nullcontext():
+        if request.probe:
+            options = {name: to_python(value) for name, value in request.options.items()}
+            value = probes.probe_named(request.probe)(self._subject(request.module), arguments, **options)
+        else:
             value = (getattr(module, request.method) if request.method else module)(**arguments)
         self._state.compare("the module's training", request.training, module.training)
         return value

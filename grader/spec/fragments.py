@@ -14,7 +14,7 @@ def put_back(reference: str, defects: Iterable[Defect]) -> str:
     text = reference
     for defect in defects:
         for was, fix in defect.edits():
-            text = _replace_fragment(text, fix, was, defect.id)
+            text = replace_fragment(text, fix, was, f"defect {defect.id}")
     return text
 
 
@@ -23,23 +23,21 @@ def mend(starter: str, defects: Iterable[Defect]) -> str:
     text = starter
     for defect in reversed(list(defects)):
         for was, fix in reversed(defect.edits()):
-            text = _replace_fragment(text, was, fix, defect.id)
+            text = replace_fragment(text, was, fix, f"defect {defect.id}")
     return text
 
 
-def _replace_fragment(text: str, old: str, new: str, defect_id: str) -> str:
-    """The text with `old` replaced by `new`; `SpecError` unless `old` occurs exactly once.
+def replace_fragment(text: str, old: str, new: str, owner: str) -> str:
+    """Return the text with `old` replaced by `new`; raise `SpecError` unless `old` occurs exactly once.
 
     A fragment of one line is any part of a line; one of several lines is whole lines, without their common indentation
-    or as they stand.
+    or as they stand. `owner` is what the error says the fragment belongs to, as in "defect mask-discarded".
     """
     old, new = old.rstrip("\n"), new.rstrip("\n")
     places = _places(text, old)
     if len(places) != 1:
         found = "nowhere" if not places else f"{len(places)} times"
-        raise SpecError(
-            [f"defect {defect_id}: the fragment {old.splitlines()[0].strip()!r} occurs {found}; it must occur once"]
-        )
+        raise SpecError([f"{owner}: the fragment {old.splitlines()[0].strip()!r} occurs {found}; it must occur once"])
     start, end, indent = places[0]
     lines = new.split("\n")
     indented = [lines[0] if start and text[start - 1] != "\n" else _indent(lines[0], indent)]

@@ -23,7 +23,8 @@ from grader.checks.subjects import KINDS, adapter_of
 from grader.errors import UsageError
 from grader.report.console import printable, width
 from grader.sandbox.torch_import import import_torch, stub_compiler
-from grader.spec.exercise import Exercise, Interface
+from grader.spec.exercise import Exercise
+from grader.spec.interface import Interface
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission.choice import Choice
@@ -168,12 +169,12 @@ class PreparedTrial(Struct, frozen=True):
         """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
         built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         handed = [", ".join(f"{name}={_briefly(value)}" for name, value in inputs.items()) for inputs in self.calls]
-        adapter, entry = adapter_of(self.interface)
+        entry = self.interface.entry()
         name = "value = " if self.is_named else ""
-        if adapter:
+        if not self.has_weights():
             told = KINDS[self.interface.kind].trial
             told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
-            return [name + told.format(entry=self.interface.entry(), inputs=each, arguments=built) for each in handed]
+            return [name + told.format(entry=entry, inputs=each, arguments=built) for each in handed]
         method = f".{self.method}" if self.method else ""
         modules = [f"module.{'train' if self.training else 'eval'}()", *["module"] * len(handed[1:])]
         calls = [f"{name}{module}{method}({each})" for module, each in zip(modules, handed, strict=True)]
@@ -185,20 +186,18 @@ class PreparedTrial(Struct, frozen=True):
 
     def has_weights(self) -> bool:
         """Whether what is tried begins with numbers of its own, so that a finding's are others."""
-        return not adapter_of(self.interface)[0]
+        return adapter_of(self.interface) is None
 
 
 def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     """The same arguments and inputs as the check drew for that size case."""
     from grader.checks.case import make_case, seed_draws
-    from grader.checks.properties import Property
-    from grader.checks.properties.states import CallsInTurn
+    from grader.checks.properties.states import inputs_of_calls
     from grader.checks.size_cases import SizeCase, size_cases_of
-    from grader.spec.checks import Check
+    from grader.spec.properties import CallsInTurn, Property
 
     plain = Property(id=trial.check or "trial")
-    check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
-    assert isinstance(check, Property)
+    check: Property = next((each for each in exercise.checks if each.id == trial.check), plain)
     size_cases = [size_case for some in size_cases_of(check, exercise, trial.seed) for size_case in some]
     largest = SizeCase(f"{trial.seed}/{check.id}/-1", exercise.fixed_sizes[-1])
     size_case = next((each for each in size_cases if each.name == trial.size_case), largest)
@@ -207,17 +206,17 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     calls = [case.again if trial.in_calling_variant else case.inputs]
     after_each = ""
     if isinstance(check, CallsInTurn):
-        calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
+        calls, after_each = inputs_of_calls(check, exercise, case), check.after_each
     told = exercise.interface, case.arguments, calls, check.method, check.training, after_each
     return PreparedTrial(*told, is_named=bool(trial.expected))
 
 
 def _call(prepared: PreparedTrial, module: ModuleType) -> Any:
     """What the last call returns; the submission's own exceptions pass through."""
-    from grader.checks.reference import run_probe
+    from grader.sandbox.probes import constructor
 
-    adapter, entry = adapter_of(prepared.interface)
-    built = getattr(run_probe(adapter, module) if adapter else module, entry)(**prepared.arguments)
+    interface = prepared.interface
+    built = constructor(module, interface.entry(), adapter_of(interface))(**prepared.arguments)
     built.train(prepared.training)
     value = None
     for index, inputs in enumerate(prepared.calls):

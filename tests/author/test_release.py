@@ -19,8 +19,8 @@ from grader.author.edition import find_spoilers
 from grader.author.release import release
 from grader.author.sealing import seal
 from grader.checks.case import make_case, seed_draws
+from grader.checks.context import Context
 from grader.checks.outcome import Status
-from grader.checks.properties import Context
 from grader.checks.pytest_session import with_examiner
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
@@ -30,6 +30,7 @@ from grader.errors import SpecError, UsageError
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
@@ -256,8 +257,7 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
         "+".join(sorted(subset)): put_back(reference, [each for each in exercise.defects if each.id in subset])
         for subset in telling_subsets(exercise)
     }
-    paths = sorted((course.root / "tests/corpus/wrong_fixes" / exercise_id).glob("*.py"))[:wrong]
-    return found | {path.stem: path.read_text() for path in paths}
+    return found | {fix.name: fix.text for fix in load_wrong_fixes(course, exercise_id)[:wrong]}
 
 
 def verdicts(course: Course, exercise_id: str, texts: dict[str, str], seed: int) -> dict[str, Verdict]:

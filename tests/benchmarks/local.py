@@ -17,16 +17,20 @@ from typing import Any
 import torch
 
 from grader.checks.case import seed_draws
-from grader.checks.properties import Context
+from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Pass
-from grader.checks.reference import LocalModule, Reference, _detached, run_probe
+from grader.checks.reference import LocalModule, Reference, _detached, import_probe
 from grader.checks.session import SubjectRaisedError
-from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.size_cases import size_cases_of
 from grader.checks.subjects import adapter_of
+from grader.checks.walk import walk
+from grader.sandbox.probes import ProbeFunction, constructor
 from grader.sandbox.protocol import Raised
+from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import WORKER_SEED, flatten, type_name
-from grader.spec.exercise import Exercise, Interface
+from grader.spec.exercise import Exercise
+from grader.spec.interface import Interface
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 
@@ -39,13 +43,17 @@ IMPORTED_AS = "submission"
 class OwnModule(LocalModule):
     """A submission's module in this process; what it raises reaches a check as it would from a worker."""
 
-    def __init__(self, module: torch.nn.Module, output: io.StringIO) -> None:
-        super().__init__(module)
+    def __init__(self, subject: Subject, output: io.StringIO) -> None:
+        super().__init__(subject)
         self._output = output
 
     def call(self, method: str, **inputs: Any) -> Any:
         with _as_raised():
             return super().call(method, **inputs)
+
+    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
+        with _as_raised():
+            return super().run_probe(probe, inputs, **options)
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None
@@ -76,7 +84,7 @@ class OwnSubject:
     def __init__(self, source: str, interface: Interface) -> None:
         self._output = io.StringIO()
         self._namespace = types.ModuleType(IMPORTED_AS)
-        self._adapter, self._entry = adapter_of(interface)
+        self._adapter, self._entry = adapter_of(interface), interface.entry()
         sys.modules[IMPORTED_AS] = self._namespace
         torch.default_generator.manual_seed(WORKER_SEED)
         with contextlib.redirect_stdout(self._output):
@@ -96,14 +104,16 @@ class OwnSubject:
         at_once: bool = True,
     ) -> OwnModule:
         with _as_raised(), contextlib.redirect_stdout(self._output):
-            probe = probe or self._adapter
-            names = vars(run_probe(probe, self._namespace)) if probe else vars(self._namespace)
-            module = names[entry or self._entry](**arguments)
+            if probe:
+                build = vars(import_probe(probe, self._namespace))[entry]
+            else:
+                build = constructor(self._namespace, entry or self._entry, self._adapter)
+            module = build(**arguments)
             if dtype:
                 module = module.to(getattr(torch, dtype))
         if like is not None:
             _copy(dict(module.named_parameters()), like.weights())
-        return OwnModule(module, self._output)
+        return OwnModule(Subject(module=module, build=build, arguments=arguments), self._output)
 
 
 class PlainReference:

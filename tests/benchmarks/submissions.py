@@ -15,8 +15,8 @@ from msgspec import Struct
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from tests.support.corpus import read_corpus
-from tests.support.paths import CORPUS
 
 SHARES = {"right": 7, "part mended": 6, "wrong fix": 5, "hostile": 2}
 """Of twenty that are new, so many of each kind; the course's own modules are their stock."""
@@ -146,10 +146,11 @@ def _stock(course: Course) -> list[Base]:
     for each in course.exercise_ids():
         files = {
             "starter": [course.pristine(course.editable_files(each)[0])],
-            "right": [course.reference(each), *sorted((CORPUS / "alternatives" / each).glob("*.py"))],
-            "wrong fix": sorted((CORPUS / "wrong_fixes" / each).glob("*.py")),
+            "right": [course.reference(each), *sorted(course.alternatives(each).glob("*.py"))],
         }
         found += [_base(kind, each, path) for kind, paths in files.items() for path in paths]
+        fixes = load_wrong_fixes(course, each)
+        found += [Base("wrong fix", each, f"{each}: wrong_fixes/{fix.name}", fix.text) for fix in fixes]
         found += _part_mended(course, each)
     return [*found, *(_hostile() if HOSTILE_EXERCISE in course.exercise_ids() else [])]
 

@@ -8,16 +8,15 @@ exactly where their status is the one that the corpus names or, for every subset
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
-from tests.support.generated import passes
 from tests.support.judging import Judge
-from tests.support.paths import CORPUS, ROOT
-from tests.verdicts.test_wrong_fixes import STATUSES, expectations
+from tests.support.paths import ROOT
+from tests.support.wrong_fixes import expected_statuses, is_refused
 
 COLUMNS = ("right accepted", "right refused", "wrong refused", "wrong passed", "exact", "unknown", "told wrongly")
 
@@ -25,9 +24,9 @@ COLUMNS = ("right accepted", "right refused", "wrong refused", "wrong passed", "
 def counted(judge: Judge, exercise_id: str) -> Counter[str]:
     """So many of each of the columns."""
     right = [judge.course.reference(exercise_id), *sorted(judge.course.alternatives(exercise_id).glob("*.py"))]
-    wrong = sorted((CORPUS / "wrong_fixes" / exercise_id).glob("*.py"))
+    wrong = load_wrong_fixes(judge.course, exercise_id)
     subsets = [*load_exercise(judge.course.description(exercise_id)).subsets()]
-    texts = [path.read_text(encoding="utf-8") for path in (*right, *wrong)]
+    texts = [path.read_text(encoding="utf-8") for path in right] + [fix.text for fix in wrong]
     texts += [judge.variant(exercise_id, subset) for subset in subsets]
     verdicts = judge.many(exercise_id, texts)
     found: Counter[str] = Counter()
@@ -35,26 +34,17 @@ def counted(judge: Judge, exercise_id: str) -> Counter[str]:
         is_accepted = (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
         found["right accepted" if is_accepted else "right refused"] += 1
         print_unless(is_accepted, f"{exercise_id}: refused: {path.name}")
-    for path, text, verdict in zip(wrong, texts[len(right) :], verdicts[len(right) :], strict=False):
-        words, statuses = expectations(text), {each.id: each.status for each in verdict.defects}
-        is_refused = not passes(verdict) and ("extra" in words or verdict.outcome is Result.NOT_FIXED)
-        found["wrong refused" if is_refused else "wrong passed"] += 1
-        print_unless(is_refused, f"{exercise_id}: passed: {path.name}")
-        expected = {defect: STATUSES[how] for how, defect in expected_statuses(words)}
-        found += compared(statuses, expected, f"{exercise_id}: {path.name}")
+    for fix, verdict in zip(wrong, verdicts[len(right) :], strict=False):
+        statuses = {each.id: each.status for each in verdict.defects}
+        refused = is_refused(verdict, fix.expect)
+        found["wrong refused" if refused else "wrong passed"] += 1
+        print_unless(refused, f"{exercise_id}: passed: {fix.name}")
+        found += compared(statuses, expected_statuses(fix.expect), f"{exercise_id}: {fix.name}")
     for subset, verdict in zip(subsets, verdicts[len(right) + len(wrong) :], strict=True):
         statuses = {each.id: each.status for each in verdict.defects}
         own = {each: {DefectStatus.PRESENT if each in subset else DefectStatus.FIXED} for each in statuses}
         found += compared(statuses, own, f"{exercise_id}: {'+'.join(sorted(subset))}")
     return found
-
-
-def expected_statuses(words: list[str]) -> Iterator[tuple[str, str]]:
-    """Each word that names statuses, with each defect that it names."""
-    for word in words:
-        how, _, ids = word.partition("=")
-        if how in STATUSES:
-            yield from ((how, defect) for defect in ids.split(","))
 
 
 def compared(statuses: dict[str, DefectStatus], expected: dict[str, set[DefectStatus]], where: str) -> Counter[str]:

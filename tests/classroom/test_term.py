@@ -18,7 +18,8 @@ from tests.support.commands import Done
 from tests.support.gradebooks import rows
 from tests.support.hostile import reference, starter
 from tests.support.notebooks import code, notebook
-from tests.support.paths import CORPUS, ROOT
+from tests.support.paths import ROOT
+from tests.support.wrong_fixes import wrong_fix
 
 HEADING = "## A term in ten commands"
 BASES = {"canvas": 0, "moodle": 10, "repositories": 20, "nbgrader": 30}
@@ -94,11 +95,11 @@ class Term:
         if kind == "notebook":
             return [("attention.ipynb", notebook(code("%load_ext grader"), code(reference(exercise))))]
         defects = load_exercise(self.course.description(exercise)).defects
-        wrong = {"exercise_03": "no_scale.py", "exercise_04": "scale_of_the_number_of_keys.py"}[exercise]
+        wrong = {"exercise_03": "no_scale", "exercise_04": "scale_of_the_number_of_keys"}[exercise]
         texts = {
             "fixed": reference(exercise),
             "half": put_back(reference(exercise), defects[:1]),
-            "wrong": (CORPUS / "wrong_fixes" / exercise / wrong).read_text(encoding="utf-8"),
+            "wrong": wrong_fix(Course(ROOT), exercise, wrong),
             "broken": "def (:\n",
             "prints": re.sub(r"( +)(return [^\n]+\n)(?=\Z|\n*\Z)", r"\1print('done')\n\1\2", reference(exercise)),
         }
@@ -128,7 +129,7 @@ def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
     for command, layout in zip((canvas, moodle, repositories, nbgrader), BASES, strict=True):
         told = term.run(command)
         assert f"layout: {layout}" in told
-        assert "nothing to judge in it: " in told
+        assert "contains nothing to grade: " in told
         assert ("a link, not followed: " in told) == (layout in LINKED)
         assert "not in the roster" not in told
 

@@ -65,9 +65,9 @@ source = open_worker_source()
 import torch
 from grader.spec.loading import load_exercise
 from grader.spec.paths import find_course
-from grader.checks.properties.states import ELSEWHERE
 from grader.checks.proxies import Subject
 from grader.checks.session import Session
+from grader.sandbox.probes.devices import call_elsewhere
 from grader.submission import submission_from_text
 
 exercise = load_exercise(find_course(Path.cwd()).description("exercise_03"))
@@ -75,9 +75,8 @@ session = Session(source, exercise, submission_from_text(sys.stdin.read()))
 session.begin_check()
 session.allow_all()
 sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
-probe = ELSEWHERE.format(entry="CausalSelfAttention")
-module = Subject(session).build(sizes, probe=probe, entry="Variation", at_once=False)
-print(module.call("elsewhere", x=torch.randn(2, 3, 4))[1], module.attribute("late"))
+module = Subject(session).build(sizes, at_once=False)
+print(module.run_probe(call_elsewhere, {"x": torch.randn(2, 3, 4)})[1], module.attribute("late"))
 session.close()
 source.close()
 """

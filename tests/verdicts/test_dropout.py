@@ -8,6 +8,7 @@ from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
 from tests.support.sampling import dealt, of_parts, sampled, sampled_in_parts, share
+from tests.support.wrong_fixes import wrong_fix
 
 SEEDS = (7, 1009, 4_000_000_007)
 
@@ -178,5 +179,4 @@ def test_dropout_written_in_another_way_gets_everything(judge_text: Judge, exerc
 def test_neighbours_that_are_dropped_together_are_seen_where_most_of_them_are_below_zero(
     judge_text: Judge, exercise_id: str, name: str, seed: int
 ) -> None:
-    source = (CORPUS / "wrong_fixes" / exercise_id / f"{name}.py").read_text(encoding="utf-8")
-    assert judge_text(exercise_id, source, seed).regressions
+    assert judge_text(exercise_id, wrong_fix(judge_text.course, exercise_id, name), seed).regressions

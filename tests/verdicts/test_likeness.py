@@ -7,7 +7,7 @@ import torch
 
 from grader.checks.examiner import Examiner
 from grader.checks.pytest_session import with_examiner
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text

@@ -13,8 +13,9 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.verdict import DefectStatus, Result
 from tests.support.judging import SEED, Judge
-from tests.support.paths import CORPUS, ROOT
+from tests.support.paths import ROOT
 from tests.support.sampling import EXAMPLE, in_parts, others_slow, sampled, share
+from tests.support.wrong_fixes import wrong_fix
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 17)]
 BY_POSITION = [name for name in EXERCISES if name != "exercise_07"]
@@ -254,8 +255,8 @@ def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Ju
 @pytest.mark.parametrize("exercise_id", others_slow(["exercise_06", "exercise_01"]))
 def test_what_is_kept_from_a_call_without_gradients_is_seen_at_every_seed(judge_text: Judge, exercise_id: str) -> None:
     """At these seeds the call after others was loud, or its inputs one sample expanded to all."""
-    path = CORPUS / "wrong_fixes" / exercise_id / "weights_of_the_first_call_without_gradients.py"
-    verdicts = [judge_text(exercise_id, path.read_text(encoding="utf-8"), seed) for seed in (11, 12)]
+    text = wrong_fix(judge_text.course, exercise_id, "weights_of_the_first_call_without_gradients")
+    verdicts = [judge_text(exercise_id, text, seed) for seed in (11, 12)]
     assert [verdict.outcome for verdict in verdicts] == [Result.NOT_FIXED] * 2
 
 

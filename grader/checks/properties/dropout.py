@@ -1,21 +1,16 @@
 """Properties of dropout: when it acts, and on what."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+import torch
 
+from grader.checks.case import Case
 from grader.checks.compare import FLOAT32, Failure, compare, number, require_finite, require_form
+from grader.checks.context import Context, runs
 from grader.checks.outputs import nth_output, require_declared
-from grader.checks.properties import Context, Property
-from grader.checks.properties.values import KeepsDtype
-from grader.spec.checks import AN_ARGUMENT, Name, Text, unknown_name
-from grader.spec.problem import KeyPath, Problem
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.case import Case
-    from grader.checks.proxies import ModuleProxy
-    from grader.spec.exercise import Exercise
+from grader.checks.proxies import ModuleProxy
+from grader.checks.session import SubjectError
+from grader.sandbox.probes import dropout
+from grader.sandbox.values import flatten
+from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining, KeepsDtype
 
 SOME_DRAWS, MOST_DRAWS = 6, 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
@@ -32,51 +27,6 @@ DEVIATIONS = 8.0
 LEAST_WEIGHT = 1e-3
 """Whether a weight smaller than this was dropped is lost in rounding, and nobody can tell."""
 
-RESPONSE = """
-from torch.nn.functional import dropout, scaled_dot_product_attention
-
-class Dropping(torch.overrides.TorchFunctionMode):
-    def __init__(self, instead=None):
-        super().__init__()
-        self.instead, self.met = instead, []
-
-    def drop(self, weights, p=0.5, training=True, inplace=False):
-        if not training or p == 0:
-            return weights
-        self.met.append((weights, p))
-        return weights if self.instead is None else self.instead
-
-    def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **keywords):
-        every = torch.eye(key.shape[-2]).to(key).expand(*key.shape[:-1], -1)
-        weights = scaled_dot_product_attention(query, key, every, attn_mask, 0.0, is_causal, **keywords)
-        return self.drop(weights, dropout_p) @ value
-
-    def __torch_function__(self, function, types, arguments=(), keywords=None):
-        if function is dropout or function is scaled_dot_product_attention:
-            function = self.drop if function is dropout else self.attend
-        return function(*arguments, **(keywords or {{}}))
-
-class Variation(submission.{entry}):
-    def response(self, **inputs):
-        def output(instead):
-            with Dropping(instead):
-                value = self(**inputs)
-            return (value[0] if isinstance(value, (tuple, list)) else value).flatten()
-
-        with torch.no_grad():
-            with Dropping() as plain:
-                value = self(**inputs)
-            if len(plain.met) != 1:
-                return f"expected dropout to act once in a call, saw {{len(plain.met)}} times"
-            weights, chance = plain.met[0]
-            base = output(torch.zeros_like(weights))
-            ones = torch.eye(weights.numel()).to(weights)
-            return value, weights, chance, base, torch.stack([output(one.view(weights.shape)) - base for one in ones])
-"""
-"""A probe of the reference: what is returned with no weight dropped, the weights, their chance, what the output is with
-none of them, and what each adds to it."""
-
-
 STEEPNESS = 1e-2
 """What a step of a thousandth rounds away is less, even within float32; a gradient that is not dropped lacks more."""
 
@@ -84,139 +34,68 @@ MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
 """A step over the kink of a ReLU changes the output otherwise than the gradient says, so one direction tells nothing:
 a gradient that is wrong is wrong along nearly all."""
 
-SLOPES = """
-class Variation(submission.{entry}):
-    def slopes(self, **inputs):
-        floats = {{name: 3 * value.double() for name, value in inputs.items() if torch.is_floating_point(value)}}
-        self.double()
-        rises, slopes = [], []
-        while len(rises) < {most} and sum(map(self.agree, rises, slopes)) < {enough}:
-            steps = {{name: torch.randn_like(value) for name, value in floats.items()}}
-            state = torch.get_rng_state()
 
-            def output(length):
-                torch.set_rng_state(state)
-                leaves = {{name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}}
-                value = self(**{{**inputs, **leaves}})
-                return value[0] if isinstance(value, (tuple, list)) else value, leaves
-
-            value, leaves = output(0.0)
-            cotangent = torch.randn_like(value)
-            (value * cotangent).sum().backward()  # checkpoints refuse torch.autograd.grad
-            found = {{name: leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}}
-            slopes.append(sum(((each * steps[name]).sum() for name, each in found.items()), torch.zeros(()).double()))
-            rises.append(((output(1e-3)[0] - output(-1e-3)[0]) * cotangent).sum().detach() / 2e-3)
-        return torch.stack(rises), torch.stack(slopes)
-
-    @staticmethod
-    def agree(rise, slope):
-        return (rise - slope).abs() <= {steepness} * rise.abs()
-"""
-"""A probe: how the output of one draw of dropout changes along a direction, as it is seen and as its gradient says."""
+@runs(DropoutOnlyInTraining)
+def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context, case: Case) -> None:
+    module = context.ours(check, case.built_with(check.probability, 0.5))
+    values = module.call_each([case.inputs] * 2)
+    for value in values:
+        require_declared(value, context.exercise, check, case.sizes)
+    first, again = map(flatten, values)
+    if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
+        raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
+    module.training = True
+    if all(_comes_out_alike(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
+        raise Failure(
+            "no-dropout",
+            f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, saw one output",
+        )
+    ours, theirs = context.pair(check, case.built_with(check.probability, 1.0))
+    ours.training = theirs.training = True
+    what = "in training mode with dropout 1, output"
+    compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), what)
 
 
-class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
-    """Dropout draws anew in training, and never in eval mode."""
-
-    needs_module: ClassVar[bool] = True
-
-    shows_values: ClassVar[bool] = False
-
-    draws_longest: ClassVar[bool] = True
-
-    probability: Name = "dropout"
-    """The constructor's argument that is the chance of being dropped."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _probability_problems(self, self.probability, exercise, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        import torch
-
-        from grader.sandbox.values import flatten
-
-        module = context.ours(self, case.built_with(self.probability, 0.5))
-        values = module.call_each([case.inputs] * 2)
-        for value in values:
-            require_declared(value, context.exercise, self, case.sizes)
-        first, again = map(flatten, values)
-        if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
-            raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
-        module.training = True
-        if all(_comes_out_alike(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
-            raise Failure(
-                "no-dropout",
-                f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, "
-                "saw one output",
-            )
-        ours, theirs = context.pair(self, case.built_with(self.probability, 1.0))
-        ours.training = theirs.training = True
-        what = "in training mode with dropout 1, output"
-        compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), what)
+@runs(DropoutActsOnWeights)
+def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, case: Case) -> None:
+    case = case if check.probability in check.defaults else case.built_with(check.probability, CHANCE)
+    theirs = context.reference.build(case.arguments)
+    ours = context.subject.build(case.arguments, like=theirs, at_once=False)
+    ours.training = theirs.training = True
+    response = theirs.run_probe(dropout.response, case.inputs)
+    if isinstance(response, str):
+        raise Failure("no-dropout", f"the reference, in training mode: {response}")
+    value, weights, chance, base, parts = response
+    times = DRAWS if weights.numel() > 1 else FEW_DRAWS
+    draws = ours.call_each([case.inputs] * times, grad=False)
+    what = f"in training mode with dropout {number(chance)}"
+    for draw in draws:
+        require_form(draw, value, f"{what}, output")
+    outputs = torch.stack([flatten(draw)[0] for draw in draws])
+    require_finite(outputs, f"{what}, output")
+    seen, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
+    scaled = weights.flatten().double() / (1 - chance)
+    solved = (seen - base) @ _inverse_of(response[-1])
+    is_kept = (solved - scaled).abs() < solved.abs()
+    again = base + (is_kept * scaled) @ parts
+    if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
+        raise Failure(
+            "dropout-elsewhere",
+            f"{what}: expected each {check.called} scaled up or taken away, saw an output that comes of neither",
+        )
+    _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, what, check.called)
+    is_last = case.sizes == (check.sizes or context.exercise.fixed_sizes)[-1]
+    if is_last and not check.inputs and any(isinstance(check, KeepsDtype) for check in context.exercise.checks):
+        _require_slopes(context, case, what)
 
 
-class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights"):
-    """In training each attention weight is dropped or scaled up, by a chance of its own, and nothing else changes."""
-
-    needs_module: ClassVar[bool] = True
-
-    shows_values: ClassVar[bool] = False
-
-    probability: Name = "dropout"
-    """The constructor's argument that is the chance of being dropped."""
-    called: Text = "attention weight"
-    """What findings call one of what is dropped."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _probability_problems(self, self.probability, exercise, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        import torch
-
-        from grader.sandbox.values import flatten
-
-        case = case if self.probability in self.defaults else case.built_with(self.probability, CHANCE)
-        probe = RESPONSE.format(entry=context.exercise.interface.entry())
-        theirs = context.reference.build(case.arguments, probe=probe, entry="Variation")
-        ours = context.subject.build(case.arguments, like=theirs, at_once=False)
-        ours.training = theirs.training = True
-        response = theirs.call("response", **case.inputs)
-        if isinstance(response, str):
-            raise Failure("no-dropout", f"the reference, in training mode: {response}")
-        value, weights, chance, base, parts = response
-        times = DRAWS if weights.numel() > 1 else FEW_DRAWS
-        draws = ours.call_each([case.inputs] * times, grad=False)
-        what = f"in training mode with dropout {number(chance)}"
-        for draw in draws:
-            require_form(draw, value, f"{what}, output")
-        outputs = torch.stack([flatten(draw)[0] for draw in draws])
-        require_finite(outputs, f"{what}, output")
-        seen, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
-        scaled = weights.flatten().double() / (1 - chance)
-        solved = (seen - base) @ _inverse_of(response[-1])
-        is_kept = (solved - scaled).abs() < solved.abs()
-        again = base + (is_kept * scaled) @ parts
-        if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
-            raise Failure(
-                "dropout-elsewhere",
-                f"{what}: expected each {self.called} scaled up or taken away, saw an output that comes of neither",
-            )
-        _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, what, self.called)
-        is_last = case.sizes == (self.sizes or context.exercise.fixed_sizes)[-1]
-        if is_last and not self.inputs and any(isinstance(check, KeepsDtype) for check in context.exercise.checks):
-            _require_slopes(context, case, what)
-
-
-def _require_slopes(context: Context, case: "Case", what: str) -> None:
+def _require_slopes(context: Context, case: Case, what: str) -> None:
     """Raise `Failure` unless gradients are those of what dropout has left."""
-    from grader.checks.session import SubjectError
-
     counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
-    probe = SLOPES.format(entry=context.exercise.interface.entry(), **counts)
-    ours = context.subject.build(case.arguments, probe=probe, entry="Variation", at_once=False)
+    ours = context.subject.build(case.arguments, at_once=False)
     ours.training = True
     try:
-        rises, slopes = ours.call("slopes", **case.inputs)
+        rises, slopes = ours.run_probe(dropout.slopes, case.inputs, **counts)
     except SubjectError:
         return  # that it does not answer in float64 is for another check to tell
     agree = (rises - slopes).abs() <= STEEPNESS * rises.abs()
@@ -226,10 +105,8 @@ def _require_slopes(context: Context, case: "Case", what: str) -> None:
         raise Failure("dropout-gradient", f"{what}: {told}, saw a gradient that says {slope}")
 
 
-def _inverse_of(parts: "torch.Tensor") -> "torch.Tensor":
+def _inverse_of(parts: torch.Tensor) -> torch.Tensor:
     """Solves for the weights; kept with the tensor, which the reference answers every submission at one seed."""
-    import torch
-
     known = vars(parts)
     if "inverse" not in known:
         known["inverse"] = torch.linalg.pinv(parts.double())
@@ -237,7 +114,7 @@ def _inverse_of(parts: "torch.Tensor") -> "torch.Tensor":
     return inverse
 
 
-def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: float, what: str, called: str) -> None:
+def _require_chances(is_kept: torch.Tensor, counts: torch.Tensor, chance: float, what: str, called: str) -> None:
     """Raise `Failure` unless as many are dropped as should be, and neighbours along every axis have nothing in common.
 
     The first axis is that of the calls; `counts` says which of the weights are large enough to be told.
@@ -267,7 +144,7 @@ def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: fl
             )
 
 
-def _share(values: "torch.Tensor", among: "torch.Tensor") -> float:
+def _share(values: torch.Tensor, among: torch.Tensor) -> float:
     return float((values & among).sum()) / max(1, int(among.sum()))
 
 
@@ -276,15 +153,7 @@ def _doubt(chance: float, count: int) -> float:
     return float(DEVIATIONS * (chance * (1 - chance) / max(1, count)) ** 0.5)
 
 
-def _probability_problems(check: Property, name: str, exercise: "Exercise", path: KeyPath) -> Iterator[Problem]:
-    """A probability that no argument of the constructor is."""
-    constructor = {**exercise.interface.constructor, **check.constructor}
-    yield from unknown_name(AN_ARGUMENT, name, constructor, (*path, "probability"))
-
-
-def _comes_out_alike(module: "ModuleProxy", case: "Case", times: int) -> bool:
+def _comes_out_alike(module: ModuleProxy, case: Case, times: int) -> bool:
     """Whether so many calls return the same."""
-    import torch
-
     first, *others = (nth_output(value, 0) for value in module.call_each([case.inputs] * times, grad=False))
     return all(torch.equal(first, other) for other in others)

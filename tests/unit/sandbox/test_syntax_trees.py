@@ -42,7 +42,7 @@ def test_what_may_look_at_its_own_text_or_place_is_like_nothing_else(looks: str)
 
 
 def test_what_students_hand_in_has_a_tree() -> None:
-    files = [*ROOT.glob("solutions/*/*.py"), *(CORPUS / "wrong_fixes").rglob("*.py")]
+    files = [*ROOT.glob("solutions/*/*.py"), *CORPUS.glob("alternatives/*/*.py")]
     without = [path for path in files if not tree_of(path.read_text(encoding="utf-8"))]
     assert len(without) < len(files) / 20, without
 

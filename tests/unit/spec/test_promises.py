@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.spec.checks import Kind
 from grader.spec.exercise import Exercise
+from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT

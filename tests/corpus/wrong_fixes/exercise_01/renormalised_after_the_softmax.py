@@ -1,7 +1,3 @@
-"""Hidden keys take part in the maximum, so where they score far above the others nothing is left to divide.
-expect: fixed=k-reuses-q-proj,v-reuses-q-proj broken
-"""
-
 import math
 
 import torch

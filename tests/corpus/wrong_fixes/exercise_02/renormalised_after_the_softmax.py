@@ -1,7 +1,3 @@
-"""Hidden keys take part in the maximum, so where they score far above the others nothing is left to divide.
-expect: fixed=float-head-dim,vies-typo broken
-"""
-
 import torch
 import torch.nn as nn
 

@@ -1,7 +1,3 @@
-"""Later keys take part in the softmax and are taken out after it: where they score far above the others nothing is left.
-expect: fixed=long-sequence-unmasked broken
-"""
-
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,0 +1,50 @@
+"""Probes: code of the kit that runs beside a submission in its worker, or beside the reference in the examiner.
+
+There are two sorts. A *probe function* takes a built `Subject`, the inputs of a call, and options. An
+*adapter*, the class `Adapter` of its module, makes a module of what is none: its `forward` is the experiment whose
+results checks compare.
+
+All modules of this folder are imported with the package: in a worker, before it is confined. A probe holds nothing
+secret, and its answer is believed no more than the submission's own.
+"""
+
+import functools
+import pkgutil
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from grader.sandbox.protocol import Adapter
+from grader.sandbox.subject import Entry
+
+ProbeFunction = Callable[..., Any]
+
+PROBES: dict[str, ModuleType] = {
+    found.name: import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)
+}
+
+
+def name_of(probe: ProbeFunction) -> str:
+    """Return the name by which `probe_named` finds a probe function."""
+    return f"{probe.__module__.rpartition('.')[2]}.{probe.__name__}"
+
+
+def probe_named(name: str) -> ProbeFunction:
+    """Return the probe function `module.function`."""
+    module, _, function = name.partition(".")
+    probe: ProbeFunction = getattr(PROBES[module], function)
+    return probe
+
+
+def constructor(submission: ModuleType, entry: str, adapter: Adapter | None) -> Callable[..., Any]:
+    """Return the submission's class `entry`, or what builds modules that try the function or class in its place."""
+    if adapter is None:
+        own: Callable[..., Any] = vars(submission)[entry]
+        return own
+
+    def call(*positional: Any, **keywords: Any) -> Any:
+        return getattr(submission, entry)(*positional, **keywords)
+
+    given = Entry(call=call, inputs=tuple(adapter.inputs), by_position=adapter.by_position)
+    return functools.partial(PROBES[adapter.probe].Adapter, given)

@@ -1,0 +1,82 @@
+"""A dataset or sampler: its items and their order, over two epochs, and shared among two workers where it iterates.
+
+It is built from the inputs and the constructor's arguments, by keyword.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from grader.sandbox.subject import Entry
+
+MOST_ITEMS = 200
+WORKERS = 2
+SEED = 5
+
+
+@dataclass(kw_only=True)
+class WorkerInfo:
+    """What `torch.utils.data.get_worker_info` returns in a loader's worker."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any = None
+
+
+class Adapter(torch.nn.Module):
+    """Returns all items in order, with the lengths of epochs and the numbers of workers between them."""
+
+    def __init__(self, entry: Entry, **arguments: Any) -> None:
+        super().__init__()
+        self.entry, self.arguments = entry, arguments
+
+    def forward(self, *positional: Any, **inputs: Any) -> tuple[Any, ...]:
+        inputs = {**dict(zip(self.entry.inputs, positional, strict=False)), **inputs}
+        generator_state = torch.get_rng_state()
+        torch.default_generator.manual_seed(SEED)
+        dataset = self.entry.call(**inputs, **self.arguments)
+        values = []
+        for epoch in (None, 0, 1) if hasattr(dataset, "set_epoch") else (None, None):
+            if epoch is not None:  # many people iterate without having set an epoch: that comes first
+                dataset.set_epoch(epoch)
+            if hasattr(dataset, "__len__"):
+                values.append(torch.tensor(float(len(dataset))))
+            values += _items(dataset)
+        if hasattr(dataset, "__iter__"):
+            for number in range(WORKERS):
+                values += [torch.tensor(float(number)), *_items_in_worker(dataset, number)]
+        torch.set_rng_state(generator_state)
+        return tuple(values)
+
+
+def _items_in_worker(dataset: Any, number: int) -> list[Any]:
+    """Return what one worker of a loader gets."""
+    from torch.utils import data  # expensive to import, and few subjects are datasets
+
+    info: Any = WorkerInfo(id=number, num_workers=WORKERS, seed=number)
+    before = data.get_worker_info
+    data.get_worker_info = data._utils.worker.get_worker_info = lambda: info  # noqa: SLF001
+    try:
+        return _items(dataset)
+    finally:
+        data.get_worker_info = data._utils.worker.get_worker_info = before  # noqa: SLF001
+
+
+def _items(dataset: Any) -> list[Any]:
+    items = (
+        itertools.islice(dataset, MOST_ITEMS)
+        if hasattr(dataset, "__iter__")
+        else (dataset[index] for index in range(min(len(dataset), MOST_ITEMS)))
+    )
+    return [_plain(item) for item in items]
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, dict):
+        return tuple(_plain(item[name]) for name in sorted(item))
+    if isinstance(item, tuple | list):
+        return tuple(_plain(each) for each in item)
+    return torch.as_tensor(item)

@@ -1,0 +1,101 @@
+"""Move a module to torch's device of tensors without elements, the only other device that every machine has.
+
+Where a module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
+is as strict as other devices are, but for torch's own causal masks, which are made where they are used. Everything is
+computed here too, on zeros: torch raises less there than it does on other devices, and some of it has no kernels there
+until its import is complete, which takes half a second.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from grader.sandbox.subject import Subject
+from grader.sandbox.torch_import import left_incomplete
+
+MAY_MIX = frozenset(
+    ("to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_")
+)
+"""Functions that may be given tensors of more than one device."""
+
+MOST_TEXT = 1000
+
+
+def call_elsewhere(subject: Subject, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
+    """Return the outputs here, and the devices of the outputs there, or what was raised there."""
+    with left_incomplete():
+        return _call_elsewhere(subject.module, inputs)
+
+
+def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
+    own = [(part, name) for part in module.modules() for name, value in vars(part).items() if _stays(value)]
+    plain = module(**inputs)
+    try:
+        module.to("meta")
+        moved = {name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}
+        with Watch():
+            values = module(**moved)
+        return plain, [value.device.type for value in (values if isinstance(values, tuple | list) else [values])]
+    except Exception as error:  # noqa: BLE001 - it is reported
+        left = ", ".join(name for part, name in own if _stays(vars(part).get(name)))
+        behind = f"stayed behind: {left}; " if left else ""
+        return plain, f"{behind}{type(error).__name__}: {error}"[:MOST_TEXT]
+
+
+class Watch(TorchFunctionMode):
+    """Refuses functions of tensors on more than one device, and computes each function here too."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
+        keywords = keywords or {}
+        devices: set[str] = set()
+
+        def note(part: Any) -> None:
+            if _has_elements(part):
+                devices.add(part.device.type)
+
+        name = getattr(function, "__name__", "")
+        _map_parts([arguments, keywords], note)
+        if len(devices) > 1 and name not in MAY_MIX:
+            raise RuntimeError(f"{function}: Expected all tensors to be on the same device")
+        if name == "__get__":
+            return function(*arguments)
+        value = function(*_map_parts(arguments, _here), **_map_parts(keywords, _here))
+        try:
+            return function(*arguments, **keywords)
+        except NotImplementedError as error:
+            is_missing = any(words in str(error) for words in ("Meta kernel", "not implemented"))
+            if not is_missing or not isinstance(value, torch.Tensor | list | tuple):
+                raise
+            return _map_parts(value, _there)
+
+
+def _map_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, list | tuple):
+        parts = [_map_parts(part, change) for part in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
+    if isinstance(value, dict):
+        return {name: _map_parts(part, change) for name, part in value.items()}
+    return change(value)
+
+
+def _here(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.zeros(value.shape, dtype=value.dtype)
+    return "cpu" if isinstance(value, str | torch.device) and str(value) == "meta" else value
+
+
+def _there(value: Any) -> Any:
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+
+def _stays(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() > 0 and value.device.type == "cpu"
+
+
+def _has_elements(value: Any) -> bool:
+    is_shape_alone = type(value).__module__ == "torch.nn.attention.bias"
+    return isinstance(value, torch.Tensor) and value.dim() > 0 and not is_shape_alone

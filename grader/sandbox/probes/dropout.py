@@ -1,0 +1,120 @@
+"""What dropout does: to each weight of the reference, and to the gradients of a submission."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.functional import dropout, scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
+
+from grader.sandbox.subject import Subject
+
+STEP = 1e-3
+"""The length of a step along a direction."""
+
+
+class InsteadOfDropout(TorchFunctionMode):
+    """Leaves weights as they are, or puts others `instead`, and notes weights and chance of each dropout."""
+
+    def __init__(self, instead: torch.Tensor | None = None) -> None:
+        super().__init__()
+        self.instead = instead
+        self.calls: list[tuple[torch.Tensor, float]] = []
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
+        if function is dropout:
+            function = self._drop
+        elif function is scaled_dot_product_attention:
+            function = self._attend
+        return function(*arguments, **(keywords or {}))
+
+    def _drop(
+        self,
+        weights: torch.Tensor,
+        p: float = 0.5,
+        training: bool = True,
+        inplace: bool = False,  # noqa: ARG002 - torch's signature
+    ) -> torch.Tensor:
+        if not training or p == 0:
+            return weights
+        self.calls.append((weights, p))
+        return weights if self.instead is None else self.instead
+
+    def _attend(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attn_mask: torch.Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        **keywords: Any,
+    ) -> torch.Tensor:
+        every = torch.eye(key.shape[-2]).to(key).expand(*key.shape[:-1], -1)
+        weights = scaled_dot_product_attention(query, key, every, attn_mask, 0.0, is_causal, **keywords)
+        return self._drop(weights, dropout_p) @ value
+
+
+def response(subject: Subject, inputs: dict[str, Any]) -> Any:
+    """Return how the first output depends on the weights that dropout may take, or a text where it acts not once.
+
+    That is: the outputs with no weight dropped, the weights, their chance, the flat output without any of them, and
+    what each weight by itself adds to it.
+    """
+
+    def output(instead: torch.Tensor) -> torch.Tensor:
+        with InsteadOfDropout(instead):
+            return _first(subject.module(**inputs)).flatten()
+
+    with torch.no_grad():
+        with InsteadOfDropout() as plain:
+            value = subject.module(**inputs)
+        if len(plain.calls) != 1:
+            return f"expected dropout to act once in a call, saw {len(plain.calls)} times"
+        weights, chance = plain.calls[0]
+        base = output(torch.zeros_like(weights))
+        ones = torch.eye(weights.numel()).to(weights)
+        return value, weights, chance, base, torch.stack([output(one.view(weights.shape)) - base for one in ones])
+
+
+def slopes(
+    subject: Subject, inputs: dict[str, Any], *, most: int, enough: int, steepness: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return how the output of one draw of dropout changes along directions, measured and by its gradient.
+
+    Directions are tried until `enough` of them agree, or `most` were tried.
+    """
+    module = subject.module.double()
+    floats = {name: 3 * value.double() for name, value in inputs.items() if torch.is_floating_point(value)}
+    rises: list[torch.Tensor] = []
+    found: list[torch.Tensor] = []
+    while len(rises) < most and _count_agreeing(rises, found, steepness) < enough:
+        steps = {name: torch.randn_like(value) for name, value in floats.items()}
+        generator_state = torch.get_rng_state()
+
+        def output(length: float) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+            torch.set_rng_state(generator_state)  # noqa: B023 - called before the next direction
+            leaves = {name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}  # noqa: B023
+            return _first(module(**{**inputs, **leaves})), leaves
+
+        value, leaves = output(0.0)
+        cotangent = torch.randn_like(value)
+        (value * cotangent).sum().backward()  # type: ignore[no-untyped-call]  # checkpoints refuse torch.autograd.grad
+        gradients = {name: leaf.grad for name, leaf in leaves.items() if leaf.grad is not None}
+        terms = ((each * steps[name]).sum() for name, each in gradients.items())
+        found.append(sum(terms, torch.zeros(()).double()))
+        rises.append(((output(STEP)[0] - output(-STEP)[0]) * cotangent).sum().detach() / (2 * STEP))
+    return torch.stack(rises), torch.stack(found)
+
+
+def _count_agreeing(rises: list[torch.Tensor], found: list[torch.Tensor], steepness: float) -> int:
+    pairs = zip(rises, found, strict=True)
+    return sum(bool((rise - slope).abs() <= steepness * rise.abs()) for rise, slope in pairs)
+
+
+def _first(value: Any) -> torch.Tensor:
+    """Return the first output."""
+    first: torch.Tensor = value[0] if isinstance(value, tuple | list) else value
+    return first

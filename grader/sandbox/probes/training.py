@@ -1,0 +1,39 @@
+"""Train a module a little, as tutorials do to test it."""
+
+from typing import Any
+
+import torch
+
+from grader.sandbox.subject import Subject
+
+STEP_LENGTH = 0.02
+"""The length of each step, all parameters together."""
+
+
+def descend(subject: Subject, inputs: dict[str, Any], *, steps: int) -> torch.Tensor:
+    """Return the losses before and after each of some short steps of gradient descent on one batch."""
+    parameters = [each for each in subject.module.parameters() if each.requires_grad]
+    losses = []
+    with torch.enable_grad():
+        for _ in range(steps + 1):
+            losses.append((_first(subject.module(**inputs)) - 1.0).square().mean())
+            gradients = torch.autograd.grad(losses[-1], parameters, allow_unused=True)
+            moved = [(each, grad) for each, grad in zip(parameters, gradients, strict=True) if grad is not None]
+            norm = sum(float(grad.square().sum()) for _, grad in moved) ** 0.5 or 1.0
+            for each, grad in moved:
+                each.data.sub_(STEP_LENGTH / norm * grad)
+    return torch.stack(losses).detach()
+
+
+def call_twice(subject: Subject, inputs: dict[str, Any]) -> list[torch.Tensor]:
+    """Return the first outputs of two calls after the same seed."""
+    outputs = []
+    for _ in range(2):
+        torch.default_generator.manual_seed(0)
+        outputs.append(_first(subject.module(**inputs)))
+    return outputs
+
+
+def _first(value: Any) -> torch.Tensor:
+    first: torch.Tensor = value[0] if isinstance(value, tuple | list) else value
+    return first

@@ -1,0 +1,84 @@
+"""A training step: the student's function is called with a model, an optimizer and batches that are the kit's.
+
+Each input has an axis of steps first. Each step is handed its part, every other one by position. What is compared are
+the parameters, buffers and modes after every step, what the step returned, and what is drawn at random afterwards.
+Where `unused` is true, the model has one parameter more, which gets no gradient.
+"""
+
+import copy
+from typing import Any
+
+import torch
+
+from grader.sandbox.subject import Entry
+
+HIDDEN = 8
+SEED = 5
+
+
+class Model(torch.nn.Module):
+    """Has all that a step must treat right: batch norm, dropout, and where asked an unused parameter."""
+
+    def __init__(self, width: int, outputs: int, *, unused: bool) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(width, HIDDEN)
+        self.norm = torch.nn.BatchNorm1d(HIDDEN)
+        self.drop = torch.nn.Dropout(0.5)
+        self.last = torch.nn.Linear(HIDDEN, outputs)
+        if unused:
+            self.unused = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = self.last(self.drop(torch.tanh(self.norm(self.first(x)))))
+        return output
+
+
+class Adapter(torch.nn.Module):
+    """Returns the model's state, the returned numbers, the modes and the next draws, each stacked over steps."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        *,
+        width: int = 6,
+        outputs: int = 3,
+        learning_rate: float = 0.1,
+        momentum: float = 0.9,
+        unused: bool = False,
+        **arguments: Any,
+    ) -> None:
+        super().__init__()
+        self.model = Model(width, outputs, unused=unused)
+        self.entry, self.arguments = entry, arguments
+        self.learning_rate, self.momentum = learning_rate, momentum
+
+    def forward(self, *positional: Any, **inputs: Any) -> tuple[torch.Tensor, ...]:
+        inputs = {**dict(zip(self.entry.inputs, positional, strict=False)), **inputs}
+        steps = min(len(each) for each in inputs.values() if isinstance(each, torch.Tensor))
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            model = copy.deepcopy(self.model).train(self.training)
+            optimizer = torch.optim.SGD(model.parameters(), lr=self.learning_rate, momentum=self.momentum)
+            generator_state = torch.get_rng_state()
+            torch.default_generator.manual_seed(SEED)
+            states = []
+            for step in range(steps):
+                batch = {
+                    name: each[step].detach() if isinstance(each, torch.Tensor) else each
+                    for name, each in inputs.items()
+                }
+                if self.entry.by_position and step % 2:
+                    returned = self.entry.call(model, optimizer, *batch.values(), **self.arguments)
+                else:
+                    returned = self.entry.call(model, optimizer, **batch, **self.arguments)
+                states.append(_state(model, returned))
+            torch.set_rng_state(generator_state)
+        return tuple(torch.stack(of_steps) for of_steps in zip(*states, strict=False))
+
+
+def _state(model: torch.nn.Module, returned: Any) -> list[torch.Tensor]:
+    modes = torch.tensor([float(each.training) for each in model.modules()])
+    state = {name: each for name, each in model.state_dict().items() if name != "unused"}
+    values = [torch.as_tensor(each).detach().clone() for each in state.values()]
+    if isinstance(returned, int | float | torch.Tensor):
+        values.append(torch.as_tensor(returned, dtype=torch.float64).detach().clone())
+    return [*values, modes, torch.rand(2)]

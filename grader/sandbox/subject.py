@@ -1,0 +1,26 @@
+"""What probes work with: a built module, or what an adapter makes a module of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A built module, and what another one is built with."""
+
+    module: torch.nn.Module
+    build: Callable[..., torch.nn.Module]
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A submission's function or class, and how it takes its inputs."""
+
+    call: Callable[..., Any]
+    inputs: tuple[str, ...]
+    by_position: bool
+    """Whether inputs may be given by position too."""
