@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grader.checks.properties import Context
+from grader.checks.context import Context
 from grader.checks.proxies import Subject
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from grader.checks.properties import Property
 from grader.processes.worker_source import open_worker_source
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import EXERCISE_ID, find_course
+from grader.spec.properties import Property
 
 
 class Examined(Protocol):
@@ -52,7 +52,8 @@ class PropertyItem(pytest.Item):
     def runtest(self) -> None:
         examined = _examined(self.config)
 
-        from grader.checks.size_cases import size_cases_of, walk  # loads torch
+        from grader.checks.size_cases import size_cases_of  # both load torch
+        from grader.checks.walk import walk
 
         seed = examined.seed(self.exercise.id)
         context = examined.context(self.exercise.id)

@@ -16,9 +16,9 @@ from msgspec import structs
 
 from grader.checks.calling_variants import is_of_training
 from grader.checks.compare import Advice, Failure
+from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error
 from grader.checks.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
-from grader.checks.properties import Context, Property
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference
@@ -30,14 +30,16 @@ from grader.checks.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
-from grader.checks.size_cases import FixedAndRandom, size_cases_of, walk
+from grader.checks.size_cases import FixedAndRandom, size_cases_of
+from grader.checks.walk import walk
 from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.protocol import Isolation, Loaded
 from grader.sandbox.values import TORCH_DTYPES
-from grader.spec.checks import Kind
 from grader.spec.exercise import Exercise
+from grader.spec.interface import Kind
 from grader.spec.paths import Course
+from grader.spec.properties import Property
 from grader.submission import Submission
 
 FINGERPRINT_LENGTH = 12

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grader.checks.runner import Runner
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text

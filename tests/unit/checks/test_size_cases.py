@@ -6,8 +6,8 @@ from msgspec import structs
 from grader.checks.case import make_integers, seed_draws
 from grader.checks.outcome import Status
 from grader.checks.runner import Runner
-from grader.spec.checks import MadeInput
 from grader.spec.exercise import Limits, Seconds
+from grader.spec.fields import MadeInput
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
 from grader.verdict.verdict import Result
