@@ -96,21 +96,22 @@ def readme(exercises: list[Exercise]) -> bytes:
     return README.format(first=exercises[0].id, table=_table(exercises)).encode()
 
 
-HINT_LINES = re.compile(
+ABOUT_HINTS = re.compile(
     r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
-    r"|^- `python -m grader hint.*\n(?:  .*\n)*"
-    r"|^%hint .*\n",
+    r"|^\| `python -m grader hint .*\n"
+    r"|^%hint .*\n"
+    r"|`hint`, "
+    r"| When a hint [^.]*\.",
     re.MULTILINE,
 )
-"""What speaks of hints in the pages that students read."""
-
-SOLUTION_SENTENCE = re.compile(r" Once a hunt is over, `solution`[^.]*\.")
+ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
+"""What students' pages say about commands that an edition does not have."""
 
 
 def _page(text: str, *, with_hints: bool) -> bytes:
-    """A page of an edition: nothing of what it does not have."""
-    text = SOLUTION_SENTENCE.sub("", text)
-    return (text if with_hints else HINT_LINES.sub("", text)).encode()
+    """Return a page without what it says about commands that the edition does not have."""
+    text = ABOUT_SOLUTIONS.sub("", text)
+    return (text if with_hints else ABOUT_HINTS.sub("", text)).encode()
 
 
 def overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:

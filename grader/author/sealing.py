@@ -7,12 +7,12 @@ import msgspec
 import torch
 from msgspec import Struct, structs
 
-from grader.checks.examiner import Examiner
 from grader.checks.outcome import Key, Status, variant_name
 from grader.checks.proxies import Pass
 from grader.checks.recording import Recorder
 from grader.checks.reference import LocalModule, Reference
 from grader.checks.reference_cache import ReferenceCache
+from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.sandbox.probes import ProbeFunction
 from grader.sandbox.values import map_tensors
@@ -39,15 +39,15 @@ class SealedExercise(Struct, frozen=True, kw_only=True):
     fails_starter: bool
 
 
-def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> SealedExercise:
+def seal(course: Course, runner: Runner, most_bytes: int = MOST_BYTES) -> SealedExercise:
     """Record the answers of the reference and the failures of its variants, at as many seeds as fit.
 
     While not even one seed fits, leave out the largest random size case.
     """
-    key = find_key(course, examiner)
+    key = find_key(course, runner)
     while True:
-        answers, fails_starter = _record(course, examiner, most_bytes)
-        exercise = examiner.exercise
+        answers, fails_starter = _record(course, runner, most_bytes)
+        exercise = runner.exercise
         if answers:
             return SealedExercise(
                 exercise=exercise, answers=answers, key=_sealed_key(exercise, key), fails_starter=fails_starter
@@ -58,7 +58,7 @@ def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Se
             )
         largest = max(exercise.random_sizes, key=_numbers_in)
         fewer = [size_case for size_case in exercise.sizes if size_case is not largest]
-        examiner.exercise = structs.replace(exercise, sizes=fewer)
+        runner.exercise = structs.replace(exercise, sizes=fewer)
 
 
 def _numbers_in(size_case: dict[str, Any]) -> int:
@@ -66,14 +66,14 @@ def _numbers_in(size_case: dict[str, Any]) -> int:
     return prod(size if isinstance(size, int) else size[-1] for size in size_case.values())
 
 
-def _record(course: Course, examiner: Examiner, most_bytes: int) -> tuple[bytes, bool]:
+def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, bool]:
     """Return the file of answers, empty if one seed is too large, and whether the starter fails at every seed."""
-    exercise, recorder = examiner.exercise, Recorder()
-    examiner.reference = ReferenceCache(CopyingReference(course.reference(exercise.id), exercise.interface))
+    exercise, recorder = runner.exercise, Recorder()
+    runner.reference = ReferenceCache(CopyingReference(course.reference(exercise.id), exercise.interface))
     content, fails_starter = b"", True
-    with patience(examiner):
+    with patience(runner):
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
-            fails_here = _record_seed(course, examiner, recorder, seed)
+            fails_here = _record_seed(course, runner, recorder, seed)
             longer = recorder.content()
             if len(longer) > (most_bytes if content else 2 * most_bytes):
                 break
@@ -81,22 +81,22 @@ def _record(course: Course, examiner: Examiner, most_bytes: int) -> tuple[bytes,
     return content, fails_starter
 
 
-def _record_seed(course: Course, examiner: Examiner, recorder: Recorder, seed: int) -> bool:
+def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) -> bool:
     """Record one seed; return whether a check fails the starter."""
-    exercise = examiner.exercise
+    exercise = runner.exercise
     checks = [check.id for check in exercise.checks]
     text = course.reference(exercise.id).read_text(encoding="utf-8")
-    examiner.reference.is_asked_all = True
-    seen = examiner.examine(submission_from_text(text), seed, only=checks)
-    examiner.reference.is_asked_all = False
+    runner.reference.is_asked_all = True
+    seen = runner.examine(submission_from_text(text), seed, only=checks)
+    runner.reference.is_asked_all = False
     require_all_passed(exercise.id, seen)
-    answers = examiner.reference.asked_and_answered()
+    answers = runner.reference.asked_and_answered()
     failures = {}
     fails_starter = not exercise.defects
     for subset in exercise.subsets():
         if subset:
             variant = put_back(text, [defect for defect in exercise.defects if defect.id in subset])
-            seen = examiner.examine(submission_from_text(variant), seed, only=checks)
+            seen = runner.examine(submission_from_text(variant), seed, only=checks)
             failures[_by_numbers(exercise, variant_name(subset))] = {
                 outcome.check: (outcome.finding.kind, seen.saw.get(outcome.check))
                 for outcome in seen.outcomes
