@@ -14,7 +14,6 @@ from grader.checks.outcome import Tried, last_lines
 from grader.checks.pictures import beside, recorded
 from grader.checks.properties import Context, Property
 from grader.checks.session import SubjectRaisedError
-from grader.checks.subjects import KINDS
 from grader.sandbox.text import as_arguments
 from grader.spec import checks as spec
 from grader.spec.checks import names_in
@@ -93,7 +92,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> FixedAndRan
     walks_all = not check.sizes and not _is_tried_at_the_ends(check)
     specs = [] if check.sizes else exercise.random_sizes if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
-    has_calling_variants = KINDS[exercise.interface.kind].has_calling_variants
+    has_calling_variants = exercise.interface.kind.has_calling_variants
     drawn = [
         SizeCase(each, draw_sizes(spec, each), is_plain=not has_calling_variants or each == names[0])
         for each, spec in zip(names, specs, strict=True)
@@ -142,7 +141,7 @@ def _some_of(exercise: Exercise, check: Property) -> spec.SizeCases:
     equal.
     """
     first, longest = exercise.random_sizes[:1], _longest(exercise)
-    if check.is_plain() or not longest or not KINDS[exercise.interface.kind].has_calling_variants:
+    if check.is_plain() or not longest or not exercise.interface.kind.has_calling_variants:
         return first
     return [*first, longest, *(spec for spec in _most_equal(exercise) if spec is not longest)]
 

@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from grader.spec.exercise import Exercise
 
 
-class Kind(StrEnum):
-    """What a submission offers."""
-
-    MODULE = "module"
-    FUNCTION = "function"
-    LOSS = "loss"
-    OPTIMIZER = "optimizer"
-    TRAINING_STEP = "training_step"
-    DATASET = "dataset"
-
-    def is_class(self) -> bool:
-        """Whether it can be a class."""
-        return self in (Kind.MODULE, Kind.LOSS, Kind.OPTIMIZER, Kind.DATASET)
-
-    def is_function(self) -> bool:
-        """Whether it can be a function."""
-        return self in (Kind.FUNCTION, Kind.LOSS, Kind.TRAINING_STEP)
-
-
 TEXT = r"\S"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 ID = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"

@@ -16,7 +16,6 @@ from grader.spec.checks import (
     Id,
     Index,
     Inputs,
-    Kind,
     Link,
     Name,
     Points,
@@ -26,6 +25,7 @@ from grader.spec.checks import (
     SizeCases,
     Text,
 )
+from grader.spec.kinds import KINDS, USUAL_KIND, Kind, KindName
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -53,12 +53,17 @@ class Interface(Record, frozen=True, omit_defaults=True):
     """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
     outputs: list[Shape]
     """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
-    kind: Kind = Kind.MODULE
+    kind_name: KindName = field(name="kind", default=USUAL_KIND)
     """What it is."""
     class_name: Name = field(name="class", default="")
     """The class's name."""
     function: Name = ""
     """The function's name, where it is one."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of subject."""
+        return KINDS[self.kind_name]
 
     def entry(self) -> str:
         """The name of what a submission must define."""
@@ -66,7 +71,7 @@ class Interface(Record, frozen=True, omit_defaults=True):
 
     def called(self) -> str:
         """What findings say is called."""
-        return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
+        return self.kind.called(self.class_name, self.function)
 
     keyword_only: bool = False
     """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""

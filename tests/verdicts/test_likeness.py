@@ -7,7 +7,6 @@ import torch
 
 from grader.checks.examiner import Examiner
 from grader.checks.pytest_session import with_examiner
-from grader.spec.checks import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
@@ -79,7 +78,7 @@ def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
 WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]
 """Decoys have none."""
 
-MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(each)).interface.kind is Kind.MODULE]
+MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(each)).interface.kind.is_module]
 """What has a forward and a constructor to break."""
 
 

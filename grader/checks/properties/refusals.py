@@ -14,7 +14,6 @@ from grader.checks.calling_variants import CallingVariant, call_in_calling_varia
 from grader.checks.case import make_case, size_of
 from grader.checks.compare import Advice, Failure
 from grader.checks.properties import Context, Property
-from grader.checks.subjects import KINDS
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.checks import Check, Name, unknown_sizes
 from grader.spec.problem import KeyPath, Problem, nearest, quoted
@@ -116,7 +115,7 @@ class Raises(Property, frozen=True, tag="raises"):
         """
         from grader.checks.session import SubjectRaisedError
 
-        for calling_variant in CALLING_VARIANTS if KINDS[context.exercise.interface.kind].has_calling_variants else ():
+        for calling_variant in CALLING_VARIANTS if context.exercise.interface.kind.has_calling_variants else ():
             told = f"{calling_variant.described()}, {sizes}"
             try:
                 _called(context, case, calling_variant)

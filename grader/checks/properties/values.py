@@ -22,7 +22,7 @@ from grader.checks.outputs import declared_output, require_declared
 from grader.checks.properties import Context, Property
 from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import HALVES, PRECISE, loud, roughly
-from grader.checks.subjects import KINDS, parts_of
+from grader.checks.subjects import parts_of
 from grader.sandbox.text import as_index
 from grader.spec.checks import (
     Index,
@@ -97,7 +97,7 @@ class MatchesReference(Property, frozen=True, tag="matches_reference"):
 
     def _compare_plainly(self, context: Context, ours: "ModuleProxy", theirs: "ModuleProxy", case: "Case") -> None:
         interface = context.exercise.interface
-        what = f"with the same {KINDS[interface.kind].same}, {self.method or interface.called()}: output"
+        what = f"with the same {interface.kind.shared}, {self.method or interface.called()}: output"
         if not self.gradients:
             expected = theirs.call(self.method, **case.inputs)
             parts = [] if self.variation else parts_of(interface, expected)

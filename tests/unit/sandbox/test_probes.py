@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.subjects import KINDS
 from grader.sandbox.probes import PROBES, name_of, probe_named
 from grader.sandbox.probes.dropout import response
+from grader.spec.kinds import KINDS
 from grader.verdict.digest import KIT
 
 DEFINES = re.compile(r"^\s*(def|class) \w+.*:", re.MULTILINE)
