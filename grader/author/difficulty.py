@@ -12,17 +12,16 @@ from msgspec import Struct
 from grader.author.derived_files import without_docstring
 from grader.author.proof import Step
 from grader.checks.compare import Failure
+from grader.checks.context import Context
 from grader.checks.examiner import Examiner
 from grader.checks.outcome import Status
-from grader.checks.properties import Context, Property
-from grader.checks.properties.tutorials import LossFalls, RepeatsWithASeed
-from grader.checks.properties.values import MatchesReference, ReturnsShapes
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.pytest_session import with_examiner
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session, SubjectError
-from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.size_cases import size_cases_of
+from grader.checks.walk import walk
 from grader.errors import KitError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.text import as_arguments
@@ -30,6 +29,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.properties import LossFalls, MatchesReference, Property, RepeatsWithASeed, ReturnsShapes
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import submission_from_text
 

@@ -11,18 +11,19 @@ from grader.author.mutants import Mutant, is_same_in_other_words
 from grader.author.proof import MutantStatus, Step
 from grader.author.rewrites import rewrites_of
 from grader.author.sizes import told_shapes
-from grader.checks.case import make_case, seed_draws, size_of
+from grader.checks.case import make_case, seed_draws
 from grader.checks.outcome import Examination, Key, Status, variant_name
 from grader.checks.pytest_session import Examiners, with_examiners
 from grader.checks.reference import Reference
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
-from grader.spec.checks import Check
 from grader.spec.exercise import Exercise
+from grader.spec.fields import size_of
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
+from grader.spec.properties import Property
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import Judge
@@ -123,7 +124,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
     try:
         reference = Reference(course.reference(exercise.id), exercise.interface)
         for sizes in exercise.fixed_sizes:
-            case = make_case(exercise, Check(), sizes)
+            case = make_case(exercise, Property(), sizes)
             with torch.no_grad():
                 outputs = flatten(reference.build(case.arguments)(**case.inputs))
             shapes.append([tuple(each.shape) for each in outputs])
@@ -225,7 +226,7 @@ class _Judged:
     def _undetermined(self) -> Iterator[str]:
         """Where the reference, in eval mode, gives two answers to one input."""
         reference = Reference(self._course.reference(self._exercise.id), self._exercise.interface)
-        check = Check(id="determinism")
+        check = Property(id="determinism")
         for sizes in self._exercise.fixed_sizes:
             seed_draws(f"{check.id}/{sizes}")
             case = make_case(self._exercise, check, sizes)

@@ -16,10 +16,10 @@ from msgspec import structs
 
 from grader.checks.calling_variants import is_of_training
 from grader.checks.compare import Advice, Failure
+from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error
 from grader.checks.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
 from grader.checks.plugin import PropertyItem, compares_values, is_slow
-from grader.checks.properties import Context
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference

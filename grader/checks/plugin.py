@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.checks.properties import Property
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import EXERCISE_ID, find_course
+from grader.spec.properties import Property
 
 if TYPE_CHECKING:
-    from grader.checks.properties import Context
+    from grader.checks.context import Context
     from grader.checks.size_cases import FixedAndRandom
 
 
@@ -57,7 +57,8 @@ class PropertyItem(pytest.Item):
         self._size_cases: tuple[int, Exercise, FixedAndRandom] | None = None
 
     def runtest(self) -> None:
-        from grader.checks.size_cases import size_cases_of, walk
+        from grader.checks.size_cases import size_cases_of
+        from grader.checks.walk import walk
 
         contexts = _contexts_of(self.config)
         context, seed = contexts.context(self.exercise.id), contexts.seed_of(self.exercise.id)

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import pytest
 
 from grader.checks import plugin
+from grader.checks.context import Context
 from grader.checks.examiner import Examiner
 from grader.checks.plugin import Contexts
-from grader.checks.properties import Context
 from grader.checks.proxies import Subject
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache

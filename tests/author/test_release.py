@@ -19,8 +19,8 @@ from grader.author.edition import find_spoilers
 from grader.author.release import release
 from grader.author.sealing import seal
 from grader.checks.case import make_case, seed_draws
+from grader.checks.context import Context
 from grader.checks.outcome import Status
-from grader.checks.properties import Context
 from grader.checks.pytest_session import with_examiner
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference

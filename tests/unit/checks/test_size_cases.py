@@ -7,8 +7,8 @@ from grader.checks.case import make_integers, seed_draws
 from grader.checks.examiner import Examiner
 from grader.checks.outcome import Outcome, Status
 from grader.checks.pytest_session import with_examiner
-from grader.spec.checks import MadeInput
 from grader.spec.exercise import Limits, Seconds
+from grader.spec.fields import MadeInput
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
 from grader.verdict.verdict import Result

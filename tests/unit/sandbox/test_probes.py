@@ -9,7 +9,9 @@ import pytest
 from grader.sandbox.probes import PROBES, name_of, probe_named
 from grader.sandbox.probes.dropout import response
 from grader.spec.kinds import KINDS
-from grader.verdict.digest import KIT
+from tests.support.paths import ROOT
+
+KIT = ROOT / "grader"
 
 DEFINES = re.compile(r"^\s*(def|class) \w+.*:", re.MULTILINE)
 
