@@ -46,7 +46,7 @@ class Checks:
         return any(
             getattr(spec, "mask", None) == kind
             for check in self.exercise.checks
-            for spec in check.all_inputs(self.exercise).values()
+            for spec in check.all_inputs(self.exercise.interface).values()
         )
 
 
@@ -197,7 +197,7 @@ PROMISES: dict[str, Keeps] = {
     r"While training, entries|while training, entries": lambda checks, _: (
         checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
     ),
-    r"In eval mode nothing": lambda checks, _: checks.have("dropout_only_in_training"),
+    r"In eval mode nothing|being kept": lambda checks, _: checks.have("dropout_only_in_training"),
     r"moves the running mean": lambda checks, _: checks.test("averages"),
     r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("follow") and checks.test("buffers"),
     r"twin's parameters take no gradient": lambda checks, _: checks.test("takes_no_gradient"),
