@@ -42,7 +42,7 @@ def course() -> Course:
 @pytest.fixture
 def own_course(tmp_path: Path) -> Course:
     """A copy of the course that a test may change."""
-    for folder in ("exercises", "solutions", "tests/hidden", ".grader/proven"):
+    for folder in ("exercises", "solutions", "tests/hidden", ".grader/proven", ".grader/meanings"):
         if (ROOT / folder).is_dir():
             shutil.copytree(ROOT / folder, tmp_path / folder)
     return Course(tmp_path)

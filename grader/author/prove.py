@@ -33,7 +33,7 @@ from grader.processes.pool import TaskPool
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
 from grader.spec.wrong_fixes import load_wrong_fixes
-from grader.verdict.digest import key_digest, kit_digest
+from grader.verdict.digest import files_digest, key_digest, kit_digest
 from grader.verdict.signatures import has_key
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class _UnfinishedProof:
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
         missed_by = [defect.missed_by for defect in exercise.defects]  # no part of what other steps depend on
         mends = [fix.text for fix in load_wrong_fixes(course, exercise_id)]
-        how = kit_digest(run_usual_tests.__module__)
+        how = kit_digest(course, "usual_tests", USUAL_TESTS)
         about = [missed_by, exercise.difficulty, how, [] if exercise.defects else mends]
         told = hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:16]
         self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEP_TASKS}
@@ -219,8 +219,10 @@ def _batches(mutants: list[Mutant]) -> Iterator[list[Mutant]]:
     return (mutants[start : start + MUTANTS_IN_A_TASK] for start in range(0, len(mutants), MUTANTS_IN_A_TASK))
 
 
-COMPARING, PROVING = "grader.author.differential", "grader.author.proof_tasks"
-"""The modules in which texts are compared and judged."""
+COMPARES = tuple(f"author/{name}.py" for name in ("differential", "mutants", "operators", "parsed_source"))
+PROVES = (*COMPARES, "author/proof_tasks.py", "author/rewrites.py", "author/statement_rewrites.py")
+USUAL_TESTS = ("author/difficulty.py",)
+"""The modules that run mutants, judge texts and run the usual tests."""
 
 
 class ProofCache:
@@ -274,13 +276,15 @@ class ProofCache:
 def result_digests(course: Course, exercise_id: str) -> dict[str, str]:
     """What each kind of result depends on, beside the text that it is about."""
     key = key_digest(course, exercise_id)
-    compared = hashlib.sha256(f"{key}\0{kit_digest(COMPARING)}".encode()).hexdigest()
+    compared = _joined(key, kit_digest(course, "compares", COMPARES))
     files = sorted(course.starters(exercise_id).glob("*"))
     files += sorted(course.alternatives(exercise_id).glob("*.py"))
-    judged = hashlib.sha256(f"{key}\0{kit_digest(PROVING)}".encode())
-    for file in files:
-        judged.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return {"status": compared, "difference": compared, "steps": judged.hexdigest()}
+    judged = _joined(key, kit_digest(course, "proves", PROVES), files_digest(course, f"fixes_{exercise_id}", files))
+    return {"status": compared, "difference": compared, "steps": judged}
+
+
+def _joined(*digests: str) -> str:
+    return hashlib.sha256("\0".join(digests).encode()).hexdigest()
 
 
 def _read(path: Path) -> dict[str, msgspec.Raw]:

@@ -213,7 +213,9 @@ def versions(course: Course, exercise_id: str) -> Versions:
 @lru_cache(maxsize=VERSIONS_REMEMBERED)
 def _versions(course: Course, exercise_id: str, _stamps: tuple[tuple[str, int, int], ...]) -> Versions:
     """Found out once for as long as the exercise's files are the same: a cluster's worker asks at every call."""
-    return Versions(kit_version(), metadata.version("torch"), exercise_digest(course, exercise_id)[:DIGEST_LENGTH])
+    return Versions(
+        kit_version(course), metadata.version("torch"), exercise_digest(course, exercise_id)[:DIGEST_LENGTH]
+    )
 
 
 SEED_OF_TRIAL = 1

@@ -126,8 +126,7 @@ def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen
 def what_it_does(verdict: Verdict, exercise: Exercise) -> str:
     """The title above what the checks saw."""
     passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
-    kind = exercise.interface.kind.replace("_", " ")
-    return f"What your {kind} does ({passed} of {len(verdict.checks)} checks pass)"
+    return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
 def cause_word(cause: Cause) -> str:

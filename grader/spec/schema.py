@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from grader.checks.properties import PROPERTIES
-from grader.spec import checks
 from grader.spec import exercise as records
+from grader.spec import fields, interface
 from grader.spec.exercise import EDITION_KEYS, Exercise
+from grader.spec.properties import PROPERTIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
@@ -27,8 +27,8 @@ def render_schema() -> str:
     _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
     for name, part in parts.items():
         _make_friendly(name, part)
+    exercise = parts.pop("Exercise")  # whose sizes may be random, unlike those of a check
     shared = {name: _shared_part(parts, key, name) for key, name in SHARED.items()}
-    exercise = parts.pop("Exercise")
     for key in GIVEN:
         del exercise["properties"][key]
     del parts["SealedDefect"]
@@ -58,7 +58,11 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
 def _record(name: str) -> type:
     """The record that a part of the schema describes."""
     properties = {each.__name__: each for each in PROPERTIES.values()}
-    record: type = properties.get(name) or getattr(records, name, None) or getattr(checks, name)
+    record: type = next(
+        found
+        for found in (properties.get(name), *(getattr(each, name, None) for each in (records, interface, fields)))
+        if found
+    )
     return record
 
 

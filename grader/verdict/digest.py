@@ -1,134 +1,205 @@
-"""What a key, a proof and a gradebook's verdicts depend on, as digests: of the kit's sources, of an exercise.
+"""What keys, proofs, gradebooks and caches depend on, written down in one place.
 
-The kit's part is derived: a module's own source and that of all it imports, found by reading import statements. What
-is only shown (texts, hints, titles) and what is only added up (points) is no part of an exercise's digest.
+A verdict depends on
+
+- the kit's code in `JUDGES`: whole rooms, the probes among them, so that nothing is forgotten,
+- torch's version,
+- the exercise: the judged fields of its description (no titles, stories, hints or points), its reference and its hidden
+  tests.
+
+Code counts by its meaning, which is its syntax tree. Comments and layout are not in the tree; docstrings and messages
+are left out of it. A message is a string in the kit's code that reads as a phrase: two words with a space between them
+(in an f-string: one word beside a space) and none of the characters that patterns and programs are made of. The values
+in an f-string count, because computing a value can fail.
+
+No code of the kit reads its own messages. Strings that code does read count, even if they look like phrases: operands
+of a comparison, keys, arguments of functions such as `startswith` or `re.search` (`READERS`), and constants of a module
+or a class, which may be used anywhere. In an exercise's own files every string counts, because a check may compare what
+a module prints or raises.
 """
 
+import ast
 import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import structs
 
-from grader.spec.exercise import Record
+from grader.spec.fields import Record
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course
+from grader.spec.paths import PACKAGE, Course, write_versioned_cache
 
-KIT = Path(__file__).resolve().parents[1]
-JUDGING = "grader.verdict.judge"
-"""The module that takes a submission to a verdict."""
+JUDGES = ("errors.py", "testing.py", "spec", "submission", "sandbox", "processes", "checks", "verdict")
+"""The rooms and modules that take a submission to a verdict; they import nothing else of the kit."""
 
-FROM = re.compile(rb"from (grader[.\w]*) import (\([^)]*\)|[^\n#]*)")
-IMPORT = re.compile(rb"import ([\w., ]*grader\.[\w., ]+)")
-MODULE = re.compile(rb"grader\.[.\w]+")
-RUN = re.compile(rb'"-m", "(grader\.[.\w]+)"')
-"""Three patterns that begin with letters are six times as fast as one of their alternatives."""
+READERS = {
+    *("startswith", "endswith", "removeprefix", "removesuffix", "replace", "split", "partition", "rpartition", "strip"),
+    *("find", "index", "count", "match", "fullmatch", "search", "sub", "findall", "finditer", "get", "pop", "getattr"),
+    *("compile", "exec", "eval", "einsum", "run", "Popen"),
+}
+"""Functions that read their string arguments."""
 
-NAME = re.compile(rb"\w+")
-ALL_BESIDE = b"iter_modules("
-"""In a package that imports every module in its folder."""
+CODE = re.compile(r"[\n\\|=\[\]{}^$]|->")
+PHRASE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z]{2,}")
+PHRASE_WITH_VALUES = re.compile(r"[A-Za-z]{2,}[,;:.]? | [A-Za-z]{2,}")
+
+STRINGS = (ast.Constant, ast.JoinedStr)
+READING = (ast.Compare, ast.MatchValue, ast.MatchMapping)
+READ_FIELDS = ((ast.Dict, "keys"), (ast.Subscript, "slice"))
+CALCULATING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Call)
+"""What is no constant of a module or a class."""
+
+UNUSED = ("ctx", "kind", "type_comment")
+"""Fields of a syntax tree that follow from others or mean nothing."""
 
 
 def key_digest(course: Course, exercise_id: str) -> str:
-    """What a key depends on."""
-    torch = sys.modules.get("torch")  # which knows its version sooner than the package's files tell it
+    """Digest what an exercise's signatures depend on."""
+    torch = sys.modules.get("torch")  # asking the module is faster than reading the package's metadata
     version = str(torch.__version__) if torch else metadata.version("torch")
-    parts = (version.split("+")[0], kit_digest(), exercise_digest(course, exercise_id))
+    parts = (version.split("+")[0], kit_digest(course), exercise_digest(course, exercise_id))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def exercise_digest(course: Course, exercise_id: str) -> str:
-    """What verdicts depend on in an exercise: what its description asks for, its reference, its hidden tests."""
-    exercise = load_exercise(course.description(exercise_id))
-    digest = hashlib.sha256(msgspec.json.encode(_judged_part(exercise), order="sorted"))
+    """Digest what verdicts depend on in an exercise."""
     description = course.description(exercise_id)
+    judged = msgspec.json.encode(_judged_part(load_exercise(description)), order="sorted")
     files = [file for file in course.judged_by(exercise_id) if file != description]
-    contents = [file.read_bytes() for file in files]
-    for file, content in zip(files, contents, strict=True):
-        digest.update(f"{file.relative_to(course.root)}\0{len(content)}\0".encode() + content)
-    imported = sorted({name for content in contents for name in _imported(content)})
-    if imported:
-        digest.update(kit_digest(*imported).encode())
-    return digest.hexdigest()
+    digest = files_digest(course, exercise_id, files)
+    return hashlib.sha256(judged + digest.encode()).hexdigest()
 
 
-def kit_digest(*modules: str) -> str:
-    """What these modules of the kit depend on, themselves included; the judging path unless told otherwise."""
-    digest = hashlib.sha256()
-    for name in sorted(depends_on(*(modules or (JUDGING,)))):
-        digest.update(f"{name}\0".encode() + _source(name).digest)
-    return digest.hexdigest()
+def files_digest(course: Course, name: str, files: Iterable[Path]) -> str:
+    """Digest the meaning of files in a course; the result is remembered under `name`."""
+    contents = {file.relative_to(course.root).as_posix(): file.read_bytes() for file in files}
+    return _remembered(course, name, contents, keeps_messages=True)
 
 
 @cache
-def kit_version() -> str:
-    """The package's version, and what its verdicts depend on."""
-    return f"{metadata.version('grader')}+{kit_digest()[:12]}"
+def kit_digest(course: Course, name: str = "judges", places: tuple[str, ...] = JUDGES) -> str:
+    """Digest the kit's code in some rooms and modules, as it was when this process first asked.
 
-
-def depends_on(*modules: str) -> set[str]:
-    """The kit's modules that these depend on, themselves included.
-
-    The package itself is left out: it imports what is asked of it, and nothing before.
+    The result is remembered in the course under `name`.
     """
-    there = _modules()
-    found: set[str] = set()
-    ahead = [name for name in modules if name in there]
-    while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found.add(name)
-            ahead += [each for each in _source(name).imports if each in there]
-    return found
-
-
-class _Source(NamedTuple):
-    digest: bytes
-    imports: list[str]
+    contents = {path.relative_to(PACKAGE).as_posix(): _read(path) for path in kit_files(places)}
+    return _remembered(course, name, contents, keeps_messages=False)
 
 
 @cache
-def _source(name: str) -> _Source:
-    """A module's source, as it was when this process first asked."""
-    content = _read(_modules()[name])
-    imports = [*_imported(content), name.rpartition(".")[0]]
-    if ALL_BESIDE in content:
-        imports += [each for each in _modules() if each.startswith(f"{name}.")]
-    return _Source(hashlib.sha256(content).digest(), imports)
+def kit_version(course: Course) -> str:
+    """Return the package's version with a digest of what its verdicts depend on."""
+    return f"{metadata.version('grader')}+{kit_digest(course)[:12]}"
 
 
-def _imported(content: bytes) -> Iterator[str]:
-    """What a source may import of the kit: names of modules, and others."""
-    for module, names in FROM.findall(content):
-        yield module.decode()
-        yield from (f"{module.decode()}.{name.decode()}" for name in NAME.findall(names))  # some are modules
-    yield from (module.decode() for names in IMPORT.findall(content) for module in MODULE.findall(names))
-    yield from (f"{program.decode()}{main}" for program in RUN.findall(content) for main in ("", ".__main__"))
+def kit_files(places: Iterable[str]) -> Iterator[Path]:
+    """List the files in rooms and modules of the kit that count: not the documentation, caches or hidden files."""
+    for place in places:
+        if place.endswith(".py"):
+            yield PACKAGE / place
+        for folder, _, names in os.walk(PACKAGE / place):
+            if not folder.endswith("__pycache__"):
+                yield from (Path(folder, name) for name in names if not name.startswith(".") and name[-3:] != ".md")
 
 
-@cache
-def _modules() -> dict[str, str]:
-    """The paths of the kit's modules by their names; those of packages are their `__init__`s'."""
-    found = {}
-    for folder, _, files in os.walk(KIT):
-        package = ".".join(("grader", *Path(folder).relative_to(KIT).parts))
-        for file in files:
-            stem, suffix = file[:-3], file[-3:]
-            if suffix == ".py":
-                found[package if stem == "__init__" else f"{package}.{stem}"] = f"{folder}{os.sep}{file}"
-    del found["grader"]
-    return found
+def _remembered(course: Course, name: str, contents: dict[str, bytes], *, keeps_messages: bool) -> str:
+    """Digest the meaning of files; parse them only if their bytes have changed since the last time.
+
+    Parsing the kit takes about as long as a tenth of a grading.
+    """
+    exact = hashlib.sha256(_read(Path(__file__)))
+    for path, content in sorted(contents.items()):
+        exact.update(f"{path}\0{len(content)}\0".encode() + content)
+    memory = course.state_folder() / "meanings" / f"{name}-{exact.hexdigest()[:32]}.txt"
+    try:
+        return _read(memory).decode()
+    except OSError:
+        pass
+    digest = hashlib.sha256()
+    for path, content in sorted(contents.items()):
+        digest.update(f"{path}\0".encode() + _meaning(path, content, keeps_messages=keeps_messages) + b"\0")
+    write_versioned_cache(memory, digest.hexdigest().encode())
+    return digest.hexdigest()
 
 
-def _read(path: str) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY)  # a third of the time that opening a file object takes
+def _meaning(path: str, content: bytes, *, keeps_messages: bool) -> bytes:
+    if path.endswith(".py"):
+        try:
+            return meaning(content, keeps_messages=keeps_messages).encode("utf-8", "surrogatepass")
+        except (SyntaxError, ValueError, RecursionError):
+            pass  # a file that is being written: its text counts
+    return content
+
+
+def meaning(source: bytes | str, *, keeps_messages: bool = True) -> str:
+    """Return a source's syntax tree as text, without docstrings and, on request, without messages.
+
+    Empty fields are left out, so that most trees are the same in each version of Python.
+    """
+    parts: list[str] = []
+    _write(ast.parse(source), parts, is_read=keeps_messages, is_constant=True)
+    return "".join(parts)
+
+
+def _write(node: Any, parts: list[str], *, is_read: bool, is_constant: bool) -> None:
+    """Append a node's text.
+
+    `is_read`: code reads the strings in it; `is_constant`: they are constants of a module or a class.
+    """
+    if isinstance(node, list):
+        for item in node:
+            if not _is_docstring(item):
+                _write(item, parts, is_read=is_read, is_constant=is_constant)
+        return
+    if not isinstance(node, ast.AST):
+        parts.append(repr(node))
+        return
+    kind = type(node)
+    if not is_read and not is_constant and kind in STRINGS and is_message(node):
+        parts.append("message")
+        for part in getattr(node, "values", ()):
+            if isinstance(part, ast.FormattedValue):
+                _write(part, parts, is_read=False, is_constant=False)
+        return
+    is_read = is_read or kind in READING or (isinstance(node, ast.Call) and _name(node.func) in READERS)
+    is_constant = is_constant and kind not in CALCULATING
+    parts.append(f"{kind.__name__}(")
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if field in UNUSED or value == [] or (value is None and kind is not ast.Constant):
+            continue
+        parts.append(f"{field}=")
+        _write(value, parts, is_read=is_read or (kind, field) in READ_FIELDS, is_constant=is_constant)
+    parts.append(")")
+
+
+def is_message(node: ast.AST) -> bool:
+    """Whether a string is one that people read."""
+    if isinstance(node, ast.JoinedStr):
+        texts = [str(part.value) for part in node.values if isinstance(part, ast.Constant)]
+        return any(map(PHRASE_WITH_VALUES.search, texts)) and not any(map(CODE.search, texts))
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and bool(PHRASE.search(text)) and not CODE.search(text)
+
+
+def _is_docstring(node: Any) -> bool:
+    """Whether a statement is a string that stands alone."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _read(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)  # a third of the time that a file object takes
     try:
         return os.read(descriptor, os.fstat(descriptor).st_size)
     finally:
@@ -136,7 +207,7 @@ def _read(path: str) -> bytes:
 
 
 def _judged_part(record: Record) -> dict[str, Any]:
-    """A record's fields but for those that are only shown or added up."""
+    """Return a record's fields except those that are only shown or added up."""
     return {name: _plain(value) for name, value in structs.asdict(record).items() if name not in record.ONLY_SHOWN}
 
 

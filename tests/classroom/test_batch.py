@@ -272,18 +272,28 @@ def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
 
 
 @pytest.mark.slow
-def test_a_changed_kit_grades_again_and_keeps_the_older_verdict(own_course, tmp_path):
-    shutil.copytree(ROOT / "grader", own_course.root / "grader", ignore=shutil.ignore_patterns("__pycache__"))
+def test_a_changed_kit_grades_again_and_a_reworded_one_grades_nothing(own_course, tmp_path):
+    kit = own_course.root / "grader"
+    shutil.copytree(ROOT / "grader", kit, ignore=shutil.ignore_patterns("__pycache__"))
     root = hand_in(tmp_path / "handed in", {"ada": starter()})
     path = tmp_path / "class.sqlite"
-    told = []
-    for changed in (None, "report/console.py", "verdict/verdict.py"):
-        if changed:
-            module = own_course.root / "grader" / changed
-            module.write_text(module.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+    runner_comparison_attribution = ("checks/runner.py", "checks/compare.py", "verdict/attribution.py")
+    code = 'def _refuse():\n    """Refuse."""\n    raise KeyError("the code is unknown")\n'
+    reworded = '# Refuse.\ndef _refuse():\n    """Raise an error."""\n    raise KeyError("no such code")\n'
+    printed = []
+    for modules, addition in (
+        (runner_comparison_attribution, code),
+        (runner_comparison_attribution, reworded),
+        (["report/console.py"], code),
+        (["verdict/verdict.py"], code),
+    ):
+        for module in modules:
+            text = (kit / module).read_text(encoding="utf-8").replace(code, "")
+            (kit / module).write_text(text + addition, encoding="utf-8")
         batch = start(root, "--gradebook", path, "--jobs", "1", cwd=own_course.root)
-        told += re.findall(r"^(\d+ judged.*?) in ", batch.communicate(timeout=120)[0], re.MULTILINE)
-    assert told == ["1 judged, 0 shared", "0 judged, 0 shared, 1 already there", "1 judged, 0 shared"]
+        printed += re.findall(r"^(\d+ judged.*?) in ", batch.communicate(timeout=120)[0], re.MULTILINE)
+    nothing = "0 judged, 0 shared, 1 already there"
+    assert printed == ["1 judged, 0 shared", nothing, nothing, "1 judged, 0 shared"]
     assert rows(path, "SELECT count(DISTINCT kit), count(*) FROM verdicts") == [(2, 2)]
 
 

@@ -17,7 +17,6 @@ from grader.author.differential import Comparison
 from grader.author.mutants import mutants_of
 from grader.author.rewrites import RULES, rewrite
 from grader.checks.outcome import Status
-from grader.checks.subjects import KINDS
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result, Verdict
@@ -128,7 +127,7 @@ def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Gene
     if exercise.interface.keyword_only:
         del faults["by position"]
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
-    for name, returned in faults.items() if KINDS[exercise.interface.kind].has_calling_variants else ():
+    for name, returned in faults.items() if exercise.interface.kind.has_calling_variants else ():
         text = SPOILED.format(called=called, is_method=int(is_method), returned=returned)
         yield Generated(exercise_id, f"off {name}", reference + text)
 
