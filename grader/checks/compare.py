@@ -6,19 +6,16 @@ has passed. A deviation is a tensor (*S) of differences in units of the toleranc
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
 from msgspec import Struct, structs
 
-from grader.checks import pictures
+from grader.checks import explanations, pictures
 from grader.checks.outcome import CallingVariant, Explanation, FailureKind, Finding, Picture, parse_kind
-from grader.checks.pictures import NEGLIGIBLE
+from grader.checks.pictures import NEGLIGIBLE, Gradients, WrongElement
+from grader.sandbox.protocol import Other
 from grader.sandbox.text import as_index, excerpt
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.pictures import Gradients, WrongElement
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
@@ -39,7 +36,6 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
         self,
         kind: FailureKind | str,
         message: str = "",
-        picture: Picture | None = None,
         *,
         action: str = "",
         item: str = "",
@@ -51,10 +47,10 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
         calling_variant: CallingVariant | None = None,
         named_sizes: dict[str, int] | None = None,
         explanation: Explanation | None = None,
+        picture: Picture | None = None,
         deviation: Any = None,
-        saw: Any = None,
         compared: "Compared | None" = None,
-        wrong: "WrongElement | None" = None,
+        wrong: WrongElement | None = None,
     ) -> None:
         kind, detail = parse_kind(kind)
         if compared is not None:
@@ -76,7 +72,7 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
             explanation=explanation,
             picture=picture,
         )
-        self.deviation = saw if deviation is None else deviation
+        self.deviation = deviation
         self.compared = compared
         self.wrong = wrong
 
@@ -131,7 +127,7 @@ class Advice(UserWarning):
     """Advice that costs nothing: `warnings.warn(Advice(text))` shows it and does not fail the check."""
 
 
-class Tolerance(Struct, frozen=True):
+class Tolerance(Struct, frozen=True, kw_only=True):
     """How far two values of the same quantity may lie apart."""
 
     relative: float
@@ -139,7 +135,7 @@ class Tolerance(Struct, frozen=True):
     of_largest: float = 0.0
     """A share of the largest value of a tensor, beside the absolute one."""
 
-    def for_values(self, expected: "torch.Tensor") -> "Tolerance":
+    def for_values(self, expected: torch.Tensor) -> "Tolerance":
         """The same without a share of the largest value that is a number; whole numbers are compared as such."""
         if not (expected.is_floating_point() or expected.is_complex()):
             return WHOLE
@@ -156,6 +152,8 @@ FLOAT32_GRADIENT = Tolerance(relative=1e-3, absolute=5e-5)
 FLOAT64 = Tolerance(relative=1e-9, absolute=1e-10)
 UNCHANGED = Tolerance(relative=0.0, absolute=1e-6)
 WHOLE = Tolerance(relative=0.0, absolute=0.5)  # of whole numbers, which are the same or are not
+LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
+"""Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
 
 
 def compare(
@@ -166,8 +164,6 @@ def compare(
     parts: Sequence[str] = (),
 ) -> None:
     """Raise `Failure` unless `observed` has the form and values of `expected`; `parts` names the values of several."""
-    import torch
-
     compared = _compared(what)
     if isinstance(expected, tuple | list | dict):
         require_form(observed, expected, compared, parts)
@@ -190,8 +186,6 @@ def compare(
 
 def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequence[str] = ()) -> None:
     """Raise `Failure` unless `observed` is as many tensors, of the same shapes, dtypes and keys, as `expected`."""
-    import torch
-
     compared = _compared(what)
     if isinstance(expected, tuple | list | dict):
         for ours, theirs, part in _pairs(observed, expected, compared, parts):
@@ -202,14 +196,14 @@ def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequ
         require_dtype(observed, expected.dtype, compared)
 
 
-def compare_gradients(observed: "Gradients", expected: "Gradients") -> None:
+def compare_gradients(observed: Gradients, expected: Gradients) -> None:
     """Raise `Failure` unless each parameter's gradient is right; where one is missing, all are drawn."""
     with _drawn_gradients(observed, expected):
         for name, gradient in expected.items():
             compare_gradient(observed.get(name), gradient, name)
 
 
-def require_gradients(observed: "Gradients", expected: "Gradients", names: Iterable[str]) -> None:
+def require_gradients(observed: Gradients, expected: Gradients, names: Iterable[str]) -> None:
     """Raise `Failure` unless each of the named parameters gets a gradient."""
     with _drawn_gradients(observed, expected):
         for name in names:
@@ -217,7 +211,7 @@ def require_gradients(observed: "Gradients", expected: "Gradients", names: Itera
 
 
 @contextmanager
-def _drawn_gradients(observed: "Gradients", expected: "Gradients") -> Iterator[None]:
+def _drawn_gradients(observed: Gradients, expected: Gradients) -> Iterator[None]:
     try:
         yield
     except Failure as failure:
@@ -228,10 +222,8 @@ def _drawn_gradients(observed: "Gradients", expected: "Gradients") -> Iterator[N
     pictures.record(GRADIENTS, observed, expected)
 
 
-def compare_gradient(observed: "torch.Tensor | None", expected: "torch.Tensor | None", name: str) -> None:
+def compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | None, name: str) -> None:
     """Raise `Failure` unless there is a gradient of what `name` names where there should be, with the right values."""
-    import torch
-
     if (
         expected is not None
         and observed is not None
@@ -259,7 +251,7 @@ def compare_gradient(observed: "torch.Tensor | None", expected: "torch.Tensor | 
     require_close(observed, expected, compared, FLOAT32_GRADIENT, FailureKind.GRADIENT)
 
 
-def _require_gradient(observed: "torch.Tensor | None", name: str) -> None:
+def _require_gradient(observed: torch.Tensor | None, name: str) -> None:
     """Raise `Failure` where nothing flows back."""
     if observed is None or not bool((observed != 0).any()):
         raise Failure(
@@ -273,8 +265,6 @@ def _require_gradient(observed: "torch.Tensor | None", name: str) -> None:
 
 def require_tensor(observed: Any, what: Compared | str) -> None:
     """Raise `Failure` unless a value is a tensor."""
-    import torch
-
     if not isinstance(observed, torch.Tensor):
         raise Failure(
             FailureKind.TYPE,
@@ -285,7 +275,7 @@ def require_tensor(observed: Any, what: Compared | str) -> None:
         )
 
 
-def require_shape(observed: "torch.Tensor", shape: list[int], what: Compared | str) -> None:
+def require_shape(observed: torch.Tensor, shape: list[int], what: Compared | str) -> None:
     """Raise `Failure` unless a tensor has the shape."""
     if list(observed.shape) != shape:
         raise Failure(
@@ -297,7 +287,7 @@ def require_shape(observed: "torch.Tensor", shape: list[int], what: Compared | s
         )
 
 
-def require_dtype(observed: "torch.Tensor", dtype: "torch.dtype", what: Compared | str) -> None:
+def require_dtype(observed: torch.Tensor, dtype: torch.dtype, what: Compared | str) -> None:
     """Raise `Failure` unless a tensor has the dtype."""
     if observed.dtype != dtype:
         wanted, found = (str(each).removeprefix("torch.") for each in (dtype, observed.dtype))
@@ -306,10 +296,8 @@ def require_dtype(observed: "torch.Tensor", dtype: "torch.dtype", what: Compared
         )
 
 
-def require_finite(observed: "torch.Tensor", what: Compared | str, expected: "torch.Tensor | None" = None) -> None:
+def require_finite(observed: torch.Tensor, what: Compared | str, expected: torch.Tensor | None = None) -> None:
     """Raise `Failure` at the first element that is no finite number; drawn beside `expected`, where given."""
-    import torch
-
     bad = ~torch.isfinite(observed)
     if bool(bad.any()):
         first: list[int] = bad.nonzero()[0].tolist()
@@ -327,17 +315,13 @@ def require_finite(observed: "torch.Tensor", what: Compared | str, expected: "to
 
 
 def require_close(
-    observed: "torch.Tensor",
-    expected: "torch.Tensor",
+    observed: torch.Tensor,
+    expected: torch.Tensor,
     what: Compared | str,
     tolerance: Tolerance,
     kind: FailureKind = FailureKind.VALUES,
 ) -> None:
     """Raise `Failure` at the element that is furthest off."""
-    import torch
-
-    from grader.checks import explanations
-
     compared, tolerance = _compared(what), tolerance.for_values(expected)
     if torch.allclose(observed, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
         pictures.record(compared, observed, expected)
@@ -362,7 +346,7 @@ def require_close(
     )
 
 
-def _deviation(observed: "torch.Tensor", expected: "torch.Tensor", tolerance: Tolerance) -> "torch.Tensor":
+def _deviation(observed: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     """Return differences (*S) in units of the tolerance; two right ways to compute a value lie within one."""
     expected = expected.double()
     return ((observed.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
@@ -370,10 +354,6 @@ def _deviation(observed: "torch.Tensor", expected: "torch.Tensor", tolerance: To
 
 def describe(value: Any) -> str:
     """Return what a value is, in a few words."""
-    import torch
-
-    from grader.sandbox.protocol import Other
-
     if isinstance(value, Other):
         return value.description
     if isinstance(value, torch.Tensor):

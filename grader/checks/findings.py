@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from msgspec import structs
 
 from grader.checks.compare import Failure
@@ -25,7 +24,7 @@ from grader.checks.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
-from grader.checks.size_cases import SizeCaseFailedError
+from grader.checks.walk import SizeCaseFailedError
 from grader.errors import BrokenExerciseError, KitError, WorkerKilledError
 from grader.sandbox.protocol import Raised
 from grader.sandbox.text import cut, excerpt
@@ -72,7 +71,7 @@ UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 def outcome_of_error(
     check: str,
-    error: BaseException | None,
+    error: Exception | None,
     seconds: float,
     limits: Limits,
     *,
@@ -81,7 +80,7 @@ def outcome_of_error(
 ) -> Outcome:
     """Return the outcome of a check that returned (None) or raised; raise the kit's own errors again.
 
-    `BrokenExerciseError` where the check skipped, or itself is wrong: no submission is to blame for that. `printed` is
+    `BrokenExerciseError` where the check itself is wrong: no submission is to blame for that. `printed` is
     what the submission printed, and `is_form_right` tells that all that it returned has the form that the interface
     declares.
     """
@@ -89,9 +88,7 @@ def outcome_of_error(
         return Outcome(check=check, status=Status.PASSED, seconds=seconds)
     failed_case = error if isinstance(error, SizeCaseFailedError) else None
     error = failed_case.error if failed_case else error
-    if isinstance(error, pytest.skip.Exception | pytest.xfail.Exception):
-        raise BrokenExerciseError(f"{check} skips: {error.msg}; a check has to pass or fail, so take the skip out")
-    if isinstance(error, KitError) or not isinstance(error, Exception | pytest.fail.Exception):
+    if isinstance(error, KitError):
         raise error
     if isinstance(error, SubjectKilledError):
         raise WorkerKilledError(f"its worker {error} from outside")
@@ -132,7 +129,7 @@ def _operation(raised: Raised) -> str:
 
 
 def _memory(text: str, limits: Limits) -> str:
-    """How much memory was asked for, where the message says so, and how much there is."""
+    """How much memory was asked for, where the message tells, and how much there is."""
     allowed = f"{_size(limits.memory_mb << 20)} are allowed in all"
     asked = ASKED_FOR.search(text)
     if asked is None:
@@ -148,7 +145,7 @@ def _size(number: float) -> str:
     return f"{number:.1f} {UNITS[unit]}" if unit else f"{number:.0f} bytes"
 
 
-def _finding_of(error: BaseException, limits: Limits, *, is_form_right: bool) -> tuple[Status, Finding]:
+def _finding_of(error: Exception, limits: Limits, *, is_form_right: bool) -> tuple[Status, Finding]:
     if isinstance(error, SubjectRaisedError):
         finding = crash_finding(error.raised, limits)
         if error.keywords:
@@ -168,7 +165,7 @@ def _finding_of(error: BaseException, limits: Limits, *, is_form_right: bool) ->
         return Status.FAILED, Finding(kind=FailureKind.PARAMETERS, message=message)
     if isinstance(error, Failure):
         return Status.FAILED, error.finding
-    if isinstance(error, AssertionError | pytest.fail.Exception):
+    if isinstance(error, AssertionError):
         return Status.FAILED, Finding(kind=FailureKind.ASSERTION, message=_assertion_text(error))
     assert not isinstance(error, SubjectError)
     went_wrong = "is nothing this check can go on with" if is_form_right else "has another form than the interface says"

@@ -1,30 +1,34 @@
 """What a module returned, held against what the interface declares."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from grader.checks.case import size_of
+import torch
+
+from grader.checks.case import Case
 from grader.checks.compare import Failure, describe, require_shape, require_tensor
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.case import Case
-    from grader.spec.checks import Check
-    from grader.spec.exercise import Exercise
+from grader.checks.outcome import FailureKind
+from grader.spec.exercise import Exercise
+from grader.spec.fields import size_of
+from grader.spec.properties import Property
 
 
-def nth_output(value: Any, index: int) -> "torch.Tensor":
+def nth_output(value: Any, index: int) -> torch.Tensor:
     """One of the returned tensors."""
     values = value if isinstance(value, tuple | list) else [value]
     if index >= len(values):
-        raise Failure("type", f"forward: expected at least {index + 1} values, saw {describe(value)}")
+        raise Failure(
+            FailureKind.TYPE,
+            action="forward",
+            expected=f"at least {index + 1} values",
+            observed=describe(value),
+        )
     seen = values[index]
     require_tensor(seen, "output")
     tensor: torch.Tensor = seen
     return tensor
 
 
-def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: dict[str, int]) -> None:
+def require_declared(value: Any, exercise: Exercise, check: Property, sizes: dict[str, int]) -> None:
     """Raise `Failure` unless a value has as many tensors, of such shapes, as the interface declares.
 
     Shapes are left alone where the check hands in others than the interface's, of sizes that have no name.
@@ -33,7 +37,7 @@ def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: di
     is_declared = all(isinstance(size, str) for shape in own if isinstance(shape, list) for size in shape)
     values = value if isinstance(value, tuple | list) else [value]
     if len(values) != len(shapes):
-        raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
+        raise Failure(FailureKind.TYPE, action="forward", expected=f"{len(shapes)} values", observed=describe(value))
     for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
         what = f"output {index}" if len(shapes) > 1 else "output"
         require_tensor(seen, what)
@@ -41,21 +45,25 @@ def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: di
             require_shape(seen, [size_of(size, sizes) for size in shape], what)
 
 
-def declared_output(exercise: "Exercise", check: "Check", case: "Case", value: Any, index: int) -> "torch.Tensor":
+def declared_output(exercise: Exercise, check: Property, case: Case, value: Any, index: int) -> torch.Tensor:
     """One of the returned tensors, where all have the form that the interface declares."""
     if not check.method:
         require_declared(value, exercise, check, case.sizes)
     seen = nth_output(value, index)
     if not seen.is_floating_point():
         name = str(seen.dtype).removeprefix("torch.")
-        raise Failure("dtype", f"output: expected floating-point numbers, saw {name}", saw=name)
+        raise Failure(
+            FailureKind.DTYPE,
+            item="output",
+            expected="floating-point numbers",
+            observed=name,
+            deviation=name,
+        )
     return seen
 
 
 def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
     """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes; one is in no tuple."""
-    import torch
-
     is_several = isinstance(value, tuple | list)
     values = value if is_several else [value]
     return (

@@ -5,20 +5,18 @@ In a student edition there is no reference, and what was recorded of it answers 
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from msgspec import Struct
 
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
+from grader.checks.recording import Recording, Script
 from grader.checks.reference import AbsentReference, LocalModule, Reference
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
-
-if TYPE_CHECKING:
-    from grader.checks.recording import Recording, Script
 
 T = TypeVar("T")
 
@@ -47,7 +45,7 @@ class Answers:
     it is the same where the reference computes, is looked up, or was recorded.
     """
 
-    def __init__(self, name: str = "", script: "Script | None" = None) -> None:
+    def __init__(self, name: str = "", script: Script | None = None) -> None:
         self.modules: list[LocalModule] = []
         self.built = 0
         self.is_stale = self.is_broken = self.is_called = False
@@ -75,9 +73,9 @@ class Answers:
             seed_draws(f"{self._name}/{self._position}")
         return result
 
-    def recorded(self) -> list[tuple[tuple[Any, ...], Any]]:
-        """Every question with its answer, in order."""
-        return [(answer.asked, answer.result) for answer in self._answers]
+    def asked_and_answered(self) -> list[tuple[tuple[Any, ...], Any]]:
+        """Return every question put to the reference with its answer, in order."""
+        return [(answer.asked, answer.result) for answer in self._answers if answer.asked[0] != "draw"]
 
     def _find_out(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
         started = time.process_time()  # whatever else the machine has to do
@@ -113,12 +111,13 @@ class ReferenceCache:
     case.
     """
 
-    def __init__(self, reference: Reference | AbsentReference, recording: "Recording | None" = None) -> None:
+    def __init__(self, reference: Reference | AbsentReference, recording: Recording | None = None) -> None:
         self.is_asked_all = False
         self._reference = reference
         self._recording = recording
         self._known: dict[str, dict[str, Answers]] = {}
         self._set = ""
+        self._seed = 0
         self._check = ""
         self._size_case = ""
         self._derived: dict[str, dict[str, Any]] = {}
@@ -132,7 +131,7 @@ class ReferenceCache:
         if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
             del self._known[check]
             self._derived.pop(check, None)
-        self._check = check
+        self._seed, self._check = seed, check
         self._met.clear()
         self._go_to("")
 
@@ -151,9 +150,12 @@ class ReferenceCache:
         known = self._known.get(self._check, {})
         return sum(known[name].seconds for name in self._met if name in known)
 
-    def known(self) -> dict[str, dict[str, Answers]]:
-        """What was answered, by check and size case."""
-        return self._known
+    def asked_and_answered(self) -> dict[str, dict[str, list[tuple[tuple[Any, ...], Any]]]]:
+        """Return all questions and answers, by check and size case."""
+        return {
+            check: {name: known for name, answers in size_cases.items() if (known := answers.asked_and_answered())}
+            for check, size_cases in self._known.items()
+        }
 
     def derived(self, label: str, compute: Callable[[], T]) -> T:
         """Return what follows from the reference's answers at this size case alone, computed once for a seed."""
@@ -171,7 +173,7 @@ class ReferenceCache:
 
     def _go_to(self, name: str) -> None:
         self._size_case = name
-        script = self._recording.script(self._check, name) if self._recording else None
+        script = self._recording.script(self._seed, self._check, name) if self._recording else None
         self._answers = Answers(f"{self._set}/{self._check}/{name}", script)
         if name not in self._met:  # a second time in one run of a check it is asked anew
             self._met.add(name)

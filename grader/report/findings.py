@@ -73,7 +73,7 @@ REASONS = {
     UnknownReason.HIDDEN: "something else hides it",
     UnknownReason.BEHIND_CRASH: "it cannot be seen behind the crash",
     UnknownReason.UNDECIDED: "no check that ran tells",
-    UnknownReason.AT_HAND_IN: "only checks that run when you hand it in tell",
+    UnknownReason.AT_HAND_IN: "only checks that run when you hand in can tell",
 }
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.spec.checks import Check, Kind
 from grader.spec.exercise import Exercise
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
+from grader.spec.properties import Property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -61,7 +61,7 @@ def misnamed_parts(exercise: Exercise, source: str) -> Iterator[Problem]:
     classes = _methods_of(tree)
     if interface.class_name not in classes:
         yield _unknown("a class of the reference", interface.class_name, classes, ("interface", "class"), is_key=False)
-    elif interface.kind in (Kind.MODULE, Kind.LOSS):
+    elif interface.kind.class_is_module:
         yield from _misnamed_in_module(exercise, classes[interface.class_name])
 
 
@@ -79,7 +79,7 @@ def _misnamed_in_function(exercise: Exercise, function: Function) -> Iterator[Pr
     taken, interface = _signature_of(function, is_method=False), exercise.interface
     what = f"an argument of {function.name}"
     yield from _misnamed(taken, interface.inputs, what, ("interface", "inputs"))
-    if interface.kind is not Kind.TRAINING_STEP:
+    if not interface.kind.adapter_takes_arguments:
         yield from _misnamed(taken, interface.constructor, what, ("interface", "constructor"))
     for index, check in enumerate(exercise.checks):
         yield from _misnamed(taken, check.inputs, what, ("checks", index, "inputs"))
@@ -99,7 +99,7 @@ def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Ite
         yield Problem(path, "every argument that has no default", f"no {listed(missing, 'or')}", remedy)
 
 
-def _misnamed_in_check(check: Check, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
+def _misnamed_in_check(check: Property, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
     try:
         methods = methods | _methods_of(ast.parse(check.variation_source())).get(VARIATION, {})
     except SyntaxError as error:

@@ -2,37 +2,26 @@
 
 import typing
 from collections.abc import Iterator
-from hashlib import sha256
 from itertools import combinations
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import Meta, field, structs
 
-from grader.checks.properties import AnyProperty
-from grader.spec.checks import (
-    Arguments,
+from grader.spec.edition import AnyEdition, Full
+from grader.spec.fields import (
     Duration,
     Fragments,
     Id,
-    Index,
-    Inputs,
-    Kind,
     Link,
-    Name,
     Points,
-    Shape,
+    Record,
     Size,
     SizeCase,
     SizeCases,
     Text,
 )
-
-
-class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A part of an exercise's description; unknown keys are refused."""
-
-    ONLY_SHOWN: ClassVar[tuple[str, ...]] = ()
-    """The fields that no verdict depends on: what is told, and points, which are added up from outcomes."""
+from grader.spec.interface import Interface
+from grader.spec.properties import AnyProperty
 
 
 class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
@@ -42,34 +31,6 @@ class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an
     """What it is, in a few words."""
     url: Link = ""
     """Where it is."""
-
-
-class Interface(Record, frozen=True, omit_defaults=True):
-    """What a submission must offer: a class or function, how it is built, what goes in, what comes out."""
-
-    constructor: Arguments
-    """What the class is built with, by keyword; the name of a size stands for that size. A function gets it too."""
-    inputs: Inputs
-    """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
-    outputs: list[Shape]
-    """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
-    kind: Kind = Kind.MODULE
-    """What it is."""
-    class_name: Name = field(name="class", default="")
-    """The class's name."""
-    function: Name = ""
-    """The function's name, where it is one."""
-
-    def entry(self) -> str:
-        """The name of what a submission must define."""
-        return self.function or self.class_name
-
-    def called(self) -> str:
-        """What findings say is called."""
-        return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
-
-    keyword_only: bool = False
-    """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""
 
 
 class UsualTest(Record, frozen=True):
@@ -102,7 +63,7 @@ class Defect(Record, frozen=True):
     """Why it mattered and what hid it, the tutorial's own run for one; shown once it is fixed."""
     stretch: bool = False
     """Whether its points are extra."""
-    missed_by: list[UsualTest] = []
+    missed_by: list[UsualTest] = field(default_factory=list)
     """Usual tests that pass on the starter all the same; told with `why`, once it is fixed."""
 
     def story(self) -> str:
@@ -159,29 +120,14 @@ class Limits(Record, frozen=True):
     """How long its text may be."""
 
 
-class SealedDefect(Record, frozen=True, omit_defaults=True):
-    """What a student edition tells of a defect: no more than what it is worth, and steps to take."""
+EDITION_KEYS = ("edition",)
+"""Keys that no author writes: releasing an edition does."""
 
-    points: Points
-    """What fixing it is worth."""
-    stretch: bool = False
-    """Whether its points are extra."""
-    hints: tuple[str, str, str] = ("", "", "")
-    """Three steps to take, where the edition was made with hints."""
-
-
-EDITION_KEYS = ("hidden_checks", "recorded", "sealed")
-"""What only a student edition's description says."""
-
-SEALED_TITLE = "what it was is told when you hand it in"
+SEALED_TITLE = "what it was is explained when you hand in"
 
 
 class Exercise(Record, frozen=True):
-    """A story, a starter, a reference, defects and checks, under one id.
-
-    A student edition's description has no defects, and says how many `hidden_checks` it leaves out. Where answers of
-    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers.
-    """
+    """A story, a starter, a reference, defects and checks, under one id."""
 
     ONLY_SHOWN = (
         *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
@@ -212,18 +158,14 @@ class Exercise(Record, frozen=True):
     """The hidden tests that need no Python: built-in properties with their arguments."""
     limits: Limits = Limits()
     """What a submission may use."""
-    equivalents: list[Equivalent] = []
+    equivalents: list[Equivalent] = field(default_factory=list)
     """Changes of the reference that no check can see, each with its reason."""
     theme: str = ""
     """The heading in the list under which it stands: what its code is; none for the end of the list."""
     decoy: str = ""
     """What in the starter looks wrong and is right, and why; told once everything is right."""
-    hidden_checks: Index = 0
-    """In a student edition: how many checks it leaves out."""
-    sealed: list[SealedDefect] = []
-    """In a sealed edition: the defects, without what they are."""
-    recorded: bool = False
-    """In a sealed edition: that answers of the reference lie beside it."""
+    edition: AnyEdition = Full()
+    """What this folder contains of the exercise."""
 
     @property
     def fixed_sizes(self) -> list[dict[str, int]]:
@@ -247,24 +189,19 @@ class Exercise(Record, frozen=True):
         return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
 
     def numbers(self) -> dict[str, int]:
-        """How students know the defects, by id: the extras last, else in an order that tells nothing."""
+        """Return the numbers by which students know the defects, by id; extras come last."""
 
         def order(defect: Defect) -> tuple[bool, bytes]:
-            return defect.stretch, sha256(f"{defect.id} of {self.id}".encode()).digest()
+            return self.edition.sort_key(self.id, defect.id, stretch=defect.stretch)
 
-        defects = self.defects if self.recorded else sorted(self.defects, key=order)
-        return {defect.id: number for number, defect in enumerate(defects, 1)}
-
-    def is_edition(self) -> bool:
-        """Whether this is what students are told, and not the whole description."""
-        return self.recorded
+        return {defect.id: number for number, defect in enumerate(sorted(self.defects, key=order), 1)}
 
     def has_hints(self) -> bool:
         """Whether there is a step to give."""
         return any(defect.hints[0] for defect in self.defects)
 
     def with_placeholders(self) -> "Exercise":
-        """The same, with a defect known by its number in place of each that is sealed."""
+        """Return the exercise with a defect, named by its number, for each that the edition seals."""
         placeholders = [
             Defect(
                 id=str(number),
@@ -276,7 +213,7 @@ class Exercise(Record, frozen=True):
                 why="",
                 stretch=sealed.stretch,
             )
-            for number, sealed in enumerate(self.sealed, 1)
+            for number, sealed in enumerate(self.edition.sealed_defects(), 1)
         ]
         return structs.replace(self, defects=placeholders) if placeholders else self
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import msgspec
 
-from grader.checks.properties import PROPERTIES
-from grader.spec import checks
 from grader.spec import exercise as records
+from grader.spec import fields, interface
 from grader.spec.exercise import EDITION_KEYS, Exercise
+from grader.spec.properties import PROPERTIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
 """Fields that no author writes: the folder gives the id, a release gives the others."""
+
+EDITION_PARTS = ("Full", "Sealed", "SealedDefect")
 
 SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
 """Keys whose values are many lines of schema and the same wherever they stand."""
@@ -25,13 +27,14 @@ SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
 def render_schema() -> str:
     """The schema as the text of a JSON file."""
     _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
+    for name in EDITION_PARTS:
+        del parts[name]
     for name, part in parts.items():
         _make_friendly(name, part)
+    exercise = parts.pop("Exercise")  # whose sizes may be random, unlike those of a check
     shared = {name: _shared_part(parts, key, name) for key, name in SHARED.items()}
-    exercise = parts.pop("Exercise")
     for key in GIVEN:
         del exercise["properties"][key]
-    del parts["SealedDefect"]
     exercise["required"].remove("id")
     whole = {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": dict(sorted((parts | shared).items()))}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
@@ -58,7 +61,11 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
 def _record(name: str) -> type:
     """The record that a part of the schema describes."""
     properties = {each.__name__: each for each in PROPERTIES.values()}
-    record: type = properties.get(name) or getattr(records, name, None) or getattr(checks, name)
+    record: type = next(
+        found
+        for found in (properties.get(name), *(getattr(each, name, None) for each in (records, interface, fields)))
+        if found
+    )
     return record
 
 

@@ -19,12 +19,13 @@ import click
 from msgspec import Struct
 
 from grader.checks.outcome import Status, in_words
-from grader.checks.subjects import KINDS, adapter_of
+from grader.checks.subjects import adapter_of
 from grader.errors import UsageError
 from grader.report.console import printable, width
 from grader.report.findings import sentence
 from grader.sandbox.torch_import import import_torch, stub_compiler
-from grader.spec.exercise import Exercise, Interface
+from grader.spec.exercise import Exercise
+from grader.spec.interface import Interface
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission.choice import Choice
@@ -182,7 +183,7 @@ class PreparedTrial(Struct, frozen=True, kw_only=True):
         entry = self.interface.entry()
         name = "value = " if self.is_named else ""
         if not self.has_weights():
-            told = KINDS[self.interface.kind].trial
+            told = self.interface.kind.trial
             told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
             return [name + told.format(entry=entry, inputs=each, arguments=built) for each in handed]
         method = f".{self.method}" if self.method else ""
@@ -202,14 +203,12 @@ class PreparedTrial(Struct, frozen=True, kw_only=True):
 def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     """The same arguments and inputs as the check drew for that size case."""
     from grader.checks.case import make_case, seed_draws
-    from grader.checks.properties import Property
-    from grader.checks.properties.states import CallsInTurn
+    from grader.checks.properties.states import inputs_of_calls
     from grader.checks.size_cases import SizeCase, size_cases_of
-    from grader.spec.checks import Check
+    from grader.spec.properties import CallsInTurn, Property
 
     plain = Property(id=trial.check or "trial")
-    check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
-    assert isinstance(check, Property)
+    check: Property = next((each for each in exercise.checks if each.id == trial.check), plain)
     size_cases = [size_case for some in size_cases_of(check, exercise, trial.seed) for size_case in some]
     largest = SizeCase(name=f"{trial.seed}/{check.id}/-1", sizes=exercise.fixed_sizes[-1])
     size_case = next((each for each in size_cases if each.name == trial.size_case), largest)
@@ -218,7 +217,7 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     calls = [case.again if trial.in_calling_variant else case.inputs]
     after_each = ""
     if isinstance(check, CallsInTurn):
-        calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
+        calls, after_each = inputs_of_calls(check, exercise, case), check.after_each
     return PreparedTrial(
         interface=exercise.interface,
         arguments=case.arguments,

@@ -95,7 +95,7 @@ def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: s
         exercise=exercise.id,
         file=file,
         outcome=Result.FIXED if is_whole else Result.NOT_FIXED,
-        reason=_sealed_result(exercise, examination.outcomes) if exercise.recorded else None,
+        reason=exercise.edition.checks_note(run=len(examination.outcomes), described=len(exercise.checks)),
         score=score_of(exercise, attribution.statuses, is_whole=is_whole),
         max_score=exercise.max_score(),
         seed=seed,
@@ -111,7 +111,7 @@ def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: s
 def _reason(exercise: Exercise, key: Key, attribution: Attribution, defect: str) -> Reason | None:
     """Return why a status is unknown; where nothing at home ever shows a defect, that is why."""
     reason = attribution.reasons.get(defect)
-    if reason and exercise.recorded and not key.failure_kinds[defect]:
+    if reason and exercise.edition.decides_at_hand_in(fails_a_check=bool(key.failure_kinds[defect])):
         return Reason(kind=UnknownReason.AT_HAND_IN)
     return reason
 
@@ -121,13 +121,6 @@ def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_who
     fixed = [defect for defect in exercise.defects if statuses.get(defect.id) is DefectStatus.FIXED]
     points = sum(defect.points for defect in fixed if not defect.stretch)
     return points + (exercise.nothing_else_broke if is_whole else 0.0)
-
-
-def _sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
-    """How many checks a sealed edition could run, and that the points come with the others."""
-    total = len(exercise.checks) + exercise.hidden_checks
-    here = f"{len(outcomes)} of {total} checks run here"
-    return f"{here}; all run when you hand it in, give the points, and tell what each defect was"
 
 
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:

@@ -17,7 +17,8 @@ from grader.checks.outcome import (
     parse_kind,
 )
 from grader.report.phrases import whose_picture
-from grader.spec.exercise import Defect, Exercise, Interface, Source
+from grader.spec.exercise import Defect, Exercise, Source
+from grader.spec.interface import Interface
 from grader.verdict.attribution import RULES, DefectStatus, Reason, UnknownReason, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.judge import _identified_defects
