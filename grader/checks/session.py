@@ -12,8 +12,9 @@ from grader.processes.time_budget import TimeBudget
 from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.sandbox import protocol
 from grader.sandbox.probes import calling_variants, name_of
-from grader.sandbox.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
+from grader.sandbox.protocol import Build, Call, Isolation, Loaded, Raised, Reply, Request, Returned
 from grader.sandbox.text import excerpt
+from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise
 from grader.submission import Submission
 

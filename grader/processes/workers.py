@@ -13,9 +13,7 @@ from msgspec import structs
 
 from grader.errors import KitError, OpenHostError
 from grader.sandbox.protocol import (
-    ClosedError,
     Isolation,
-    MalformedError,
     Parse,
     Parsed,
     Reply,
@@ -25,6 +23,7 @@ from grader.sandbox.protocol import (
     send,
 )
 from grader.sandbox.text import cut
+from grader.sandbox.wire import ClosedError, MalformedError
 from grader.spec.exercise import Limits
 from grader.submission import Submission
 

@@ -24,17 +24,14 @@ from grader.processes.worker_source import Forker
 from grader.processes.workers import Worker
 from grader.sandbox import protocol
 from grader.sandbox.protocol import (
-    HEADER,
     MAX_DIMENSIONS,
-    MAX_FRAME_BYTES,
-    ClosedError,
-    MalformedError,
     Returned,
     TensorValue,
 )
 from grader.sandbox.sandbox import ENVIRONMENT
 from grader.sandbox.torch_import import import_torch
 from grader.sandbox.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
+from grader.sandbox.wire import HEADER, MAX_FRAME_BYTES, ClosedError, MalformedError
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
