@@ -29,7 +29,7 @@ from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.author.scaffold import render_check
 from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
 from grader.spec.wrong_fixes import load_wrong_fixes

@@ -9,7 +9,7 @@ from grader.author.derived_files import tree_text
 from grader.author.edition import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back

@@ -16,6 +16,7 @@ from typing import IO
 import msgspec
 
 from grader.errors import KitError, LostNurseryError
+from grader.processes.deadlines import NURSERY_ANSWER_SECONDS, NURSERY_END_SECONDS
 from grader.processes.spawner import Spawner
 from grader.processes.workers import Worker, WorkerSource, last_complaint, output_files
 from grader.sandbox import wire
@@ -28,12 +29,6 @@ from grader.spec.exercise import Limits
 
 CAN_FORK = sys.platform == "linux"
 """Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""
-
-ANSWER_SECONDS = 60.0
-"""How long the nursery may take to answer, on a slow machine."""
-
-END_SECONDS = 5.0
-"""How long the nursery may take to end once nobody wants anything of it."""
 
 TOO_FEW_PROCESSES = (
     "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
@@ -70,7 +65,7 @@ class Forker:
         if has_threads():
             raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
         self._control, theirs = socket.socketpair()
-        self._control.settimeout(ANSWER_SECONDS)
+        self._control.settimeout(NURSERY_ANSWER_SECONDS)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the nursery
         sys.stdout.flush()
         sys.stderr.flush()
@@ -119,7 +114,7 @@ class Forker:
         self._control.close()
         self._stderr.close()
         handle = os.pidfd_open(self._process)
-        if not select.select([handle], [], [], END_SECONDS)[0]:
+        if not select.select([handle], [], [], NURSERY_END_SECONDS)[0]:
             os.kill(self._process, signal.SIGKILL)  # its first child, and with that all others, dies with it
         os.close(handle)
         os.waitpid(self._process, 0)

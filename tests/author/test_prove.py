@@ -32,7 +32,7 @@ from grader.author.proof import (
 from grader.author.prove import ProofCache, prove, record_of
 from grader.author.sizes import told_shapes
 from grader.errors import WorkerKilledError
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course

@@ -515,7 +515,7 @@ def test_a_nursery_that_dies_leaves_word_of_why() -> None:
 def test_a_nursery_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     import_torch()
     before = Household()
-    monkeypatch.setattr(worker_source, "END_SECONDS", 0.2)
+    monkeypatch.setattr(worker_source, "NURSERY_END_SECONDS", 0.2)
     stopped = Forker()
     stopped.start(Limits()).end()
     os.kill(stopped._process, signal.SIGSTOP)
