@@ -1,4 +1,4 @@
-"""What an examiner process runs: `python -m grader.verdict.service ROOT [--strict]` judges the submissions sent to it."""
+"""What an examiner process runs: `python -m grader.verdict.service ROOT [--strict]` judges what is sent to it."""
 
 import ctypes
 import gc
