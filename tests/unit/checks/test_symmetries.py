@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.author.difficulty import tester as open_tester
+from grader.author.usual_tests import tester as open_tester
 from grader.checks.properties import Property
 from grader.checks.properties.side_effects import PrintsNothing
 from grader.checks.properties.symmetries import PaddingChangesNothing, SamplesInAnyOrder, UnchangedBy
