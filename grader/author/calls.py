@@ -8,7 +8,7 @@ from grader.author.interface import FoundInterface
 from grader.author.parameters import Parameter, other_values
 from grader.author.proposal import Proposal, Shape
 from grader.author.sizes import Role, size_role
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 
 CheckFields = dict[str, Any]
 

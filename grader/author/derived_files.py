@@ -12,9 +12,9 @@ from grader.author.proof import Step
 from grader.author.scaffold import told_in_notebook
 from grader.checks.subjects import KINDS
 from grader.errors import SpecError
-from grader.spec.checks import Kind
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import mend, put_back
+from grader.spec.interface import Kind
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
 from grader.spec.schema import render_schema

@@ -11,16 +11,16 @@ from msgspec import Struct, structs
 from grader.author.mutants import Mutant, plain_lines
 from grader.checks.case import Case, make_case, seed_draws
 from grader.checks.compare import FLOAT32_GRADIENT, FLOAT64, Tolerance
-from grader.checks.properties.values import KeepsDtype
 from grader.checks.proxies import MisfitError, ModuleProxy, Subject
 from grader.checks.reference import Reference
 from grader.checks.session import Session, SubjectError, SubjectRaisedError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
-from grader.spec.checks import Check, MadeInput, MaskKind
 from grader.spec.exercise import Equivalent, Exercise
+from grader.spec.fields import MadeInput, MaskKind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.properties import KeepsDtype, Property
 from grader.submission import submission_from_text
 
 
@@ -119,7 +119,7 @@ class Comparison:
 def _make_round(exercise: Exercise, seed: int) -> Round:
     """A case like those that the checks use, at other sizes, with other masks."""
     draw = random.Random(seed)  # noqa: S311 - experiments, not secrets
-    check: Check = draw.choice(exercise.checks)
+    check: Property = draw.choice(exercise.checks)
     sizes = _draw_sizes(draw, exercise, check)
     inputs = {name: _draw_mask(draw, spec) for name, spec in check.inputs.items()}
     seed_draws(f"find_differences/{seed}")
@@ -133,7 +133,7 @@ def _make_round(exercise: Exercise, seed: int) -> Round:
     return Round(case, check.method, training, dtype, described)
 
 
-def _draw_sizes(draw: random.Random, exercise: Exercise, check: Check) -> dict[str, int]:
+def _draw_sizes(draw: random.Random, exercise: Exercise, check: Property) -> dict[str, int]:
     """A size case's sizes, those of the constructor all multiplied by one factor, the others drawn anew."""
     size_case = draw.choice(check.sizes or exercise.fixed_sizes)
     tied = {value for value in exercise.interface.constructor.values() if isinstance(value, str)}

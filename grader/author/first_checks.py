@@ -8,7 +8,7 @@ from grader.author.interface import FoundInterface
 from grader.author.parameters import NO_OTHER, OTHER_SHARE, Constant, Parameter, other_values
 from grader.author.proposal import CLIP, TIGHT, Proposal, Shape, mask_shape
 from grader.checks.subjects import KINDS
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 
 
 def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:

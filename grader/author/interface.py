@@ -19,7 +19,7 @@ from grader.author.parameters import (
     with_uses,
 )
 from grader.errors import UsageError
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 
 LOSS = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
 STEP = re.compile(r"step|train|update|epoch")

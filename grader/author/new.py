@@ -12,7 +12,7 @@ from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
 from grader.checks.subjects import KINDS
 from grader.errors import UsageError
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 from grader.spec.paths import EXERCISE_ID, Course, write_product
 from grader.spec.problem import BLANK
 from grader.submission import Unreadable, read_submission

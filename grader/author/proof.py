@@ -15,11 +15,11 @@ from grader.author.calls import CheckFields, checks_of_forward
 from grader.author.first_checks import check_of_refusal, checks_of_kits_own, checks_of_other_values
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.mutants import Mutant
-from grader.checks.properties.refusals import Raises
 from grader.checks.size_cases import draw_sizes
 from grader.report.console import Line, indented, render_page
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank
+from grader.spec.properties import Raises
 
 
 class MutantStatus(StrEnum):

@@ -7,7 +7,7 @@ from msgspec import Struct
 from grader.author.interface import FoundInterface
 from grader.author.parameters import Constant, Parameter
 from grader.author.sizes import VOCABULARY, FixedSizes, Role, fixed_sizes_of, heads_of, other_fixed_sizes, refused_sizes
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 
 Shape = list[str | int]
 InputFields = Shape | dict[str, object] | int | float

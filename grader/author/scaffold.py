@@ -10,9 +10,9 @@ from grader.author.first_checks import doubtful_checks, first_checks
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
 from grader.author.sizes import draw_sizes_above
-from grader.spec.checks import Kind
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
+from grader.spec.interface import Kind
 from grader.spec.problem import blank
 from grader.submission import DEMONSTRATION, Submission
 

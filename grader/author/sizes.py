@@ -7,7 +7,7 @@ from itertools import permutations
 from operator import add
 from typing import Any
 
-from grader.spec.checks import Kind
+from grader.spec.interface import Kind
 
 FixedSizes = list[dict[str, int]]
 Range = int | Sequence[str | int]

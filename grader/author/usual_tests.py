@@ -6,17 +6,19 @@ from pathlib import Path
 
 from grader.author.proof import Step
 from grader.checks.compare import Failure
-from grader.checks.properties import Context, Property
+from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session, SubjectError
-from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.size_cases import size_cases_of
+from grader.checks.walk import walk
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.properties import Property
 from grader.submission import submission_from_text
 
 SEED = 7

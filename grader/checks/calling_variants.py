@@ -7,22 +7,11 @@ seed, so that each is met somewhere in a run, and no size case is tried in more 
 import operator
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from grader.checks.compare import FLOAT32, Failure, Tolerance, compare
-
-if TYPE_CHECKING:
-    from grader.checks.case import Case
-    from grader.checks.proxies import ModuleProxy
-    from grader.spec.exercise import Exercise
-
 LOUDNESS = 60.0
 """So much larger than usual are loud inputs: scores reach thousands, where a fill of -1000 hides nothing."""
-
-LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
-"""Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
 
 MODES = ("training", "")
 GRADS = ("no_grad", "inference_mode", "")
@@ -113,71 +102,3 @@ def _dealt(draw: random.Random, words: tuple[str, ...], count: int, surely: str 
     """So many of the words in another order, each as often as the others; the first is `surely`, if that is given."""
     order = sorted(draw.sample(words, len(words)), key=lambda word: word != surely)
     return [order[number % len(order)] for number in range(count)]
-
-
-def call_in_calling_variant(
-    calling_variant: CallingVariant, case: "Case", method: str, ours: "ModuleProxy", exercise: "Exercise"
-) -> Any:
-    """What a module returns when it is called in the calling variant."""
-    from grader.sandbox.probes import calling_variants as probe  # imports torch
-
-    inputs = case.again
-    by_position = "positional" in calling_variant.words and (method or not exercise.interface.keyword_only)
-    return ours.run_probe(
-        probe.call_in_variant,
-        inputs,
-        words=list(calling_variant.words),
-        method=method,
-        by_position=list(inputs) if by_position else [],
-        sample_axes=case.samples_axes,
-    )
-
-
-def compare_in_calling_variant(
-    calling_variant: CallingVariant,
-    case: "Case",
-    method: str,
-    ours: "ModuleProxy",
-    theirs: "ModuleProxy",
-    exercise: "Exercise",
-) -> None:
-    """Raise `Failure` where a module that is called in the calling variant differs from the reference called plainly.
-
-    In training mode it is called only where the reference returns there what it returns in evaluation.
-    """
-    from grader.checks.session import SubjectRaisedError
-
-    expected = theirs.call(method, **case.again)
-    if "training" in calling_variant.words:
-        is_switched = not ours.training
-        theirs.training = True
-        ours.training = ours.training or _is_equal(theirs.call(method, **case.again), expected)
-        if not (is_switched and ours.training):
-            calling_variant = calling_variant.without("training")
-    try:
-        seen = call_in_calling_variant(calling_variant, case, method, ours, exercise)
-    except SubjectRaisedError as error:
-        raise Failure("calling variant", f"{calling_variant.described()}: expected an output, saw {error}") from None
-    what = f"{calling_variant.described()}: {method or exercise.interface.called()}: output"
-    if "double" in calling_variant.words:
-        expected = _double(expected)
-    compare(seen, expected, what, LOUD if "loud" in calling_variant.words else FLOAT32)
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same to the last bit."""
-    import torch
-
-    from grader.sandbox.values import flatten
-
-    ones, others = flatten(one), flatten(other)
-    pairs = list(zip(ones, others, strict=False))
-    return len(ones) == len(others) > 0 and all(
-        torch.equal(each.nan_to_num(), same.nan_to_num()) for each, same in pairs
-    )
-
-
-def _double(value: Any) -> Any:
-    from grader.sandbox.values import map_tensors
-
-    return map_tensors(value, lambda tensor: tensor.double() if tensor.is_floating_point() else tensor)

@@ -1,20 +1,16 @@
 """One size case of a list of sizes: sizes, constructor arguments and inputs made for them."""
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
 from msgspec import Struct, structs
 
 from grader.checks.calling_variants import LOUDNESS, CallingVariant
-from grader.spec.checks import Check, MadeInput, MaskKind, Shape
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.spec.exercise import Exercise
-
-SAMPLES = "batch"
-"""The size that says how many samples there are."""
+from grader.checks.size_cases import inputs_alike
+from grader.spec.exercise import Exercise
+from grader.spec.fields import MadeInput, MaskKind, size_of, sizes_of
+from grader.spec.properties import SAMPLES, Property
 
 VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
@@ -46,8 +42,6 @@ class Case(Struct, frozen=True):
 
     def inputs_with_change(self, name: str, axis: int, index: int) -> dict[str, Any]:
         """The inputs with one token or sample of one drawn anew; whole numbers become others of the same input."""
-        import torch
-
         changed = self.inputs[name].clone()
         part = changed.select(axis, index)
         if changed.is_floating_point():
@@ -57,10 +51,8 @@ class Case(Struct, frozen=True):
             part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
         return {**self.inputs, name: changed}
 
-    def tensors(self) -> "dict[str, torch.Tensor]":
+    def tensors(self) -> dict[str, torch.Tensor]:
         """The floating-point inputs."""
-        import torch
-
         return {
             name: value
             for name, value in self.inputs.items()
@@ -69,8 +61,8 @@ class Case(Struct, frozen=True):
 
 
 def make_case(
-    exercise: "Exercise",
-    check: Check,
+    exercise: Exercise,
+    check: Property,
     sizes: dict[str, int],
     calling_variant: CallingVariant | None = None,
     *,
@@ -83,7 +75,7 @@ def make_case(
         for name, value in constructor.items()
         if name not in check.defaults
     }
-    specs = check.all_inputs(exercise)
+    specs = check.all_inputs(exercise.interface)
     inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}
     again = (
         {name: _in_calling_variant(_make_input(spec, sizes), spec, calling_variant) for name, spec in specs.items()}
@@ -96,15 +88,6 @@ def make_case(
     return Case(sizes, arguments, inputs, again, axes, calling_variant, is_plain)
 
 
-def inputs_alike(exercise: "Exercise", check: Check, sizes: dict[str, int]) -> list[list[str]]:
-    """The names of floating-point inputs in groups of one shape, where there are two or more."""
-    groups: dict[tuple[int, ...], list[str]] = {}
-    for name, spec in check.all_inputs(exercise).items():
-        if isinstance(spec, list):
-            groups.setdefault(tuple(_shape(spec, sizes)), []).append(name)
-    return [names for names in groups.values() if len(names) > 1]
-
-
 def _samples_axis(spec: Any) -> int | None:
     """The axis of an input along which its samples lie."""
     shape = spec if isinstance(spec, list) else spec.shape if isinstance(spec, MadeInput) else []
@@ -113,8 +96,6 @@ def _samples_axis(spec: Any) -> int | None:
 
 def _in_calling_variant(value: Any, spec: Any, calling_variant: CallingVariant) -> Any:
     """An input for a call in a calling variant: what is expanded there is one sample many times here."""
-    import torch
-
     if not isinstance(value, torch.Tensor):
         return value
     axis = _samples_axis(spec)
@@ -123,32 +104,23 @@ def _in_calling_variant(value: Any, spec: Any, calling_variant: CallingVariant) 
     return value * LOUDNESS if "loud" in calling_variant.words and isinstance(spec, list) else value
 
 
-def size_of(value: str | int, sizes: dict[str, int]) -> int:
-    """A size by its name, or as it stands."""
-    return sizes[value] if isinstance(value, str) else value
-
-
 def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
-    import torch
-
     if isinstance(spec, list):
-        return torch.randn(_shape(spec, sizes))
+        return torch.randn(sizes_of(spec, sizes))
     if not isinstance(spec, MadeInput):
         return spec
     if spec.is_mask():
         return _make_mask(spec, sizes)
     if spec.between is not None:
         low, high = spec.between
-        return low + (high - low) * torch.rand(_shape(spec.shape, sizes))
+        return low + (high - low) * torch.rand(sizes_of(spec.shape, sizes))
     return make_integers(spec, sizes)
 
 
-def make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
+def make_integers(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
     """Whole numbers from `start` to `integers`, with it or without; smallest and largest occur where there is room."""
-    import torch
-
     assert not isinstance(spec.integers, bool)
-    shape = _shape(spec.shape, sizes)
+    shape = sizes_of(spec.shape, sizes)
     end = max(size_of(spec.integers, sizes) + spec.inclusive, spec.start + 1)
     numbers = torch.randint(spec.start, end, shape)
     places = torch.randperm(numbers.numel())
@@ -160,11 +132,9 @@ def make_integers(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
     return numbers
 
 
-def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> "torch.Tensor":
+def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
     """A mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
-    import torch
-
-    shape = _shape(spec.shape, sizes)
+    shape = sizes_of(spec.shape, sizes)
     mask = torch.ones(shape, dtype=torch.bool)
     pairs = mask.movedim(spec.axes, (-2, -1))
     queries, keys = pairs.shape[-2:]
@@ -186,12 +156,6 @@ def dead_row(queries: int) -> int:
     return queries // 2
 
 
-def _shape(spec: Shape, sizes: dict[str, int]) -> list[int]:
-    return [size_of(size, sizes) for size in spec]
-
-
 def seed_draws(name: str) -> None:
     """Make what this process draws from here on, inputs and reference weights, depend on `name` alone."""
-    import torch
-
     torch.default_generator.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))

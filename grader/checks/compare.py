@@ -2,19 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
 from msgspec import Struct
 
-from grader.checks import pictures
+from grader.checks import explanations, pictures
 from grader.checks.outcome import Picture
-from grader.checks.pictures import GRADIENTS, NEGLIGIBLE
+from grader.checks.pictures import GRADIENTS, NEGLIGIBLE, Gradients
+from grader.sandbox.protocol import Other
 from grader.sandbox.text import as_index, excerpt
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.pictures import Gradients
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
@@ -34,7 +31,7 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
     """
 
     pictured = ""
-    wrong: "pictures.WrongElement | None" = None
+    wrong: pictures.WrongElement | None = None
 
     def __init__(
         self, kind: str, text: str, picture: Picture | None = None, explanation: str = "", *, saw: Any = None
@@ -73,7 +70,7 @@ class Tolerance(Struct, frozen=True):
     of_largest: float = 0.0
     """A share of the largest value of a tensor, beside the absolute one."""
 
-    def for_values(self, expected: "torch.Tensor") -> "Tolerance":
+    def for_values(self, expected: torch.Tensor) -> "Tolerance":
         """The same without a share of the largest value that is a number; whole numbers are compared as such."""
         if not (expected.is_floating_point() or expected.is_complex()):
             return WHOLE
@@ -89,12 +86,12 @@ FLOAT32_GRADIENT = Tolerance(1e-3, 5e-5)
 FLOAT64 = Tolerance(1e-9, 1e-10)
 UNCHANGED = Tolerance(0.0, 1e-6)
 WHOLE = Tolerance(0.0, 0.5)  # of whole numbers, which are the same or are not
+LOUD = Tolerance(0.0, 0.0, of_largest=1e-2)
+"""Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
 
 
 def compare(seen: Any, expected: Any, what: str, tolerance: Tolerance = FLOAT32, parts: Sequence[str] = ()) -> None:
     """Raise `Failure` unless `seen` has the form and the values of `expected`; `parts` names the values of several."""
-    import torch
-
     if isinstance(expected, tuple | list | dict):
         require_form(seen, expected, what, parts)
         for ours, theirs, part in _pairs(seen, expected, what, parts):
@@ -121,8 +118,6 @@ def _part(what: str, index: int, parts: Sequence[str]) -> str:
 
 def require_form(seen: Any, expected: Any, what: str, parts: Sequence[str] = ()) -> None:
     """Raise `Failure` unless `seen` is as many tensors, of the same shapes, dtypes and keys, as `expected`."""
-    import torch
-
     if isinstance(expected, tuple | list | dict):
         for ours, theirs, part in _pairs(seen, expected, what, parts):
             require_form(ours, theirs, part)
@@ -132,14 +127,14 @@ def require_form(seen: Any, expected: Any, what: str, parts: Sequence[str] = ())
         require_dtype(seen, expected.dtype, what)
 
 
-def compare_gradients(seen: "Gradients", expected: "Gradients") -> None:
+def compare_gradients(seen: Gradients, expected: Gradients) -> None:
     """Raise `Failure` unless each parameter's gradient is as it should be; where one is missing, all are drawn."""
     with _drawn_gradients(seen, expected):
         for name, gradient in expected.items():
             compare_gradient(seen.get(name), gradient, name)
 
 
-def require_gradients(seen: "Gradients", expected: "Gradients", names: Iterable[str]) -> None:
+def require_gradients(seen: Gradients, expected: Gradients, names: Iterable[str]) -> None:
     """Raise `Failure` unless something flows back to each of the named parameters."""
     with _drawn_gradients(seen, expected):
         for name in names:
@@ -147,7 +142,7 @@ def require_gradients(seen: "Gradients", expected: "Gradients", names: Iterable[
 
 
 @contextmanager
-def _drawn_gradients(seen: "Gradients", expected: "Gradients") -> Iterator[None]:
+def _drawn_gradients(seen: Gradients, expected: Gradients) -> Iterator[None]:
     try:
         yield
     except Failure as failure:
@@ -157,10 +152,8 @@ def _drawn_gradients(seen: "Gradients", expected: "Gradients") -> Iterator[None]
     pictures.record(GRADIENTS, seen, expected)
 
 
-def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None", what: str) -> None:
+def compare_gradient(seen: torch.Tensor | None, expected: torch.Tensor | None, what: str) -> None:
     """Raise `Failure` unless a gradient is there where it should be, with the right values."""
-    import torch
-
     if expected is not None and seen is not None and seen.dtype == expected.dtype and torch.equal(seen, expected):
         return
     if expected is None or float(expected.abs().max()) < NEGLIGIBLE:
@@ -180,7 +173,7 @@ def compare_gradient(seen: "torch.Tensor | None", expected: "torch.Tensor | None
     require_close(seen, expected, f"the gradient of {what}", FLOAT32_GRADIENT, kind="gradient")
 
 
-def _require_gradient(seen: "torch.Tensor | None", what: str) -> None:
+def _require_gradient(seen: torch.Tensor | None, what: str) -> None:
     """Raise `Failure` where nothing flows back."""
     if seen is None or not bool((seen != 0).any()):
         raise Failure(
@@ -191,27 +184,23 @@ def _require_gradient(seen: "torch.Tensor | None", what: str) -> None:
 
 
 def require_tensor(seen: Any, what: str) -> None:
-    import torch
-
     if not isinstance(seen, torch.Tensor):
         raise Failure("type", f"{what}: expected a tensor, saw {describe(seen)}", saw=_form(seen))
 
 
-def require_shape(seen: "torch.Tensor", shape: list[int], what: str) -> None:
+def require_shape(seen: torch.Tensor, shape: list[int], what: str) -> None:
     if list(seen.shape) != shape:
         raise Failure("shape", f"{what}: expected shape {tuple(shape)}, saw {tuple(seen.shape)}", saw=seen.shape)
 
 
-def require_dtype(seen: "torch.Tensor", dtype: "torch.dtype", what: str) -> None:
+def require_dtype(seen: torch.Tensor, dtype: torch.dtype, what: str) -> None:
     if seen.dtype != dtype:
         wanted, found = (str(each).removeprefix("torch.") for each in (dtype, seen.dtype))
         raise Failure("dtype", f"{what}: expected dtype {wanted}, saw {found}", saw=found)
 
 
-def require_finite(seen: "torch.Tensor", what: str, expected: "torch.Tensor | None" = None) -> None:
+def require_finite(seen: torch.Tensor, what: str, expected: torch.Tensor | None = None) -> None:
     """Raise `Failure` at the first element that is no finite number; drawn beside what was expected, where given."""
-    import torch
-
     bad = ~torch.isfinite(seen)
     if bool(bad.any()):
         first: list[int] = bad.nonzero()[0].tolist()
@@ -226,13 +215,9 @@ def require_finite(seen: "torch.Tensor", what: str, expected: "torch.Tensor | No
 
 
 def require_close(
-    seen: "torch.Tensor", expected: "torch.Tensor", what: str, tolerance: Tolerance, kind: str = "values"
+    seen: torch.Tensor, expected: torch.Tensor, what: str, tolerance: Tolerance, kind: str = "values"
 ) -> None:
     """Raise `Failure` at the element that is furthest off."""
-    import torch
-
-    from grader.checks import explanations
-
     tolerance = tolerance.for_values(expected)
     if torch.allclose(seen, expected, tolerance.relative, tolerance.absolute, equal_nan=True):
         pictures.record(what, seen, expected)
@@ -255,7 +240,7 @@ def require_close(
     raise failure
 
 
-def _off_by(seen: "torch.Tensor", expected: "torch.Tensor", tolerance: Tolerance) -> "torch.Tensor":
+def _off_by(seen: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     """How far every element is off, in multiples of what is tolerated; two right ways to compute it lie within one."""
     expected = expected.double()
     return ((seen.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
@@ -263,10 +248,6 @@ def _off_by(seen: "torch.Tensor", expected: "torch.Tensor", tolerance: Tolerance
 
 def describe(value: Any) -> str:
     """What was returned, in a few words."""
-    import torch
-
-    from grader.sandbox.protocol import Other
-
     if isinstance(value, Other):
         return value.description
     if isinstance(value, torch.Tensor):

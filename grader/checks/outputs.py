@@ -1,19 +1,17 @@
 """What a module returned, held against what the interface declares."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from grader.checks.case import size_of
+import torch
+
+from grader.checks.case import Case
 from grader.checks.compare import Failure, describe, require_shape, require_tensor
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.case import Case
-    from grader.spec.checks import Check
-    from grader.spec.exercise import Exercise
+from grader.spec.exercise import Exercise
+from grader.spec.fields import size_of
+from grader.spec.properties import Property
 
 
-def nth_output(value: Any, index: int) -> "torch.Tensor":
+def nth_output(value: Any, index: int) -> torch.Tensor:
     """One of the returned tensors."""
     values = value if isinstance(value, tuple | list) else [value]
     if index >= len(values):
@@ -24,7 +22,7 @@ def nth_output(value: Any, index: int) -> "torch.Tensor":
     return tensor
 
 
-def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: dict[str, int]) -> None:
+def require_declared(value: Any, exercise: Exercise, check: Property, sizes: dict[str, int]) -> None:
     """Raise `Failure` unless a value has as many tensors, of such shapes, as the interface declares.
 
     Shapes are left alone where the check hands in others than the interface's, of sizes that have no name.
@@ -41,7 +39,7 @@ def require_declared(value: Any, exercise: "Exercise", check: "Check", sizes: di
             require_shape(seen, [size_of(size, sizes) for size in shape], what)
 
 
-def declared_output(exercise: "Exercise", check: "Check", case: "Case", value: Any, index: int) -> "torch.Tensor":
+def declared_output(exercise: Exercise, check: Property, case: Case, value: Any, index: int) -> torch.Tensor:
     """One of the returned tensors, where all have the form that the interface declares."""
     if not check.method:
         require_declared(value, exercise, check, case.sizes)
@@ -54,8 +52,6 @@ def declared_output(exercise: "Exercise", check: "Check", case: "Case", value: A
 
 def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
     """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes; one is in no tuple."""
-    import torch
-
     is_several = isinstance(value, tuple | list)
     values = value if is_several else [value]
     return (

@@ -7,17 +7,16 @@ walked, for the picture of the sizes that fail to stand beside it.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from msgspec import structs
 
 from grader.checks.outcome import Map, Picture, PictureKind
 from grader.sandbox.text import as_index
 
-if TYPE_CHECKING:
-    import torch
+Gradients = Mapping[str, "torch.Tensor | None"]
 
-    Gradients = Mapping[str, "torch.Tensor | None"]
 
 MATRIX = 2
 MOST_AXES = 6
@@ -65,7 +64,7 @@ def beside(picture: Picture, seen: Any, expected: Any, right_with: str) -> Pictu
     return structs.replace(picture, passing=plain, right_with=right_with)
 
 
-def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | None = None) -> Picture | None:
+def values(seen: torch.Tensor, expected: torch.Tensor, worst: list[int] | None = None) -> Picture | None:
     """Expected, seen and their difference: the matrix of the last two axes that holds the worst value."""
     if not 0 < seen.dim() <= MOST_AXES or seen.is_complex() or seen.shape != expected.shape or not seen.numel():
         return None
@@ -89,7 +88,7 @@ def values(seen: "torch.Tensor", expected: "torch.Tensor", worst: list[int] | No
     return Picture(PictureKind.VALUES, maps, len(maps), as_index(at[:-2]) if at[:-2] else "", first=first)
 
 
-def lone_weights(weights: "torch.Tensor", worst_sum: list[int], keys: int) -> Picture | None:
+def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Picture | None:
     """Weights of which a row, whose place without the keys is given, does not add up to 1."""
     keys %= weights.dim()
     if not MATRIX < weights.dim() <= MOST_AXES or not keys or not weights.numel():
@@ -98,7 +97,7 @@ def lone_weights(weights: "torch.Tensor", worst_sum: list[int], keys: int) -> Pi
     return _weights({"seen": weights.detach().double()}, at, keys, marks_row=True)
 
 
-def gradients(seen: "Gradients", expected: "Gradients") -> Picture:
+def gradients(seen: Gradients, expected: Gradients) -> Picture:
     """The largest element of each parameter's gradient, as expected and as seen."""
     sizes = {
         name: (_size(gradient), _size(seen.get(name))) for name, gradient in expected.items() if gradient is not None
@@ -111,7 +110,7 @@ def gradients(seen: "Gradients", expected: "Gradients") -> Picture:
     return Picture(PictureKind.GRADIENTS, [Map("expected", theirs), Map("seen", ours, marked)], names=names)
 
 
-def _weights(tensors: "dict[str, torch.Tensor]", at: list[int], keys: int, *, marks_row: bool = False) -> Picture:
+def _weights(tensors: dict[str, torch.Tensor], at: list[int], keys: int, *, marks_row: bool = False) -> Picture:
     """The weights of each head, queries down and keys across, of the sample with the worst value."""
     rank = len(at)
     order = [*(axis for axis in range(rank) if axis not in (keys - 1, keys)), keys - 1, keys]
@@ -130,7 +129,7 @@ def _weights(tensors: "dict[str, torch.Tensor]", at: list[int], keys: int, *, ma
     return Picture(PictureKind.WEIGHTS, maps, len(heads), as_index(at[:-3]) if at[:-3] else "", "query", "key", first)
 
 
-def _axis_of_keys(expected: "torch.Tensor") -> int | None:
+def _axis_of_keys(expected: torch.Tensor) -> int | None:
     """The axis along which what the reference returned adds up to 1, as weights do; None where it is no weights."""
     if expected.dim() <= MATRIX or not bool((expected >= 0).all()):
         return None
@@ -147,7 +146,7 @@ def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
     return (top, left), (slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN))
 
 
-def _size(gradient: "torch.Tensor | None") -> float:
+def _size(gradient: torch.Tensor | None) -> float:
     largest = float(gradient.abs().max()) if gradient is not None and gradient.numel() else 0.0
     return 0.0 if largest < NEGLIGIBLE else largest
 
@@ -155,7 +154,7 @@ def _size(gradient: "torch.Tensor | None") -> float:
 class WrongElement(NamedTuple):
     """The element that is furthest off: in which tensor, at which index, and what was expected there."""
 
-    tensor: "torch.Tensor"
+    tensor: torch.Tensor
     at: list[int]
     expected: str
 
@@ -168,7 +167,7 @@ class WrongElement(NamedTuple):
         return next((f"[{number}]{here}" for number, part in enumerate(parts) if part is self.tensor), None)
 
 
-def place_of_largest(values: "torch.Tensor") -> list[int]:
+def place_of_largest(values: torch.Tensor) -> list[int]:
     """The index of the largest element (`torch.unravel_index` would import sympy, a fifth of a second)."""
     place: list[int] = (values == values.max()).nonzero()[0].tolist()
     return place

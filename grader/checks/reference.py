@@ -17,7 +17,7 @@ from grader.sandbox.probes import ProbeFunction, constructor
 from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import flatten, map_tensors
-from grader.spec.exercise import Interface
+from grader.spec.interface import Interface
 
 
 class LocalModule:

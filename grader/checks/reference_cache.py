@@ -5,20 +5,18 @@ In a student edition there is no reference, and what was recorded of it answers 
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from msgspec import Struct
 
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
+from grader.checks.recording import Recording, Script
 from grader.checks.reference import AbsentReference, LocalModule, Reference
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
-
-if TYPE_CHECKING:
-    from grader.checks.recording import Recording, Script
 
 T = TypeVar("T")
 
@@ -47,7 +45,7 @@ class Answers:
     it is the same where the reference computes, is looked up, or was recorded.
     """
 
-    def __init__(self, name: str = "", script: "Script | None" = None) -> None:
+    def __init__(self, name: str = "", script: Script | None = None) -> None:
         self.modules: list[LocalModule] = []
         self.built = 0
         self.is_stale = self.is_broken = self.is_called = False
@@ -113,7 +111,7 @@ class ReferenceCache:
     case.
     """
 
-    def __init__(self, reference: Reference | AbsentReference, recording: "Recording | None" = None) -> None:
+    def __init__(self, reference: Reference | AbsentReference, recording: Recording | None = None) -> None:
         self.is_asked_all = False
         self._reference = reference
         self._recording = recording

@@ -1,42 +1,25 @@
-"""Walk a check up its sizes of sizes; the first size case that fails is reported beside the last that passed."""
+"""Which sizes a check is tried at: the fixed size cases, and the random ones with their calling variants."""
 
 import random
-from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from msgspec import Struct, structs
 
 from grader.checks.calling_variants import CallingVariant, draw_calling_variants
-from grader.checks.case import Case, inputs_alike, make_case, seed_draws
-from grader.checks.compare import Failure
-from grader.checks.outcome import Tried, last_lines
-from grader.checks.pictures import beside, recorded
-from grader.checks.properties import Context, Property
-from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import KINDS
-from grader.sandbox.text import as_arguments
-from grader.spec import checks as spec
-from grader.spec.checks import names_in
 from grader.spec.exercise import Exercise
-
-WITH_GRAD = 0.5
-"""The share of size cases that are tried with gradients on, where none are asked."""
+from grader.spec.fields import SizeCases, names_in, sizes_of
+from grader.spec.properties import Property
 
 NO_GRAD_ALONE = "wrong under no_grad alone"
+
 
 IN_CALLING_VARIANTS = 2
 """How many of the uppermost size cases are tried in a calling variant too, where all of them are walked."""
 
+
 MOST_TRIES = 50
 """As often sizes are drawn for all of them to differ."""
-
-
-class Passed(Struct, frozen=True):
-    """What passed: its sizes, and what was compared equal there."""
-
-    sizes: dict[str, int]
-    compared: dict[str, tuple[Any, Any]]
 
 
 class SizeCase(Struct, frozen=True):
@@ -50,28 +33,6 @@ class SizeCase(Struct, frozen=True):
 
 FixedAndRandom = tuple[list[SizeCase], list[SizeCase]]
 """The size cases of a list of sizes, and those above it whose sizes are drawn."""
-
-
-def walk(check: Property, context: Context, size_cases: FixedAndRandom) -> None:
-    """Try a check's size cases, as `size_cases_of` gives them; an error has a note that compares it with the last
-    that passed.
-
-    Where only the ends of the sizes are tried and the upper one fails, the size cases in between are tried too. Size
-    cases whose sizes are drawn come last.
-    """
-    fixed_sizes, drawn = size_cases
-    if context.reference.is_asked_all or not _is_tried_at_the_ends(check) or len(fixed_sizes) == 1:
-        _try(check, context, [*fixed_sizes, *drawn])
-        return
-    below = _try(check, context, fixed_sizes[:1])
-    result = _try_size_case(check, context, fixed_sizes[-1])
-    if isinstance(result, Passed):
-        _try(check, context, drawn, result)
-        return
-    if isinstance(result, Failure | SubjectRaisedError):  # the worker still answers
-        below = _try(check, context, fixed_sizes[1:-1], below)
-    _tell_sizes(check, result, below, fixed_sizes[-1])
-    raise result
 
 
 def size_cases_of(check: Property, exercise: Exercise, seed: int) -> FixedAndRandom:
@@ -90,7 +51,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> FixedAndRan
         return fixed_sizes, once_more
     if not (check.draws_sizes and exercise.random_sizes):
         return fixed_sizes, []
-    walks_all = not check.sizes and not _is_tried_at_the_ends(check)
+    walks_all = not check.sizes and not is_tried_at_the_ends(check)
     specs = [] if check.sizes else exercise.random_sizes if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
     has_calling_variants = KINDS[exercise.interface.kind].has_calling_variants
@@ -114,7 +75,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> FixedAndRan
     return fixed_sizes, [*drawn, *once_more] if walks_all else drawn
 
 
-def _is_tried_at_the_ends(check: Property) -> bool:
+def is_tried_at_the_ends(check: Property) -> bool:
     """Whether the smallest and the largest sizes hold all there is to see, so that only these are tried.
 
     The comparison with the reference walks the whole sizes; a check that brings a sizes of its own walks all of that.
@@ -137,7 +98,7 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
     return {size: sizes[size] for size in spec}
 
 
-def _some_of(exercise: Exercise, check: Property) -> spec.SizeCases:
+def _some_of(exercise: Exercise, check: Property) -> SizeCases:
     """The first of the drawn size cases; for inputs or arguments of the check's own also the longest and the most
     equal.
     """
@@ -147,7 +108,7 @@ def _some_of(exercise: Exercise, check: Property) -> spec.SizeCases:
     return [*first, longest, *(spec for spec in _most_equal(exercise) if spec is not longest)]
 
 
-def _most_equal(exercise: Exercise) -> spec.SizeCases:
+def _most_equal(exercise: Exercise) -> SizeCases:
     """Of the drawn size cases that in which most sizes are the same, if there is any."""
 
     def different(spec: dict[str, Any]) -> int:
@@ -168,85 +129,10 @@ def _longest(exercise: Exercise) -> dict[str, int | list[str | int]] | None:
     return max(exercise.random_sizes[1:], key=longest, default=None)
 
 
-def _try(
-    check: Property, context: Context, size_cases: Iterable[SizeCase], passed: Passed | None = None
-) -> Passed | None:
-    """Raise at the first of the size cases that fails; `passed`, and what is returned, is the last that passed."""
-    for size_case in size_cases:
-        result = _try_size_case(check, context, size_case)
-        if isinstance(result, Exception):
-            _tell_sizes(check, result, passed, size_case)
-            raise result
-        passed = result
-    return passed
-
-
-def _try_size_case(check: Property, context: Context, size_case: SizeCase) -> Passed | Exception:
-    """What passed, or what the check raises at a size case; one of two is tried without gradients, where none are
-    asked.
-    """
-    has_grad = size_case.calling_variant is not None or random.Random(f"{size_case.name}/grad").random() < WITH_GRAD  # noqa: S311 - see `draw_calling_variants`
-    result = _try_once(check, context, size_case, grad=has_grad)
-    if has_grad or not isinstance(result, Failure | SubjectRaisedError):
-        return result
-    with_grad = _try_once(check, context, size_case, grad=True)
-    if isinstance(with_grad, Passed):
-        result.add_note(NO_GRAD_ALONE)
-        return result
-    return with_grad
-
-
-def _try_once(check: Property, context: Context, size_case: SizeCase, *, grad: bool) -> Passed | Exception:
-    """What passed, or what the check raises, with gradients or without."""
-    context.read_printed()  # what smaller sizes printed is of no interest
-    with recorded() as compared:
-        try:
-            case = context.reference.draw(size_case.name, partial(_draw_case, context, check, size_case))
-            check.try_case(context, structs.replace(case, grad=grad))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with a note
-            wrong = error.wrong if isinstance(error, Failure) else None
-            place = wrong.within(context.last_returned()) if wrong else None
-            expected = wrong.expected if wrong and place is not None else ""
-            vars(error)["tried"] = Tried(size_case.sizes, last_lines(context.read_printed()), place or "", expected)
-            return error
-    return Passed(size_case.sizes, compared)
-
-
-def _draw_case(context: Context, check: Property, size_case: SizeCase) -> Case:
-    seed_draws(size_case.name)
-    return make_case(context.exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
-
-
-def _tell_sizes(check: Property, error: Exception, passed: Passed | None, failed: SizeCase) -> None:
-    """Add a note that compares the sizes, and to a picture what it is like at those that pass.
-
-    It names the two that were tried and claims nothing of those in between, which no size case has.
-
-    Only what the call was made with is told: what the check gives in place of a size stands for it, and where only a
-    calling variant fails, in which no smaller sizes were tried, there is nothing to compare with.
-    """
-    sizes, built = check.sizes_of_calls(failed.sizes), _built_with(check, failed.sizes)
-    if failed.calling_variant is not None and str(error).startswith(failed.calling_variant.described()):
-        error.add_note(f"wrong with {as_arguments(sizes)}{built}")
-        return
-    if passed is None:
-        error.add_note(
-            f"wrong already with {as_arguments(sizes)}{built}" if sizes else f"wrong{built.replace(',', '', 1)}"
-        )
-        return
-    changed = [name for name in sizes if sizes[name] != passed.sizes.get(name)]
-    wrong = {name: sizes[name] for name in changed}
-    right = as_arguments({name: passed.sizes[name] for name in changed if name in passed.sizes})
-    error.add_note(f"wrong with {as_arguments(wrong)}; right with {right}")
-    if isinstance(error, Failure) and error.picture and error.pictured in passed.compared:
-        error.picture = beside(error.picture, *passed.compared[error.pictured], right)
-
-
-def _built_with(check: Property, sizes: dict[str, int]) -> str:
-    """What the check builds the module with besides, or leaves out."""
-    plain = {
-        name: sizes.get(value, value) if isinstance(value, str) else value for name, value in check.constructor.items()
-    }
-    given = as_arguments(plain)
-    left_out = " and ".join(check.defaults)
-    return f", built with {given}" * bool(given) + f", {left_out} left at the default" * bool(left_out)
+def inputs_alike(exercise: Exercise, check: Property, sizes: dict[str, int]) -> list[list[str]]:
+    """The names of floating-point inputs in groups of one shape, where there are two or more."""
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name, spec in check.all_inputs(exercise.interface).items():
+        if isinstance(spec, list):
+            groups.setdefault(tuple(sizes_of(spec, sizes)), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]

@@ -5,16 +5,13 @@ forward is the experiment: it runs beside the submission in its worker, and besi
 holds no secret, and what it answers is believed no more than what the submission does.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from grader.sandbox.protocol import Adapter
-from grader.spec.checks import Kind
+from grader.spec.interface import Interface, Kind
 from grader.spec.paths import USUAL_MODULE
-
-if TYPE_CHECKING:
-    from grader.spec.exercise import Interface
 
 
 class SubjectKind(Struct, frozen=True):
@@ -73,7 +70,7 @@ STATE_OF_MODEL = ("first.weight", "first.bias", *OF_NORM, "last.weight", "last.b
 AFTER_THE_STATE = ("what it returns", "the modes of the model and its layers", "what is drawn at random next")
 
 
-def parts_of(interface: "Interface", values: Any) -> list[str]:
+def parts_of(interface: Interface, values: Any) -> list[str]:
     """What each of the values that an adapter returns is, in words; none where their numbers say it."""
     if interface.kind is Kind.TRAINING_STEP:
         others = len(values) - len(STATE_OF_MODEL)  # a step that returns nothing has one value less
@@ -84,7 +81,7 @@ def parts_of(interface: "Interface", values: Any) -> list[str]:
     return []
 
 
-def adapter_of(interface: "Interface") -> Adapter | None:
+def adapter_of(interface: Interface) -> Adapter | None:
     """Return what makes a module of a submission's entry; None where it is a module itself."""
     kind = KINDS[interface.kind]
     if not kind.adapter or (kind.may_be_module and interface.class_name):

@@ -6,9 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from grader.spec.checks import Check, Kind
 from grader.spec.exercise import Exercise
+from grader.spec.interface import Kind
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
+from grader.spec.properties import Property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -99,7 +100,7 @@ def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Ite
         yield Problem(path, "every argument that has no default", f"no {listed(missing, 'or')}", remedy)
 
 
-def _misnamed_in_check(check: Check, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
+def _misnamed_in_check(check: Property, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
     try:
         methods = methods | _methods_of(ast.parse(check.variation_source())).get(VARIATION, {})
     except SyntaxError as error:

@@ -4,35 +4,25 @@ import typing
 from collections.abc import Iterator
 from hashlib import sha256
 from itertools import combinations
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import Meta, field, structs
 
-from grader.checks.properties import AnyProperty
-from grader.spec.checks import (
-    Arguments,
+from grader.spec.fields import (
     Duration,
     Fragments,
     Id,
     Index,
-    Inputs,
-    Kind,
     Link,
-    Name,
     Points,
-    Shape,
+    Record,
     Size,
     SizeCase,
     SizeCases,
     Text,
 )
-
-
-class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A part of an exercise's description; unknown keys are refused."""
-
-    ONLY_SHOWN: ClassVar[tuple[str, ...]] = ()
-    """The fields that no verdict depends on: what is told, and points, which are added up from outcomes."""
+from grader.spec.interface import Interface
+from grader.spec.properties import AnyProperty
 
 
 class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
@@ -42,34 +32,6 @@ class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an
     """What it is, in a few words."""
     url: Link = ""
     """Where it is."""
-
-
-class Interface(Record, frozen=True, omit_defaults=True):
-    """What a submission must offer: a class or function, how it is built, what goes in, what comes out."""
-
-    constructor: Arguments
-    """What the class is built with, by keyword; the name of a size stands for that size. A function gets it too."""
-    inputs: Inputs
-    """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
-    outputs: list[Shape]
-    """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
-    kind: Kind = Kind.MODULE
-    """What it is."""
-    class_name: Name = field(name="class", default="")
-    """The class's name."""
-    function: Name = ""
-    """The function's name, where it is one."""
-
-    def entry(self) -> str:
-        """The name of what a submission must define."""
-        return self.function or self.class_name
-
-    def called(self) -> str:
-        """What findings say is called."""
-        return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
-
-    keyword_only: bool = False
-    """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""
 
 
 class UsualTest(Record, frozen=True):
@@ -102,7 +64,7 @@ class Defect(Record, frozen=True):
     """Why it mattered and what hid it, the tutorial's own run for one; shown once it is fixed."""
     stretch: bool = False
     """Whether its points are extra."""
-    missed_by: list[UsualTest] = []
+    missed_by: list[UsualTest] = field(default_factory=list)
     """Usual tests that pass on the starter all the same; told with `why`, once it is fixed."""
 
     def story(self) -> str:
@@ -212,7 +174,7 @@ class Exercise(Record, frozen=True):
     """The hidden tests that need no Python: built-in properties with their arguments."""
     limits: Limits = Limits()
     """What a submission may use."""
-    equivalents: list[Equivalent] = []
+    equivalents: list[Equivalent] = field(default_factory=list)
     """Changes of the reference that no check can see, each with its reason."""
     theme: str = ""
     """The heading in the list under which it stands: what its code is; none for the end of the list."""
@@ -220,7 +182,7 @@ class Exercise(Record, frozen=True):
     """What in the starter looks wrong and is right, and why; told once everything is right."""
     hidden_checks: Index = 0
     """In a student edition: how many checks it leaves out."""
-    sealed: list[SealedDefect] = []
+    sealed: list[SealedDefect] = field(default_factory=list)
     """In a sealed edition: the defects, without what they are."""
     recorded: bool = False
     """In a sealed edition: that answers of the reference lie beside it."""

@@ -80,7 +80,7 @@ def _cached_file(path: Path) -> Path | None:
 def _reader_stamp() -> bytes:
     """The version of the reader that this process runs."""
     kit = Path(__file__).parents[1]
-    sources = sorted([*(kit / "course").glob("*.py"), *(kit / "examiner" / "properties").glob("*.py")])
+    sources = sorted((kit / "spec").glob("*.py"))
     status = {source.relative_to(kit): source.stat() for source in sources}
     return "".join(f"{path}/{each.st_size}/{each.st_mtime_ns};" for path, each in status.items()).encode()
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from grader.checks.properties import PROPERTIES
-from grader.spec import checks
 from grader.spec import exercise as records
+from grader.spec import fields, interface
 from grader.spec.exercise import EDITION_KEYS, Exercise
+from grader.spec.properties import PROPERTIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
@@ -58,7 +58,11 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
 def _record(name: str) -> type:
     """The record that a part of the schema describes."""
     properties = {each.__name__: each for each in PROPERTIES.values()}
-    record: type = properties.get(name) or getattr(records, name, None) or getattr(checks, name)
+    record: type = next(
+        found
+        for found in (properties.get(name), *(getattr(each, name, None) for each in (records, interface, fields)))
+        if found
+    )
     return record
 
 

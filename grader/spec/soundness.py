@@ -2,23 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from operator import mul
 from typing import Any
 
-from grader.checks.properties import Property
-from grader.spec import checks as c
-from grader.spec.checks import (
-    NAME,
-    PATTERNS,
-    Kind,
-    argument_problems,
-    missing_sizes,
-    random_size_problems,
-    size_names,
-    size_problems,
-    unknown_sizes,
-)
-from grader.spec.exercise import Defect, Exercise, Interface
+from grader.spec.exercise import Defect, Exercise
+from grader.spec.fields import NAME, PATTERNS, FixedSizes, Inputs, MadeInput, names_in, size_names
+from grader.spec.interface import Interface, Kind
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
+from grader.spec.properties import AN_ARGUMENT, Property, unknown_name, unknown_sizes
 
 
 def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
@@ -49,7 +40,7 @@ MOST_NUMBERS = 1_000_000
 """In one input: what is larger takes seconds to draw and to send, and shows nothing that less does not."""
 
 
-def _sizes_beyond_reason(fixed_sizes: c.FixedSizes, inputs: c.Inputs, path: KeyPath) -> Iterator[Problem]:
+def _sizes_beyond_reason(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
     """Sizes that no machine grades in time."""
     for index, size_case in enumerate(fixed_sizes):
         large = [name for name, size in size_case.items() if size > LARGEST_SIZE]
@@ -59,7 +50,7 @@ def _sizes_beyond_reason(fixed_sizes: c.FixedSizes, inputs: c.Inputs, path: KeyP
                 (*path, index, name), expected, f"{size_case[name]:,}", "write a size of at most a few hundred"
             )
         for name, spec in inputs.items() if not large else ():
-            shape = spec.shape if isinstance(spec, c.MadeInput) else spec
+            shape = spec.shape if isinstance(spec, MadeInput) else spec
             if not isinstance(shape, list):
                 continue
             numbers = prod(size_case.get(size, 1) if isinstance(size, str) else size for size in shape)
@@ -83,7 +74,7 @@ def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
             yield Problem(("hidden_checks",), "a key that an author writes", found, "take it out", at_key=True)
 
 
-def _repeated_ids(records: Sequence[Defect | c.Check], part: str) -> Iterator[Problem]:
+def _repeated_ids(records: Sequence[Defect | Property], part: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.id in first:
@@ -155,14 +146,14 @@ def _input_problems(spec: Any, sizes: set[str], path: KeyPath) -> Iterator[Probl
     """A shape of unknown sizes, a mask without the axes it names, whole numbers of which there are none."""
     if isinstance(spec, list):
         yield from unknown_sizes(spec, sizes, path)
-    elif isinstance(spec, c.MadeInput):
+    elif isinstance(spec, MadeInput):
         yield from unknown_sizes(spec.shape, sizes, (*path, "shape"))
         yield from _mask_problems(spec, path) if spec.is_mask() else _numbers_problems(spec, sizes, path)
     elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
         yield Problem(path, "a shape, a made tensor or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
 
 
-def _mask_problems(spec: c.MadeInput, path: KeyPath) -> Iterator[Problem]:
+def _mask_problems(spec: MadeInput, path: KeyPath) -> Iterator[Problem]:
     rank = len(spec.shape)
     for name, default in (("start", 0), ("ignored", None), ("between", None)):
         if getattr(spec, name) != default:
@@ -180,7 +171,7 @@ def _mask_problems(spec: c.MadeInput, path: KeyPath) -> Iterator[Problem]:
         yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
 
 
-def _numbers_problems(spec: c.MadeInput, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+def _numbers_problems(spec: MadeInput, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
     """What is wrong with a tensor of whole numbers, or of numbers between bounds."""
     if spec.between is not None:
         if spec.integers is not False:
@@ -220,3 +211,101 @@ def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Itera
         found = f"{check.__struct_config__.tag} for a {exercise.interface.kind.replace('_', ' ')}"
         yield Problem((*path, "property"), "a property that is not of modules alone", found, "take the check out")
     yield from argument_problems(exercise, check, sizes, path)
+
+
+def size_problems(fixed_sizes: FixedSizes, path: KeyPath) -> Iterator[Problem]:
+    """Size cases with other names than the first, and size cases in which two sizes are the same."""
+    names = next(filter(None, fixed_sizes), {}).keys()
+    for index, size_case in enumerate(fixed_sizes):
+        if not size_case:
+            yield Problem(
+                (*path, index), "a number for every size", "an empty size case", "write {batch: 1, tokens: 5}"
+            )
+        elif size_case.keys() != names:
+            missing, extra = names - size_case.keys(), size_case.keys() - names
+            found = [f"no {listed(sorted(missing), 'or')}"] * bool(missing) + [
+                f"{listed(sorted(extra))} besides"
+            ] * bool(extra)
+            remedy = "give every size case the same sizes"
+            yield Problem((*path, index), f"the first size case's sizes, {listed(names)}", " and ".join(found), remedy)
+        yield from _equal_sizes(size_case, (*path, index), fixed_sizes)
+
+
+def _equal_sizes(size_case: dict[str, int], path: KeyPath, fixed_sizes: list[dict[str, int]]) -> Iterator[Problem]:
+    """Sizes that are the same and not one: a swapped axis would hide there.
+
+    What is another size times a third on every size case, as a width is the size of a head times their number, may
+    be the other where the third is one.
+    """
+    alike: dict[int, list[str]] = {}
+    for name, size in size_case.items():
+        alike.setdefault(size, []).append(name)
+    for size, names in alike.items():
+        if size != 1 and len(names) > 1 and not _is_product(names, fixed_sizes):
+            found = f"{listed(names)} of {size} each"
+            remedy = f"write another number for {names[-1]}"
+            yield Problem((*path, names[-1]), "sizes that differ, so that a swapped axis shows", found, remedy)
+
+
+def _is_product(names: list[str], fixed_sizes: list[dict[str, int]]) -> bool:
+    """Whether one of two sizes is the other times a third on every size case, and not the same on all of them."""
+    if any(size_case.keys() != fixed_sizes[0].keys() for size_case in fixed_sizes):
+        return False
+    match [(name, [size_case[name] for size_case in fixed_sizes]) for name in names]:
+        case [(one, ours), (other, theirs)] if ours != theirs:
+            factors = [
+                [size_case[third] for size_case in fixed_sizes] for third in fixed_sizes[0] if third not in (one, other)
+            ]
+            products = [list(map(mul, each, factor)) for factor in factors for each in (ours, theirs)]
+            return ours in products or theirs in products
+    return False
+
+
+def random_size_problems(exercise: Exercise) -> Iterator[Problem]:
+    """Random size cases with other sizes than the fixed ones, ranges that end before they begin, multiples of no
+    size.
+    """
+    names = size_names(exercise.fixed_sizes)
+    for index, size_case in enumerate(exercise.random_sizes):
+        path: KeyPath = ("sizes", len(exercise.fixed_sizes) + index)
+        if size_case.keys() != names:
+            wanted, found = f"the sizes of the first size case, {listed(sorted(names))}", listed(sorted(size_case))
+            yield Problem(path, wanted, found, "give each of them a number or a range")
+        multiples = {name for name, given in size_case.items() if isinstance(given, list) and isinstance(given[0], str)}
+        for name, given in size_case.items():
+            numbers: list[str | int] = given if isinstance(given, list) else [given, given]
+            *factor, low, high = numbers
+            if not (isinstance(low, int) and isinstance(high, int) and low <= high):
+                yield Problem(
+                    (*path, name), "two numbers, the smaller first", listed(map(str, numbers)), "write [2, 6]"
+                )
+            elif factor:
+                yield from unknown_name(
+                    "a size that is no multiple itself", str(factor[0]), size_case.keys() - multiples, (*path, name)
+                )
+
+
+def missing_sizes(exercise: Exercise, check: Property, path: KeyPath) -> Iterator[Problem]:
+    """Sizes that the interface needs and the check's own sizes does not give."""
+    interface = exercise.interface
+    specs: list[Any] = [value for name, value in interface.constructor.items() if name not in check.constructor]
+    if not check.method:
+        specs += [spec for name, spec in interface.inputs.items() if name not in check.inputs]
+    specs += check.shapes_needed(interface)
+    needed = set().union(*map(names_in, specs)) & size_names(exercise.fixed_sizes)
+    for index, size_case in enumerate(check.sizes):
+        missing = sorted(needed - size_case.keys())
+        if missing and (index == 0 or size_case.keys() == check.sizes[0].keys()):
+            found = f"no {listed(missing, 'or')}"
+            remedy = f"add {', '.join(f'{name}: 2' for name in missing)}"
+            yield Problem((*path, "sizes", index), "the sizes that the interface needs", found, remedy)
+            return
+
+
+def argument_problems(exercise: Exercise, check: Property, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
+    """Arguments of the check that name what is not there: those of its property, and those that all have."""
+    yield from check.argument_problems(exercise.interface, sizes, path)
+    for index, name in enumerate(check.defaults):
+        yield from unknown_name(AN_ARGUMENT, name, exercise.interface.constructor, (*path, "defaults", index))
+    for index, name in enumerate(check.for_):
+        yield from unknown_name("a defect", name, [defect.id for defect in exercise.defects], (*path, "for", index))

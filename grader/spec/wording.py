@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import inspect as mi
 
-from grader.spec.checks import PATTERNS
 from grader.spec.document import Node
+from grader.spec.fields import PATTERNS
 from grader.spec.problem import KeyPath, listed, nearest, quoted
 
 SPECIAL = {

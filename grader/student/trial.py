@@ -23,7 +23,8 @@ from grader.checks.subjects import KINDS, adapter_of
 from grader.errors import UsageError
 from grader.report.console import printable, width
 from grader.sandbox.torch_import import import_torch, stub_compiler
-from grader.spec.exercise import Exercise, Interface
+from grader.spec.exercise import Exercise
+from grader.spec.interface import Interface
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission.choice import Choice
@@ -191,14 +192,12 @@ class PreparedTrial(Struct, frozen=True):
 def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     """The same arguments and inputs as the check drew for that size case."""
     from grader.checks.case import make_case, seed_draws
-    from grader.checks.properties import Property
-    from grader.checks.properties.states import CallsInTurn
+    from grader.checks.properties.states import inputs_of_calls
     from grader.checks.size_cases import SizeCase, size_cases_of
-    from grader.spec.checks import Check
+    from grader.spec.properties import CallsInTurn, Property
 
     plain = Property(id=trial.check or "trial")
-    check: Check = next((each for each in exercise.checks if each.id == trial.check), plain)
-    assert isinstance(check, Property)
+    check: Property = next((each for each in exercise.checks if each.id == trial.check), plain)
     size_cases = [size_case for some in size_cases_of(check, exercise, trial.seed) for size_case in some]
     largest = SizeCase(f"{trial.seed}/{check.id}/-1", exercise.fixed_sizes[-1])
     size_case = next((each for each in size_cases if each.name == trial.size_case), largest)
@@ -207,7 +206,7 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
     calls = [case.again if trial.in_calling_variant else case.inputs]
     after_each = ""
     if isinstance(check, CallsInTurn):
-        calls, after_each = check.inputs_of_calls(exercise, case), check.after_each
+        calls, after_each = inputs_of_calls(check, exercise, case), check.after_each
     told = exercise.interface, case.arguments, calls, check.method, check.training, after_each
     return PreparedTrial(*told, is_named=bool(trial.expected))
 

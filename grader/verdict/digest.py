@@ -32,7 +32,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from grader.spec.exercise import Record
+from grader.spec.fields import Record
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course, write_versioned_cache
 

@@ -15,9 +15,9 @@ from grader.author.proposal import propose
 from grader.author.sizes import draw_sizes_above
 from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError
-from grader.spec.checks import Kind
 from grader.spec.exercise import Defect
 from grader.spec.fragments import mend, put_back
+from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.submission import read_submission
 from tests.support.notebooks import code, markdown, notebook

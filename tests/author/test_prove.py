@@ -27,6 +27,7 @@ from grader.author.proof import (
 )
 from grader.author.prove import ProofCache, prove, record_of
 from grader.author.sizes import told_shapes
+from grader.author.usual_tests import run_usual_tests
 from grader.processes.pool import TaskPool
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
@@ -346,7 +347,7 @@ def test_a_head_size_that_is_the_same_on_all_size_cases_is_said(course: Course) 
     exercise = load_exercise(course.description("exercise_01"))
     sizes = [{"batch": 3, "tokens": 5, "embed_dim": heads * 6, "num_heads": heads} for heads in (1, 2, 4)]
     sizes[0]["embed_dim"] = 12
-    (warning,) = constant_sizes(structs.replace(exercise, fixed_sizes=sizes, drawn=[]))
+    (warning,) = constant_sizes(structs.replace(exercise, sizes=sizes))
     assert warning.startswith(
         "embed_dim / num_heads is 6 on every size case where num_heads is not 1, so a fix that writes"
     )
@@ -520,9 +521,9 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
 
 def test_sizes_of_outputs_are_made_of_those_that_there_are():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
-    drawn = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
+    random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
-    assert told_shapes(shapes, fixed_sizes, drawn) == (
+    assert told_shapes(shapes, fixed_sizes, random_sizes) == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"
@@ -530,7 +531,6 @@ def test_sizes_of_outputs_are_made_of_those_that_there_are():
         "sizes:\n"
         "  - {tokens: 5, past: 1, width: 12, heads: 1, tokens_plus_past: 6, width_over_heads: 12, length_6: 17}\n"
         "  - {tokens: 5, past: 3, width: 24, heads: 4, tokens_plus_past: 8, width_over_heads: 6, length_6: 10}\n"
-        "drawn:\n"
         "  - {tokens: 6, past: 3, width: 15, heads: 3, tokens_plus_past: 9, width_over_heads: 5}"
     )
 

@@ -17,18 +17,20 @@ from typing import Any
 import torch
 
 from grader.checks.case import seed_draws
-from grader.checks.properties import Context
+from grader.checks.context import Context
 from grader.checks.proxies import MisfitError, Pass
 from grader.checks.reference import LocalModule, Reference, _detached, import_probe
 from grader.checks.session import SubjectRaisedError
-from grader.checks.size_cases import size_cases_of, walk
+from grader.checks.size_cases import size_cases_of
 from grader.checks.subjects import adapter_of
+from grader.checks.walk import walk
 from grader.sandbox.probes import ProbeFunction, constructor
 from grader.sandbox.protocol import Raised
 from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import WORKER_SEED, flatten, type_name
-from grader.spec.exercise import Exercise, Interface
+from grader.spec.exercise import Exercise
+from grader.spec.interface import Interface
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 

@@ -1,4 +1,4 @@
-"""Every part of the benchmark runs at its smallest size, agrees with what it compares with, and leaves nothing behind."""
+"""Every part of the benchmark runs at its smallest size, agrees with its references, and leaves nothing behind."""
 
 import os
 import subprocess

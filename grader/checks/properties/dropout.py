@@ -1,21 +1,16 @@
 """Properties of dropout: when it acts, and on what."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+import torch
 
+from grader.checks.case import Case
 from grader.checks.compare import FLOAT32, Failure, compare, number, require_finite, require_form
+from grader.checks.context import Context, runs
 from grader.checks.outputs import nth_output, require_declared
-from grader.checks.properties import Context, Property
-from grader.checks.properties.values import KeepsDtype
-from grader.spec.checks import AN_ARGUMENT, Name, Text, unknown_name
-from grader.spec.problem import KeyPath, Problem
-
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.case import Case
-    from grader.checks.proxies import ModuleProxy
-    from grader.spec.exercise import Exercise
+from grader.checks.proxies import ModuleProxy
+from grader.checks.session import SubjectError
+from grader.sandbox.probes import dropout
+from grader.sandbox.values import flatten
+from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining, KeepsDtype
 
 SOME_DRAWS, MOST_DRAWS = 6, 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
@@ -40,103 +35,62 @@ MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
 a gradient that is wrong is wrong along nearly all."""
 
 
-class DropoutOnlyInTraining(Property, frozen=True, tag="dropout_only_in_training"):
-    """Dropout draws anew in training, and never in eval mode."""
-
-    needs_module: ClassVar[bool] = True
-
-    shows_values: ClassVar[bool] = False
-
-    draws_longest: ClassVar[bool] = True
-
-    probability: Name = "dropout"
-    """The constructor's argument that is the chance of being dropped."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _probability_problems(self, self.probability, exercise, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        import torch
-
-        from grader.sandbox.values import flatten
-
-        module = context.ours(self, case.built_with(self.probability, 0.5))
-        values = module.call_each([case.inputs] * 2)
-        for value in values:
-            require_declared(value, context.exercise, self, case.sizes)
-        first, again = map(flatten, values)
-        if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
-            raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
-        module.training = True
-        if all(_comes_out_alike(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
-            raise Failure(
-                "no-dropout",
-                f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, "
-                "saw one output",
-            )
-        ours, theirs = context.pair(self, case.built_with(self.probability, 1.0))
-        ours.training = theirs.training = True
-        what = "in training mode with dropout 1, output"
-        compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), what)
+@runs(DropoutOnlyInTraining)
+def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context, case: Case) -> None:
+    module = context.ours(check, case.built_with(check.probability, 0.5))
+    values = module.call_each([case.inputs] * 2)
+    for value in values:
+        require_declared(value, context.exercise, check, case.sizes)
+    first, again = map(flatten, values)
+    if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
+        raise Failure("dropout", "in eval mode, the same input twice: expected the same output, saw another")
+    module.training = True
+    if all(_comes_out_alike(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
+        raise Failure(
+            "no-dropout",
+            f"in training mode with dropout 0.5, one input {MOST_DRAWS} times: expected other draws, saw one output",
+        )
+    ours, theirs = context.pair(check, case.built_with(check.probability, 1.0))
+    ours.training = theirs.training = True
+    what = "in training mode with dropout 1, output"
+    compare(nth_output(ours(**case.inputs), 0), nth_output(theirs(**case.inputs), 0), what)
 
 
-class DropoutActsOnWeights(Property, frozen=True, tag="dropout_acts_on_weights"):
-    """In training each attention weight is dropped or scaled up, by a chance of its own, and nothing else changes."""
-
-    needs_module: ClassVar[bool] = True
-
-    shows_values: ClassVar[bool] = False
-
-    probability: Name = "dropout"
-    """The constructor's argument that is the chance of being dropped."""
-    called: Text = "attention weight"
-    """What findings call one of what is dropped."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _probability_problems(self, self.probability, exercise, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        import torch
-
-        from grader.sandbox.probes import dropout
-        from grader.sandbox.values import flatten
-
-        case = case if self.probability in self.defaults else case.built_with(self.probability, CHANCE)
-        theirs = context.reference.build(case.arguments)
-        ours = context.subject.build(case.arguments, like=theirs, at_once=False)
-        ours.training = theirs.training = True
-        response = theirs.run_probe(dropout.response, case.inputs)
-        if isinstance(response, str):
-            raise Failure("no-dropout", f"the reference, in training mode: {response}")
-        value, weights, chance, base, parts = response
-        times = DRAWS if weights.numel() > 1 else FEW_DRAWS
-        draws = ours.call_each([case.inputs] * times, grad=False)
-        what = f"in training mode with dropout {number(chance)}"
-        for draw in draws:
-            require_form(draw, value, f"{what}, output")
-        outputs = torch.stack([flatten(draw)[0] for draw in draws])
-        require_finite(outputs, f"{what}, output")
-        seen, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
-        scaled = weights.flatten().double() / (1 - chance)
-        solved = (seen - base) @ _inverse_of(response[-1])
-        is_kept = (solved - scaled).abs() < solved.abs()
-        again = base + (is_kept * scaled) @ parts
-        if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
-            raise Failure(
-                "dropout-elsewhere",
-                f"{what}: expected each {self.called} scaled up or taken away, saw an output that comes of neither",
-            )
-        _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, what, self.called)
-        is_last = case.sizes == (self.sizes or context.exercise.fixed_sizes)[-1]
-        if is_last and not self.inputs and any(isinstance(check, KeepsDtype) for check in context.exercise.checks):
-            _require_slopes(context, case, what)
+@runs(DropoutActsOnWeights)
+def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, case: Case) -> None:
+    case = case if check.probability in check.defaults else case.built_with(check.probability, CHANCE)
+    theirs = context.reference.build(case.arguments)
+    ours = context.subject.build(case.arguments, like=theirs, at_once=False)
+    ours.training = theirs.training = True
+    response = theirs.run_probe(dropout.response, case.inputs)
+    if isinstance(response, str):
+        raise Failure("no-dropout", f"the reference, in training mode: {response}")
+    value, weights, chance, base, parts = response
+    times = DRAWS if weights.numel() > 1 else FEW_DRAWS
+    draws = ours.call_each([case.inputs] * times, grad=False)
+    what = f"in training mode with dropout {number(chance)}"
+    for draw in draws:
+        require_form(draw, value, f"{what}, output")
+    outputs = torch.stack([flatten(draw)[0] for draw in draws])
+    require_finite(outputs, f"{what}, output")
+    seen, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
+    scaled = weights.flatten().double() / (1 - chance)
+    solved = (seen - base) @ _inverse_of(response[-1])
+    is_kept = (solved - scaled).abs() < solved.abs()
+    again = base + (is_kept * scaled) @ parts
+    if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
+        raise Failure(
+            "dropout-elsewhere",
+            f"{what}: expected each {check.called} scaled up or taken away, saw an output that comes of neither",
+        )
+    _require_chances(is_kept.view(times, *weights.shape), weights.abs() > LEAST_WEIGHT, chance, what, check.called)
+    is_last = case.sizes == (check.sizes or context.exercise.fixed_sizes)[-1]
+    if is_last and not check.inputs and any(isinstance(check, KeepsDtype) for check in context.exercise.checks):
+        _require_slopes(context, case, what)
 
 
-def _require_slopes(context: Context, case: "Case", what: str) -> None:
+def _require_slopes(context: Context, case: Case, what: str) -> None:
     """Raise `Failure` unless gradients are those of what dropout has left."""
-    from grader.checks.session import SubjectError
-    from grader.sandbox.probes import dropout
-
     counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
     ours = context.subject.build(case.arguments, at_once=False)
     ours.training = True
@@ -151,10 +105,8 @@ def _require_slopes(context: Context, case: "Case", what: str) -> None:
         raise Failure("dropout-gradient", f"{what}: {told}, saw a gradient that says {slope}")
 
 
-def _inverse_of(parts: "torch.Tensor") -> "torch.Tensor":
+def _inverse_of(parts: torch.Tensor) -> torch.Tensor:
     """Solves for the weights; kept with the tensor, which the reference answers every submission at one seed."""
-    import torch
-
     known = vars(parts)
     if "inverse" not in known:
         known["inverse"] = torch.linalg.pinv(parts.double())
@@ -162,7 +114,7 @@ def _inverse_of(parts: "torch.Tensor") -> "torch.Tensor":
     return inverse
 
 
-def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: float, what: str, called: str) -> None:
+def _require_chances(is_kept: torch.Tensor, counts: torch.Tensor, chance: float, what: str, called: str) -> None:
     """Raise `Failure` unless as many are dropped as should be, and neighbours along every axis have nothing in common.
 
     The first axis is that of the calls; `counts` says which of the weights are large enough to be told.
@@ -192,7 +144,7 @@ def _require_chances(is_kept: "torch.Tensor", counts: "torch.Tensor", chance: fl
             )
 
 
-def _share(values: "torch.Tensor", among: "torch.Tensor") -> float:
+def _share(values: torch.Tensor, among: torch.Tensor) -> float:
     return float((values & among).sum()) / max(1, int(among.sum()))
 
 
@@ -201,15 +153,7 @@ def _doubt(chance: float, count: int) -> float:
     return float(DEVIATIONS * (chance * (1 - chance) / max(1, count)) ** 0.5)
 
 
-def _probability_problems(check: Property, name: str, exercise: "Exercise", path: KeyPath) -> Iterator[Problem]:
-    """A probability that no argument of the constructor is."""
-    constructor = {**exercise.interface.constructor, **check.constructor}
-    yield from unknown_name(AN_ARGUMENT, name, constructor, (*path, "probability"))
-
-
-def _comes_out_alike(module: "ModuleProxy", case: "Case", times: int) -> bool:
+def _comes_out_alike(module: ModuleProxy, case: Case, times: int) -> bool:
     """Whether so many calls return the same."""
-    import torch
-
     first, *others = (nth_output(value, 0) for value in module.call_each([case.inputs] * times, grad=False))
     return all(torch.equal(first, other) for other in others)

@@ -1,162 +1,109 @@
 """Properties of what may influence what: later tokens, masked tokens, other samples."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
+import torch
+
+from grader.checks.case import Case
 from grader.checks.compare import UNCHANGED, Failure, number, require_finite, require_shape
+from grader.checks.context import Context, runs
 from grader.checks.outcome import Map, Picture, PictureKind
 from grader.checks.outputs import declared_output, nth_output
-from grader.checks.properties import Context, Property
-from grader.checks.properties.masks import LOUDNESS, mask_problems
-from grader.spec.checks import Index, MadeInput, MaskKind, Name, output_problems, unknown_name
-from grader.spec.problem import KeyPath, Problem
+from grader.checks.properties.masks import LOUDNESS
+from grader.checks.proxies import ModuleProxy
+from grader.checks.session import SubjectError
+from grader.spec.fields import MadeInput
+from grader.spec.properties import (
+    FutureDoesNotLeak,
+    MaskHides,
+    SamplesDoNotMix,
+)
 
 LOUD_DRAWS = 4
 
-if TYPE_CHECKING:
-    import torch
-
-    from grader.checks.case import Case
-    from grader.checks.proxies import ModuleProxy
-    from grader.spec.exercise import Exercise
 
 MOST_DRAWN = 16
 MOST_DRAWING = 0.1
 """Tokens or samples that are changed one by one for a picture, and the seconds that this may take."""
 
 
-class FutureDoesNotLeak(Property, frozen=True, tag="future_does_not_leak"):
-    """Changing a later token leaves the outputs of earlier ones alone, and moves the last one's."""
-
-    needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
-    unit: ClassVar[str] = "token"
-
-    input: Name = "x"
-    """The input that is changed."""
-    axis: int = 1
-    """The axis of the tokens."""
-    output: Index = 0
-    """Which output is looked at."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
-        yield from output_problems(exercise, self, self.output, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        tokens = case.inputs[self.input].size(self.axis)
-        if tokens == 1:
-            return
-        module, changed = context.ours(self, case), sorted({1, tokens - 1})
-        changes = [case.inputs_with_change(self.input, self.axis, token) for token in changed]
-        before, *others = _outputs(context, self, case, module, [case.inputs, *changes])
-        for token, after in zip(changed, others, strict=True):
-            drawn = partial(
-                _draw_movement, self, module, case, before, {token: after}, lambda seen, changed: seen < changed
-            )
-            kept = list(range(token))
-            _require_unchanged(before, after, self.axis, kept, f"changing token {token}", "leak", draw=drawn)
-            _require_changed(before, after, self.axis, tokens - 1, f"changing token {token}")
-        _require_unchanged_loudly(
-            context, self, case, tokens - 1, list(range(tokens - 1)), f"changing token {tokens - 1}"
-        )
-
-
-class MaskHides(Property, frozen=True, tag="mask_hides"):
-    """Changing a token that the mask hides from everybody leaves the other tokens' outputs alone."""
-
-    needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
-    unit: ClassVar[str] = "token"
-
-    input: Name = "x"
-    """The input that is changed."""
-    mask: Name = "mask"
-    """The input that is the mask."""
-    axis: int = 1
-    """The axis of the tokens."""
-    output: Index = 0
-    """Which output is looked at."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
-        yield from mask_problems(self.mask, MaskKind.PADDING, self.inputs, path)
-        yield from output_problems(exercise, self, self.output, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        spec = self.inputs[self.mask]
-        assert isinstance(spec, MadeInput)
-        pairs = case.inputs[self.mask].movedim(spec.axes, (-2, -1))
-        hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
-        if not hidden:
-            return
-        module = context.ours(self, case)
-        change = case.inputs_with_change(self.input, self.axis, hidden[0])
-        before, after = _outputs(context, self, case, module, [case.inputs, change])
-        is_self_attention = len(case.tensors()) == 1
-        others = [token for token in range(before.size(self.axis)) if not (is_self_attention and token == hidden[0])]
-
-        def is_hidden(seen: int, changed: int) -> bool:
-            return changed in hidden and not (is_self_attention and seen == changed)
-
-        what = f"changing token {hidden[0]}, which the mask hides,"
-        drawn = partial(_draw_movement, self, module, case, before, {hidden[0]: after}, is_hidden)
-        _require_unchanged(before, after, self.axis, others, what, "leak", draw=drawn)
-        _require_unchanged_loudly(context, self, case, hidden[0], others, what)
-
-
-class SamplesDoNotMix(Property, frozen=True, tag="samples_do_not_mix"):
-    """Changing one sample leaves the outputs of the others alone."""
-
-    needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
-    unit: ClassVar[str] = "sample"
-
-    input: Name = "x"
-    """The input that is changed."""
-    axis: int = 0
-    """The axis of the samples."""
-    output: Index = 0
-    """Which output is looked at."""
-
-    def argument_problems(self, exercise: "Exercise", sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from _input_problems(self.input, self.axis, self.all_inputs(exercise), path)
-        yield from output_problems(exercise, self, self.output, path)
-
-    def try_case(self, context: Context, case: "Case") -> None:
-        samples = case.inputs[self.input].size(self.axis)
-        if samples == 1:
-            return
-        module = context.ours(self, case)
-        change = case.inputs_with_change(self.input, self.axis, samples - 1)
-        before, after = _outputs(context, self, case, module, [case.inputs, change])
-        others = list(range(samples - 1))
+@runs(FutureDoesNotLeak)
+def try_future_does_not_leak(check: FutureDoesNotLeak, context: Context, case: Case) -> None:
+    tokens = case.inputs[check.input].size(check.axis)
+    if tokens == 1:
+        return
+    module, changed = context.ours(check, case), sorted({1, tokens - 1})
+    changes = [case.inputs_with_change(check.input, check.axis, token) for token in changed]
+    before, *others = _outputs(context, check, case, module, [case.inputs, *changes])
+    for token, after in zip(changed, others, strict=True):
         drawn = partial(
-            _draw_movement, self, module, case, before, {samples - 1: after}, lambda seen, changed: seen != changed
+            _draw_movement, check, module, case, before, {token: after}, lambda seen, changed: seen < changed
         )
-        what = f"changing sample {samples - 1}"
-        _require_unchanged(before, after, self.axis, others, what, "mixing", "sample", drawn)
+        kept = list(range(token))
+        _require_unchanged(before, after, check.axis, kept, f"changing token {token}", "leak", draw=drawn)
+        _require_changed(before, after, check.axis, tokens - 1, f"changing token {token}")
+    _require_unchanged_loudly(context, check, case, tokens - 1, list(range(tokens - 1)), f"changing token {tokens - 1}")
+
+
+@runs(MaskHides)
+def try_mask_hides(check: MaskHides, context: Context, case: Case) -> None:
+    spec = check.inputs[check.mask]
+    assert isinstance(spec, MadeInput)
+    pairs = case.inputs[check.mask].movedim(spec.axes, (-2, -1))
+    hidden = [key for key in range(pairs.size(-1)) if not bool(pairs[..., key].any())]
+    if not hidden:
+        return
+    module = context.ours(check, case)
+    change = case.inputs_with_change(check.input, check.axis, hidden[0])
+    before, after = _outputs(context, check, case, module, [case.inputs, change])
+    is_self_attention = len(case.tensors()) == 1
+    others = [token for token in range(before.size(check.axis)) if not (is_self_attention and token == hidden[0])]
+
+    def is_hidden(seen: int, changed: int) -> bool:
+        return changed in hidden and not (is_self_attention and seen == changed)
+
+    what = f"changing token {hidden[0]}, which the mask hides,"
+    drawn = partial(_draw_movement, check, module, case, before, {hidden[0]: after}, is_hidden)
+    _require_unchanged(before, after, check.axis, others, what, "leak", draw=drawn)
+    _require_unchanged_loudly(context, check, case, hidden[0], others, what)
+
+
+@runs(SamplesDoNotMix)
+def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case) -> None:
+    samples = case.inputs[check.input].size(check.axis)
+    if samples == 1:
+        return
+    module = context.ours(check, case)
+    change = case.inputs_with_change(check.input, check.axis, samples - 1)
+    before, after = _outputs(context, check, case, module, [case.inputs, change])
+    others = list(range(samples - 1))
+    drawn = partial(
+        _draw_movement, check, module, case, before, {samples - 1: after}, lambda seen, changed: seen != changed
+    )
+    what = f"changing sample {samples - 1}"
+    _require_unchanged(before, after, check.axis, others, what, "mixing", "sample", drawn)
 
 
 def _outputs(
     context: Context,
     check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix,
-    case: "Case",
-    module: "ModuleProxy",
+    case: Case,
+    module: ModuleProxy,
     inputs: list[dict[str, Any]],
-) -> "list[torch.Tensor]":
+) -> list[torch.Tensor]:
     """What comes out for each of the inputs where it is looked at, one call after the other."""
     return [declared_output(context.exercise, check, case, value, check.output) for value in module.call_each(inputs)]
 
 
 def _draw_movement(
-    check: "FutureDoesNotLeak | MaskHides | SamplesDoNotMix",
-    module: "ModuleProxy",
-    case: "Case",
-    before: "torch.Tensor",
-    known: "dict[int, torch.Tensor]",
+    check: FutureDoesNotLeak | MaskHides | SamplesDoNotMix,
+    module: ModuleProxy,
+    case: Case,
+    before: torch.Tensor,
+    known: dict[int, torch.Tensor],
     is_forbidden: Callable[[int, int], bool],
 ) -> Picture | None:
     """How far each output moves with each token or sample, as far as that is found out soon.
@@ -166,8 +113,6 @@ def _draw_movement(
     count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
     if max(count, before.size(check.axis)) > MOST_DRAWN:
         return None
-    from grader.checks.session import SubjectError
-
     columns = []
     for changed in range(count):
         try:
@@ -192,8 +137,8 @@ def _draw_movement(
 
 
 def _require_unchanged(
-    before: "torch.Tensor",
-    after: "torch.Tensor",
+    before: torch.Tensor,
+    after: torch.Tensor,
     axis: int,
     kept: list[int],
     what: str,
@@ -217,25 +162,23 @@ def _require_unchanged(
         raise Failure(kind, told, draw())
 
 
-def _require_changed(before: "torch.Tensor", after: "torch.Tensor", axis: int, token: int, what: str) -> None:
+def _require_changed(before: torch.Tensor, after: torch.Tensor, axis: int, token: int, what: str) -> None:
     """Raise `Failure` where an output that sees the change does not answer to it: what never moves cannot leak."""
     if float((after - before).select(axis, token).abs().max()) <= UNCHANGED.absolute:
         raise Failure("dead", f"{what} left the output at token {token} as it was; expected it to change")
 
 
 def _require_unchanged_loudly(
-    context: Context, check: FutureDoesNotLeak | MaskHides, case: "Case", token: int, kept: list[int], what: str
+    context: Context, check: FutureDoesNotLeak | MaskHides, case: Case, token: int, kept: list[int], what: str
 ) -> None:
     """Raise `Failure` where a token has an influence once scores reach a hundred thousand; at the last size case alone.
 
     Right modules round the same in both calls. A fill of -10000 hides nothing where the scores that are left are lower,
     which in a row with a single key is the case every other time.
     """
-    import torch
-
     if case.sizes != (check.sizes or context.exercise.fixed_sizes)[-1]:
         return
-    module, specs = context.ours(check, case), check.all_inputs(context.exercise)
+    module, specs = context.ours(check, case), check.all_inputs(context.exercise.interface)
     gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
     together = dict.fromkeys(gaussian, LOUDNESS)
     alone = {**dict.fromkeys(gaussian, 1.0), check.input: LOUDNESS**2}  # another input may be normed before it counts
@@ -250,12 +193,3 @@ def _require_unchanged_loudly(
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
         what_is_loud = f"inputs {LOUDNESS:g}" if index < LOUD_DRAWS else f"{check.input} {LOUDNESS**2:.0f}"
         _require_unchanged(before, after, check.axis, kept, f"with {what_is_loud} times as large, {what}", "leak")
-
-
-def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
-    shapes = {each: spec.shape if isinstance(spec, MadeInput) else spec for each, spec in inputs.items()}
-    tensors = {each: shape for each, shape in shapes.items() if isinstance(shape, list)}
-    yield from unknown_name("an input", name, tensors, (*path, "input"))
-    if name in tensors and not -len(tensors[name]) <= axis < len(tensors[name]):
-        rank = len(tensors[name])
-        yield Problem((*path, "axis"), f"an axis of {name}, from 0 to {rank - 1}", str(axis), f"write axis: {rank - 1}")

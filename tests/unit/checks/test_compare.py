@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from grader.checks.calling_variants import LOUD
-from grader.checks.compare import FLOAT32, Failure, compare, numbers, require_form
+from grader.checks.compare import FLOAT32, LOUD, Failure, compare, numbers, require_form
 from grader.checks.properties.refusals import _not_mentioned
 from grader.checks.properties.side_effects import is_visible
 from grader.sandbox.text import MOST_OF_AN_EXCERPT, as_arguments, excerpt

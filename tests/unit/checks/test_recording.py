@@ -13,7 +13,7 @@ from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
-from grader.spec.exercise import Interface
+from grader.spec.interface import Interface
 
 SOURCE = """
 import torch

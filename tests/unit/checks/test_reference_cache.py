@@ -9,7 +9,7 @@ import torch
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
-from grader.spec.exercise import Interface
+from grader.spec.interface import Interface
 
 SOURCE = """
 import torch

@@ -3,13 +3,17 @@
 import pytest
 
 from grader.author.usual_tests import tester as open_tester
-from grader.checks.properties import Property
-from grader.checks.properties.side_effects import PrintsNothing
-from grader.checks.properties.symmetries import PaddingChangesNothing, SamplesInAnyOrder, UnchangedBy
-from grader.checks.properties.values import KeepsDtype
-from grader.spec.checks import MadeInput, MaskKind
+from grader.spec.fields import MadeInput, MaskKind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.spec.properties import (
+    KeepsDtype,
+    PaddingChangesNothing,
+    PrintsNothing,
+    Property,
+    SamplesInAnyOrder,
+    UnchangedBy,
+)
 from tests.support.judging import Judge
 
 PADDING = MadeInput(shape=["batch", "words", "words"], mask=MaskKind.PADDING)

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from grader.checks.outcome import Finding, Location, Map, Outcome, Picture, PictureKind, Status
-from grader.checks.properties.values import MatchesReference, ReturnsShapes
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
 from grader.spec.loading import load_exercise
+from grader.spec.properties import MatchesReference, ReturnsShapes
 from grader.student.progress import Attempt
 from grader.verdict.verdict import Result, Verdict
 

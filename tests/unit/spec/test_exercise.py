@@ -8,10 +8,10 @@ import nbformat
 import pytest
 
 from grader.errors import SpecError
-from grader.spec.checks import size_problems
 from grader.spec.exercise import Defect
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise, read_exercise
+from grader.spec.soundness import size_problems
 from grader.submission import read_submission
 
 EXERCISES = [f"exercise_{number:02}" for number in range(1, 8)]

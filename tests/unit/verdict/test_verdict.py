@@ -5,7 +5,8 @@ import pytest
 
 from grader.checks.outcome import Examination, Finding, Key, Location, Map, Outcome, Picture, PictureKind, Status
 from grader.report.phrases import whose_picture
-from grader.spec.exercise import Defect, Exercise, Interface, Source
+from grader.spec.exercise import Defect, Exercise, Source
+from grader.spec.interface import Interface
 from grader.verdict.attribution import RULES, DefectStatus, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.judge import _known_defects

@@ -1,0 +1,67 @@
+"""What a property's function works with, and which function runs for which record."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from grader.checks.case import Case
+from grader.checks.proxies import ModuleFactory, ModuleProxy
+from grader.checks.reference_cache import ReferenceCache
+from grader.spec.exercise import Exercise
+from grader.spec.properties import Property
+
+P = TypeVar("P", bound=Property)
+
+
+class Context:
+    """What a property works with: two module factories and the exercise. `read_printed` gives what came to stdout.
+
+    `are_calling_variants_tried` tells whether the module is still called in calling variants: it is not once it did
+    not answer in one. `last_returned` gives what the submission's last call returned.
+    """
+
+    def __init__(
+        self,
+        subject: ModuleFactory,
+        reference: ReferenceCache,
+        exercise: Exercise,
+        read_printed: Callable[[], bytes] = bytes,
+        are_calling_variants_tried: Callable[[], bool] = lambda: True,
+        last_returned: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.subject = subject
+        self.reference = reference
+        self.exercise = exercise
+        self.read_printed = read_printed
+        self.are_calling_variants_tried = are_calling_variants_tried
+        self.last_returned = last_returned
+
+    def pair(
+        self, check: Property, case: Case, dtype: str = "", variation: str = ""
+    ) -> tuple[ModuleProxy, ModuleProxy]:
+        """Subject and reference with the same weights; `variation` is source that defines a `Variation` of both."""
+        built: dict[str, Any] = {"dtype": dtype, "probe": variation, "entry": "Variation" if variation else ""}
+        theirs = self.reference.build(case.arguments, **built)
+        ours = self.subject.build(case.arguments, like=theirs, at_once=False, **built)
+        ours.training = theirs.training = check.training
+        ours.grad = case.grad
+        return ours, theirs
+
+    def ours(self, check: Property, case: Case) -> ModuleProxy:
+        """The subject alone, with weights of its own making."""
+        module = self.subject.build(case.arguments, at_once=False)
+        module.training, module.grad = check.training, case.grad
+        return module
+
+
+FUNCTIONS: dict[type[Property], Callable[[Any, Context, Case], None]] = {}
+"""Each property's function by its record."""
+
+
+def runs(record: type[P]) -> Callable[[Callable[[P, Context, Case], None]], Callable[[P, Context, Case], None]]:
+    """Register a function for a record: it raises `Failure` where the property does not hold for a case."""
+
+    def register(function: Callable[[P, Context, Case], None]) -> Callable[[P, Context, Case], None]:
+        FUNCTIONS[record] = function
+        return function
+
+    return register
