@@ -177,6 +177,6 @@ def render_hunts(exercises: Sequence[Exercise]) -> str:
         origin = f"[{source.title}]({source.url})" if source.url else source.title
         defects = "<br>".join(f"`{defect.id}`" for defect in exercise.defects) or "none"
         missed_by = "<br>".join(defect.missed() or "no usual test" for defect in exercise.defects)
-        kind, difficulty = str(exercise.interface.kind), str(exercise.difficulty)
+        kind, difficulty = str(exercise.interface.kind_name), str(exercise.difficulty)
         rows.append([exercise.id, exercise.title, origin, kind, difficulty, defects, missed_by])
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

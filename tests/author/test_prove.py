@@ -351,7 +351,7 @@ def test_a_head_size_that_is_the_same_on_all_size_cases_is_said(course: Course) 
     assert warning.startswith(
         "embed_dim / num_heads is 6 on every size case where num_heads is not 1, so a fix that writes"
     )
-    assert constant_sizes(structs.replace(exercise, fixed_sizes=sizes)) == []
+    assert constant_sizes(structs.replace(exercise, sizes=sizes)) == []
 
 
 @pytest.mark.parametrize("command", others_slow([[EXERCISE], ["prove", EXERCISE]]), ids=["graded", "proven"])
