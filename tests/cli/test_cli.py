@@ -195,6 +195,21 @@ def test_shells_get_completions_and_first_words_may_be_exercises(run_cli, shell,
     assert "exercise_03" in run_cli().stdout
 
 
+@pytest.mark.parametrize("words", ["grader --course {} ", "grader --course {} hint ", "grader hint --course {} "])
+def test_exercises_are_completed_from_the_course_that_is_named(run_cli, words, tmp_path, monkeypatch):
+    (tmp_path / "a course" / "exercises" / "exercise_77").mkdir(parents=True)
+    words = words.format("'a course'")
+    for name, value in {
+        "_GRADER_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"{words}exercise_",
+        "COMP_CWORD": str(words.count(" ") - 1),
+    }.items():
+        monkeypatch.setenv(name, value)
+    printed = run_cli(cwd=tmp_path).stdout
+    assert "exercise_77" in printed
+    assert "exercise_03" not in printed
+
+
 def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path):
     done = run_cli("3", "--file", str(tmp_path / "nothing.py"))
     assert (done.returncode, done.stdout) == (2, "")
