@@ -26,6 +26,7 @@ from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import remember_verdict
 from grader.submission import Chunk, Submission
+from grader.submission.reading import HALF_A_CHARACTER
 from grader.submission.submission import unix_lines, without_magics
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.verdict import Verdict
@@ -208,7 +209,12 @@ def _diff(exercise_id: str) -> str:
 
 
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:
-    """The verdict of a process that stays ready for the next one; it is remembered."""
+    """Return the verdict of a process that stays ready for the next one, and store it as the last verdict."""
+    for chunk in submission.chunks:
+        half = HALF_A_CHARACTER.search(chunk.text)
+        if half:
+            line = chunk.text.count("\n", 0, half.start()) + 1
+            raise UsageError(f"{chunk.label}, line {line}: half a character (a lone surrogate) is not text; delete it")
     verdict = PoolClient(_pool, course).judge(exercise_id, submission, submission.name, _seed)
     remember_verdict(course, verdict, is_attempt=is_attempt)
     return verdict

@@ -23,10 +23,9 @@ from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.report.phrases import points
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.paths import Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
-from grader.verdict.judge import Judge, with_judge
-from grader.verdict.signatures import encode_key
+from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result
 
 KIT = Path(__file__).resolve().parents[1]
@@ -55,14 +54,19 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
     `UsageError` where the output is taken or the course has no references, `BrokenExerciseError` where starter or
     reference are not judged as they should be; nothing is written then.
     """
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(f"{output} is there already, and nothing is overwritten; name a new file or folder")
+    is_zip = output.suffix.lower() == ".zip"
+    is_taken = any(output.iterdir()) if output.is_dir() else output.exists()
+    if is_taken and not (is_zip and is_special_file(output)):
+        raise UsageError(f"{output} exists, and nothing is overwritten; name a new file or folder")
     if not course.reference(exercise_id).is_file():
         raise UsageError(f"there is no {course.reference(exercise_id)}; package the course that has solutions/")
 
     exercise = load_exercise(course.description(exercise_id))
     package = Package(course, exercise, platform)
     key = _prove(course, exercise)
+
+    from grader.verdict.signatures import encode_key  # loads torch
+
     with tempfile.TemporaryDirectory(prefix="autograder-") as temporary:
         folder = Path(temporary) / "package"
         for path, content in package.files().items():
@@ -71,20 +75,20 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
             if content.startswith(b"#!"):
                 (folder / path).chmod(EXECUTABLE)
         write_product(Course(folder / KIT_FOLDERS[platform]).key(exercise_id), encode_key(key))
-        if output.suffix.lower() == ".zip":
-            _zip(folder, output)
+        if is_zip:
+            with product_draft(output) as draft:
+                _zip(folder, draft)
         else:
-            shutil.copytree(folder, output, dirs_exist_ok=True)
+            _copy(folder, output)
     return f"{output} holds the autograder of {exercise_id} for {platform}.\n\n{package.page('README.md')}"
 
 
 def _prove(course: Course, exercise: Exercise) -> Key:
     """The exercise's key, once the starter has got nothing and the reference everything."""
-    from grader.verdict.signatures import KEY_SEED
-
     starter = course.pristine(course.editable_files(exercise.id)[0])
+    with open_judge(course, spawn=not CAN_FORK or has_threads()) as judge:
+        from grader.verdict.signatures import KEY_SEED  # loads torch
 
-    def body(judge: Judge) -> Key:
         wanted = {starter: Result.NOT_FIXED, course.reference(exercise.id): Result.FIXED}
         for path, outcome in wanted.items():
             read = read_submission(path, path.name)
@@ -93,8 +97,6 @@ def _prove(course: Course, exercise: Exercise) -> Key:
                 found = verdict.outcome if verdict else "not to be read"
                 raise BrokenExerciseError(f"{course.shown(path)} is {found}; run python -m grader prove {exercise.id}")
         return judge.open(exercise.id)[1]
-
-    return with_judge(course, body, spawn=not CAN_FORK or has_threads())
 
 
 class Package:
@@ -199,6 +201,14 @@ def pins() -> list[str]:
                 found[name] = metadata.version(name).split("+")[0]  # a build for processors alone says so there
                 wanted.append(name)
     return [f"{name}=={found[name]}" for name in sorted(found)]
+
+
+def _copy(folder: Path, output: Path) -> None:
+    """Copy the package to its place; a link to a folder that does not exist yet is followed."""
+    try:
+        shutil.copytree(folder, output.resolve(), dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise UsageError(f"{output}: cannot be written: {error}; name another folder") from None
 
 
 def _zip(folder: Path, output: Path) -> None:

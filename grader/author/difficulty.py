@@ -13,12 +13,11 @@ from grader.author.derived_files import without_docstring
 from grader.author.proof import Step
 from grader.checks.compare import Failure
 from grader.checks.context import Context
-from grader.checks.examiner import Examiner
 from grader.checks.outcome import Status
 from grader.checks.proxies import MisfitError, Subject
-from grader.checks.pytest_session import with_examiner
 from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
+from grader.checks.runner import Runner
 from grader.checks.session import Session, SubjectError
 from grader.checks.size_cases import size_cases_of
 from grader.checks.walk import walk
@@ -151,19 +150,17 @@ def measure_faults(source: WorkerSource, course: Course, exercise: Exercise) -> 
         with tester(source, course, exercise, text) as fails:
             return [test.id for test in usual if not fails(test)]
 
-    def body(examiner: Examiner) -> list[Fault]:
+    with Runner(course, exercise, source) as runner:
         return [
             Fault(
                 name,
                 missed_by(text),
                 len(usual),
-                *_how_it_shows(examiner, exercise, text),
+                *_how_it_shows(runner, exercise, text),
                 lines_between(reference, text),
             )
             for name, text in texts.items()
         ]
-
-    return with_examiner(course, exercise, source, body)
 
 
 def usual_tests(exercise: Exercise) -> Iterator[Property]:
@@ -186,12 +183,12 @@ def lines_between(one: str, other: str) -> int:
     return sum(max(b - a, d - c) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal")
 
 
-def _how_it_shows(examiner: Examiner, exercise: Exercise, text: str) -> tuple[dict[str, int], int, int, int, bool]:
+def _how_it_shows(runner: Runner, exercise: Exercise, text: str) -> tuple[dict[str, int], int, int, int, bool]:
     """The smallest sizes at which a check fails, how many of them are above the list's smallest; how many checks see
     it, of how many, and whether most of these end in an error.
     """
     smallest = exercise.fixed_sizes[0]
-    outcomes = examiner.examine(submission_from_text(text), SEED).outcomes
+    outcomes = runner.examine(submission_from_text(text), SEED).outcomes
     found = [
         {name: size for name, size in each.finding.at.items() if name in smallest}
         for each in outcomes

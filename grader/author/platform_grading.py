@@ -11,7 +11,8 @@ import msgspec
 
 from grader.checks.outcome import Finding
 from grader.classroom.gradebook.rows import time_text
-from grader.classroom.layouts.files import SkippedFiles, Unpacker
+from grader.classroom.layouts.archives import Unpacker
+from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit, UnitSubmissions
 from grader.classroom.tasks import SubmissionLoader
 from grader.report.console import printable
@@ -23,7 +24,7 @@ from grader.sandbox.layers import readable_folders
 from grader.sandbox.sandbox import become_nobody, drop_capabilities
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course
+from grader.spec.paths import Course, write_product
 from grader.submission.choice import Choice
 from grader.verdict.judge import MAX_SEED, judge_file
 from grader.verdict.verdict import Verdict, not_gradable
@@ -46,22 +47,44 @@ class OneStudent:
 
 
 def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path) -> str:
-    """Judge what a student's folder holds and write the platform's file; one line on what came of it.
+    """Grade the files in a student's folder and write the platform's results. Return a summary for the log.
 
-    Whatever lay at the file's place is taken away first: where there is no verdict, there is no file. Raises `KitError`
-    where the kit cannot judge, and where a submission could read the reference.
+    Old results are removed first: where there is no verdict, there is no file. Raise `KitError` where the kit cannot
+    grade, or where a submission could read the reference.
     """
-    _clear(output)
+    _remove(output, folder)
     exercise = load_exercise(course.description(exercise_id))
     verdict, remark = _verdict(course, exercise, folder)
     for name, text in RENDERERS[platform](verdict, exercise, remark).items():
-        place = output.with_name(name) if name else output
-        _clear(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("x", encoding="utf-8") as file:
+        _write(output.with_name(name) if name else output, text, folder)
+    summary = f"{result_words(verdict)[0]} · {points(verdict.score)} of {points(verdict.max_score)} points"
+    return "\n".join(filter(None, (remark, summary, open_layers(verdict))))
+
+
+def _is_students(path: Path, folder: Path) -> bool:
+    """Return whether an output file lies in the student's folder, where the student may have put anything."""
+    return path.parent.resolve().is_relative_to(folder.resolve())
+
+
+def _remove(path: Path, folder: Path) -> None:
+    """Remove an old output file. Of the student's, remove anything: a folder, or a link to somewhere else."""
+    if not _is_students(path, folder):
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
+    elif path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str, folder: Path) -> None:
+    """Write an output file, in the student's folder through no link."""
+    _remove(path, folder)
+    if _is_students(path, folder):
+        with path.open("x", encoding="utf-8") as file:
             file.write(text)
-    told = f"{result_words(verdict)[0]} · {points(verdict.score)} of {points(verdict.max_score)} points"
-    return "\n".join(filter(None, (remark, told, open_layers(verdict))))
+    else:
+        write_product(path, text.encode())
 
 
 def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict, str]:
@@ -101,14 +124,6 @@ def _is_closed_by_owner(path: Path) -> bool:
                 os._exit(0)
         os._exit(1)
     return os.waitpid(process, 0)[1] == 0
-
-
-def _clear(path: Path) -> None:
-    """Take away whatever is there: a student's own file of that name, a folder, a link to somewhere else."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _for_classroom50(verdict: Verdict, exercise: Exercise, _remark: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from grader.spec.paths import Course, write_product
 from grader.submission import Unreadable, read_submission
 
 if TYPE_CHECKING:
-    from grader.checks.examiner import Examiner
+    from grader.checks.runner import Runner
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -113,21 +113,22 @@ def _prepare(course: Course, exercises: list[Exercise]) -> list[Prepared]:
 
 
 def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise) -> Prepared:
-    from grader.checks.pytest_session import with_examiner
+    from grader.checks.runner import Runner
 
-    return with_examiner(course, exercise, source, lambda examiner: _seal(course, examiner))
+    with Runner(course, exercise, source) as runner:
+        return _seal(course, runner)
 
 
-def _seal(course: Course, examiner: "Examiner") -> Prepared:
+def _seal(course: Course, runner: "Runner") -> Prepared:
     from grader.author.sealing import seal
 
-    sealed = seal(course, examiner)
+    sealed = seal(course, runner)
     exercise = sealed.exercise
     passes = "its starter passes every check that needs no Python, and would look done"
     return Prepared(
         exercise=exercise,
         files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
-        hidden=len(examiner.check_ids()) - len(exercise.checks),
+        hidden=len(runner.check_ids()) - len(exercise.checks),
         why_not="" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 

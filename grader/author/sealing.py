@@ -9,12 +9,12 @@ import msgspec
 import torch
 from msgspec import Struct, structs
 
-from grader.checks.examiner import Examiner
 from grader.checks.outcome import Key, Status, variant_name
 from grader.checks.proxies import Pass
 from grader.checks.recording import DRAWS, LENGTH_BYTES, Recorded, RecordedAnswer, draw_again, question_of
 from grader.checks.reference import LocalModule, Reference
 from grader.checks.reference_cache import Answers, ReferenceCache
+from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.sandbox.values import DTYPE_NAMES, from_tensor
 from grader.spec.exercise import Exercise
@@ -51,15 +51,15 @@ class Sealed(Struct, frozen=True):
     sees_the_starter: bool
 
 
-def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Sealed:
+def seal(course: Course, runner: Runner, most_bytes: int = MOST_BYTES) -> Sealed:
     """Record the answers of the exercise's reference, and what its variants fail by, at as many seeds as fit.
 
     Where not one fits, the largest of the size cases whose sizes are drawn are left out.
     """
-    key = find_key(course, examiner)
+    key = find_key(course, runner)
     while True:
-        tape, starters = _recorded(course, examiner, most_bytes)
-        exercise = examiner.exercise
+        tape, starters = _recorded(course, runner, most_bytes)
+        exercise = runner.exercise
         if tape is not None:
             return Sealed(exercise, tape, _sealed_key(exercise, key), all(starters))
         if not exercise.random_sizes:
@@ -68,7 +68,7 @@ def seal(course: Course, examiner: Examiner, most_bytes: int = MOST_BYTES) -> Se
             )
         largest = max(exercise.random_sizes, key=_numbers_in)
         fewer = [size_case for size_case in exercise.sizes if size_case is not largest]
-        examiner.exercise = structs.replace(exercise, sizes=fewer)
+        runner.exercise = structs.replace(exercise, sizes=fewer)
 
 
 def _numbers_in(size_case: dict[str, Any]) -> int:
@@ -76,15 +76,15 @@ def _numbers_in(size_case: dict[str, Any]) -> int:
     return prod(size if isinstance(size, int) else size[-1] for size in size_case.values())
 
 
-def _recorded(course: Course, examiner: Examiner, most_bytes: int) -> tuple[bytes | None, list[bool]]:
+def _recorded(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes | None, list[bool]]:
     """The recording, or None where one seed takes more bytes; and for each seed whether a check fails the starter."""
-    exercise, tape = examiner.exercise, Tape()
-    examiner.reference = ReferenceCache(WatchedReference(course.reference(exercise.id), exercise.interface))
+    exercise, tape = runner.exercise, Tape()
+    runner.reference = ReferenceCache(WatchedReference(course.reference(exercise.id), exercise.interface))
     content: bytes | None = None
     starters: list[bool] = []
-    with patience(examiner):
+    with patience(runner):
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
-            fails_starter = _record(course, examiner, tape, seed)
+            fails_starter = _record(course, runner, tape, seed)
             longer = tape.content()
             if len(longer) > (most_bytes if starters else 2 * most_bytes):
                 break
@@ -93,21 +93,21 @@ def _recorded(course: Course, examiner: Examiner, most_bytes: int) -> tuple[byte
     return content, starters
 
 
-def _record(course: Course, examiner: Examiner, tape: "Tape", seed: int) -> bool:
+def _record(course: Course, runner: Runner, tape: "Tape", seed: int) -> bool:
     """Record one seed; whether a check fails the starter."""
-    exercise = examiner.exercise
+    exercise = runner.exercise
     checks = [check.id for check in exercise.checks]
     text = course.reference(exercise.id).read_text(encoding="utf-8")
-    examiner.reference.is_asked_all = True
-    seen = examiner.examine(submission_from_text(text), seed, only=checks)
-    examiner.reference.is_asked_all = False
+    runner.reference.is_asked_all = True
+    seen = runner.examine(submission_from_text(text), seed, only=checks)
+    runner.reference.is_asked_all = False
     require_all_passed(exercise.id, seen)
-    tape.note_answers(seed, examiner.reference.known())
+    tape.note_answers(seed, runner.reference.known())
     fails = False
     for subset in exercise.subsets():
         if subset:
             variant = put_back(text, [defect for defect in exercise.defects if defect.id in subset])
-            seen = examiner.examine(submission_from_text(variant), seed, only=checks)
+            seen = runner.examine(submission_from_text(variant), seed, only=checks)
             failed = {
                 outcome.check: (outcome.finding.kind, seen.saw.get(outcome.check))
                 for outcome in seen.outcomes

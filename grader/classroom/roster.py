@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook import Gradebook, Student
-from grader.classroom.layouts.files import SHOWN, SubmissionFiles
+from grader.classroom.layouts.files import MAX_EXAMPLES, SubmissionFiles
 from grader.errors import UsageError
 from grader.report.console import printable
 
@@ -82,8 +82,8 @@ class ClassList:
         told = [f"two for one line of the roster: {printable(each)}" for each in self._namesakes]
         if not count:
             return told
-        more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
-        named = ", ".join(map(printable, itertools.islice(self._strangers, SHOWN)))
+        more = f" and {count - MAX_EXAMPLES:,} more" if count > MAX_EXAMPLES else ""
+        named = ", ".join(map(printable, itertools.islice(self._strangers, MAX_EXAMPLES)))
         return [*told, f"not in the roster: {named}{more}; graded all the same"]
 
 

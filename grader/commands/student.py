@@ -73,7 +73,7 @@ def grade(
     from grader.processes.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choice_of, choose_file
-    from grader.verdict.judge import judge_file
+    from grader.verdict.judge import judging_file
 
     course = current_course()
     if every:
@@ -87,14 +87,13 @@ def grade(
     choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    with judging_note(choice.path.name) as clear:
-
-        def tell(verdict: "Verdict") -> None:
-            clear()
-            _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
-
-        is_spawned = spawn or not CAN_FORK
-        verdict = judge_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict, tell=tell)
+    is_spawned = spawn or not CAN_FORK
+    with (
+        judging_note(choice.path.name) as clear,
+        judging_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict) as verdict,
+    ):
+        clear()
+        _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
     if path is None:
         remember_verdict(course, verdict)
     ctx.exit(verdict.exit_code())

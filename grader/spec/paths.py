@@ -1,8 +1,12 @@
 """Where a course keeps its things: every path follows from an exercise's id."""
 
 import contextlib
+import errno
 import os
 import re
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +18,12 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 MOST_NAMED = 9
 EXERCISE_ID = re.compile(r"exercise_\d{2,}")
+
+
+def exercise_number(exercise_id: str) -> int:
+    """Return the number in an exercise's id: the sort key by which exercise_100 follows exercise_11."""
+    return int(exercise_id.removeprefix("exercise_"))
+
 
 STARTERS = ".starter"
 
@@ -28,9 +38,9 @@ class Course:
     root: Path
 
     def exercise_ids(self) -> list[str]:
-        """All ids, in order."""
+        """Return all ids in the order of their numbers."""
         folders = (self.root / "exercises").iterdir()
-        return sorted(folder.name for folder in folders if EXERCISE_ID.fullmatch(folder.name))
+        return sorted((each.name for each in folders if EXERCISE_ID.fullmatch(each.name)), key=exercise_number)
 
     def first_exercise(self) -> str:
         """The first id. `UsageError` in a course that has none."""
@@ -142,23 +152,51 @@ def find_course(start: Path) -> Course:
     raise UsageError(f"no exercises/ in {start} or above it; run this inside the course's folder")
 
 
+REMEDIES = {
+    errno.ENOSPC: "free some space on the disk",
+    errno.EDQUOT: "free some space on the disk",
+    errno.EACCES: "change the permissions",
+    errno.EPERM: "change the permissions",
+    errno.EROFS: "change the permissions",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
 def write_product(path: Path, content: bytes) -> None:
-    """Write a file that was asked for: whole or not at all; `UsageError` where the disk does not take it."""
+    """Write an output file that the user asked for. Raise `UsageError` if that fails; then no part of it is left."""
     with product_draft(path) as draft:
         draft.write_bytes(content)
 
 
 @contextlib.contextmanager
 def product_draft(path: Path) -> Iterator[Path]:
-    """Where to write a file that was asked for: it is whole at its place afterwards, or not there at all.
+    """Yield the path of a draft that takes the place of the output file at the end.
 
-    `UsageError` where the disk does not take it.
+    A link is followed. A pipe, a socket or a device stays what it is: the draft's content is written into it.
+    Raise `UsageError` if the draft cannot be made or moved; then no part of it is left.
     """
     try:
-        with _draft(path) as draft:
-            yield draft
+        if is_special_file(path):
+            with tempfile.TemporaryDirectory() as folder:
+                draft = Path(folder) / "draft"
+                yield draft
+                with draft.open("rb") as source, path.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+        else:
+            with _draft(Path(os.path.realpath(path))) as draft:
+                yield draft
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}; make room or allow it") from None
+        remedy = REMEDIES.get(error.errno or 0, "name another file")
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}; {remedy}") from None
+
+
+def is_special_file(path: Path) -> bool:
+    """Return whether the path leads to a pipe, a socket or a device."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # missing, or a name that the file system refuses: writing explains it
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def write_cache(path: Path, content: bytes) -> None:
@@ -181,7 +219,7 @@ def write_versioned_cache(path: Path, content: bytes) -> None:
 def _draft(path: Path) -> Iterator[Path]:
     """Readers and other writers, of this process too, see the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
+    draft = path.with_name(f".{os.urandom(8).hex()}.draft")  # not longer than most names: names have a limit
     try:
         yield draft
         draft.replace(path)

@@ -1,14 +1,16 @@
 """The judge of submissions: from a file, or a source that was read, to its verdict."""
 
 import secrets
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Self
 
 from msgspec import Struct, structs
 
 from grader.checks.outcome import Examination, Key, Status, has_defect, variant_name
 from grader.errors import WorkerKilledError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
+from grader.processes.workers import Fingerprinter, WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
@@ -18,13 +20,6 @@ from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
 from grader.verdict.matching import find_partial_fixes, is_same, tell_apart
 from grader.verdict.verdict import Verdict, make_verdict, refuse
-
-if TYPE_CHECKING:
-    from grader.checks.examiner import Examiner
-    from grader.checks.pytest_session import Examiners
-    from grader.checks.recording import Recording
-
-T = TypeVar("T")
 
 MAX_SEED = 2**31
 MOST_MATCHING_VARIANTS = 4
@@ -46,29 +41,54 @@ def judge_file(
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
     strict: bool = False,
-    tell: Callable[[Verdict], None] = lambda _verdict: None,
 ) -> Verdict:
-    """The verdict on a file; `seed` is that of the inputs, fresh and secret where none is given.
+    """Return the verdict on a file; see `judging_file`."""
+    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict) as verdict:
+        return verdict
 
-    `tell` hears of it before everything is cleared away. `strict` refuses, with an `OpenHostError`, where a submission
-    could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` when the
-    reference fails.
+
+@contextmanager
+def judging_file(
+    course: Course,
+    exercise_id: str,
+    choice: Choice,
+    *,
+    seed: int | None = None,
+    spawn: bool = not CAN_FORK,
+    strict: bool = False,
+) -> Iterator[Verdict]:
+    """Give the verdict on a file before the processes that judged it are ended, which takes a while.
+
+    `seed` is that of the inputs; None draws a fresh and secret one. `strict` refuses, with an `OpenHostError`, where a
+    submission could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError`
+    when the reference fails.
     """
     name = course.shown(choice.path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed
     exercise = load_exercise(course.description(exercise_id))
-    verdict = refuse(exercise, choice.read, name, seed)
-    if verdict is not None:
-        tell(verdict)
-        return verdict
+    refused = refuse(exercise, choice.read, name, seed)
+    if refused is not None:
+        yield refused
+        return
+    assert isinstance(choice.read, Submission)
+    with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
+        yield judge(exercise_id, choice.read, name, seed)
 
-    def body(judge: Judge) -> Verdict:
-        assert isinstance(choice.read, Submission)
-        verdict = judge(exercise_id, choice.read, name, seed)
-        tell(verdict)
-        return verdict
 
-    return with_judge(course, body, spawn=spawn, strict=strict, first=exercise_id)
+@contextmanager
+def open_judge(
+    course: Course, *, spawn: bool = not CAN_FORK, strict: bool = False, first: str = "", for_many: bool = False
+) -> Iterator["Judge"]:
+    """Open a judge with a worker source of its own, opened before any description, check or reference is.
+
+    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
+    start, and less time for each submission.
+    """
+    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)) as source:
+        if first:
+            source.start_ahead(load_exercise(course.description(first)).limits)  # forked while the checks are imported
+        with Judge(course, source, strict=strict) as judge:
+            yield judge
 
 
 class Judge:
@@ -77,14 +97,32 @@ class Judge:
     What `refuse` refuses does not come here.
     """
 
-    def __init__(self, course: Course, examiners: "Examiners") -> None:
+    def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
+        from grader.checks.runner import Runner  # now: workers are copies of the process that opened their source
+
         self._course = course
-        self._examiners = examiners
-        self._opened: dict[str, tuple[Exercise, Key]] = {}
-        self._matching_variants_drawn_by = (-1, "")
-        self._matching_variants_seen: dict[tuple[str, str], Examination] = {}
+        self._source = source
+        self._strict = strict
+        self._fingerprinter = Fingerprinter(source)
+        self._runners: dict[str, Runner] = {}
+        self._keys: dict[str, Key] = {}
+        self._matching_variants_at = (-1, "")
+        """Seed and dtype of the examinations below."""
+        self._matching_variants: dict[tuple[str, str], Examination] = {}
         self._variants: dict[tuple[str, str], Variant] = {}
         self._starters: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what was opened for the exercises; the worker source stays open."""
+        self._fingerprinter.close()
+        for runner in self._runners.values():
+            runner.close()
 
     def __call__(
         self, exercise_id: str, submission: Submission, file: str, seed: int, *, dtype: str = "float32"
@@ -101,43 +139,44 @@ class Judge:
 
     def _judge(self, exercise_id: str, submission: Submission, file: str, seed: int, dtype: str) -> Verdict:
         exercise, key = self.open(exercise_id)
-        examiner = self._examiners.examiner(exercise)
-        if examiner.recording is not None:
-            return self._judge_sealed(examiner, examiner.recording, submission, file, seed)
-        seen = examiner.examine(submission, seed, dtype=dtype)
-        alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
+        runner = self._runners[exercise_id]
+        if runner.recording is not None:
+            return self._judge_sealed(exercise_id, submission, file, seed)
+        examination = runner.examine(submission, seed, dtype=dtype)
+        matching = [] if examination.unloadable else matching_variants(exercise, key, examination)
         if (
-            0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike
+            0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching
         ):  # nothing fails as it does where nothing is wrong
-            seen = self._told_apart(examiner, submission, seen, alike, dtype)
-        if not seen.unloadable:
-            seen = find_partial_fixes(
-                exercise, key, seen, lambda name, checks: self._matching_variant(examiner, name, checks, dtype)
+            examination = self._told_apart(exercise, submission, examination, matching, dtype)
+        if not examination.unloadable:
+            examination = find_partial_fixes(
+                exercise, key, examination, lambda name, checks: self._matching_variant(exercise, name, checks, dtype)
             )
-        return make_verdict(exercise, key, seen, file, seed)
+        return make_verdict(exercise, key, examination, file, seed)
 
-    def _judge_sealed(
-        self, examiner: "Examiner", recording: "Recording", submission: Submission, file: str, seed: int
-    ) -> Verdict:
+    def _judge_sealed(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
         """The same by what was recorded, at one of the recorded seeds.
 
         No syntax trees of variants are known: matching variants are told apart by numbers, and the starter by its
         own tree.
         """
-        exercise, key = self.open(examiner.exercise.id)
+        exercise, key = self.open(exercise_id)
+        runner = self._runners[exercise_id]
+        recording = runner.recording
+        assert recording is not None
         seed = recording.seed_for(seed)
-        seen = examiner.examine(submission, seed)
-        alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
-        known = {name: recording.variant(seed, name) for name in alike}
-        same = [name for name, variant in known.items() if _is_seen_in(seen, variant)]
-        if 0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike:
-            seen = tell_apart(seen, list(known.values()))
-        if not seen.unloadable:
-            seen = find_partial_fixes(exercise, key, seen, lambda name, _: recording.variant(seed, name))
-        if alike and self._is_starter(exercise.id, submission):
+        examination = runner.examine(submission, seed)
+        matching = [] if examination.unloadable else matching_variants(exercise, key, examination)
+        recorded = {name: recording.variant(seed, name) for name in matching}
+        same = [name for name, variant in recorded.items() if _is_seen_in(examination, variant)]
+        if 0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching:
+            examination = tell_apart(examination, list(recorded.values()))
+        if not examination.unloadable:
+            examination = find_partial_fixes(exercise, key, examination, lambda name, _: recording.variant(seed, name))
+        if matching and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
-        seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
-        return make_verdict(exercise, key, seen, file, seed)
+        examination = structs.replace(examination, known_defects=_known_defects(exercise, same))
+        return make_verdict(exercise, key, examination, file, seed)
 
     def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
         """Whether a submission differs from the starter in layout and comments at most."""
@@ -148,26 +187,27 @@ class Judge:
         return self.fingerprint(submission) == self._starters[exercise_id] != ""
 
     def _told_apart(
-        self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str], dtype: str
+        self, exercise: Exercise, submission: Submission, examination: Examination, matching: list[str], dtype: str
     ) -> Examination:
-        """What was seen, compared with what is seen of the matching variants, unless the submission is one of them."""
+        """The examination, compared with those of the matching variants, unless the submission is one of them."""
         tree = self.fingerprint(submission)
-        if tree and any(tree == self._variant(examiner.exercise, name).tree for name in alike):
-            return seen
-        failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
-        return tell_apart(seen, [self._matching_variant(examiner, name, failed, dtype) for name in alike])
+        if tree and any(tree == self._variant(exercise, name).tree for name in matching):
+            return examination
+        failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
+        return tell_apart(examination, [self._matching_variant(exercise, name, failed, dtype) for name in matching])
 
-    def _matching_variant(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
-        """What these checks see of a variant at the seed and dtype of the submission."""
-        exercise, drawn_by = examiner.exercise, (examiner.seed, dtype)
-        if drawn_by != self._matching_variants_drawn_by:
-            self._matching_variants_drawn_by, self._matching_variants_seen = drawn_by, {}
-        known = self._matching_variants_seen.setdefault((exercise.id, name), Examination([]))
+    def _matching_variant(self, exercise: Exercise, name: str, checks: set[str], dtype: str) -> Examination:
+        """The examination of a variant by these checks, at the seed and dtype of the submission."""
+        runner = self._runners[exercise.id]
+        seed_and_dtype = (runner.seed, dtype)
+        if seed_and_dtype != self._matching_variants_at:
+            self._matching_variants_at, self._matching_variants = seed_and_dtype, {}
+        known = self._matching_variants.setdefault((exercise.id, name), Examination([]))
         missing = checks - {outcome.check for outcome in known.outcomes}
         if missing:
-            seen = examiner.examine(self._variant(exercise, name).source, examiner.seed, dtype=dtype, only=missing)
-            known = Examination([*known.outcomes, *seen.outcomes], saw={**known.saw, **seen.saw})
-            self._matching_variants_seen[exercise.id, name] = known
+            more = runner.examine(self._variant(exercise, name).source, runner.seed, dtype=dtype, only=missing)
+            known = Examination([*known.outcomes, *more.outcomes], saw={**known.saw, **more.saw})
+            self._matching_variants[exercise.id, name] = known
         return known
 
     def _variant(self, exercise: Exercise, name: str) -> Variant:
@@ -181,24 +221,27 @@ class Judge:
 
     def prepare(self, exercise_id: str) -> None:
         """Have the last worker cleared away, and the next one started, while nobody waits for it."""
-        self._examiners.source.settle()
-        if exercise_id in self._opened:
-            exercise, _ = self._opened[exercise_id]
-            self._examiners.source.start_ahead(exercise.limits)
+        self._source.settle()
+        if exercise_id in self._keys:
+            self._source.start_ahead(self._runners[exercise_id].exercise.limits)
 
     def fingerprint(self, submission: Submission) -> str:
         """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
-        return self._examiners.fingerprinter.fingerprint(submission)
+        return self._fingerprinter.fingerprint(submission)
 
     def open(self, exercise_id: str) -> tuple[Exercise, Key]:
         """The exercise and its key, the reference having been examined."""
-        if exercise_id not in self._opened:
-            from grader.verdict.signatures import find_key
+        if exercise_id not in self._runners:
+            from grader.checks.runner import Runner
 
             exercise = load_exercise(self._course.description(exercise_id))
-            examiner = self._examiners.examiner(exercise)
-            self._opened[exercise_id] = exercise, find_key(self._course, examiner)
-        return self._opened[exercise_id]
+            self._runners[exercise_id] = Runner(self._course, exercise, self._source, strict=self._strict)
+        runner = self._runners[exercise_id]
+        if exercise_id not in self._keys:
+            from grader.verdict.signatures import find_key
+
+            self._keys[exercise_id] = find_key(self._course, runner)
+        return runner.exercise, self._keys[exercise_id]
 
 
 def _is_seen_in(seen: Examination, matching_variant: Examination) -> bool:
@@ -210,29 +253,3 @@ def _known_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
     """Whether each defect is there, of those that all of the variants have or none."""
     found = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
     return {name: is_there.pop() for name, is_there in found.items() if len(is_there) == 1}
-
-
-def with_judge(
-    course: Course,
-    body: Callable[[Judge], T],
-    *,
-    spawn: bool = not CAN_FORK,
-    strict: bool = False,
-    first: str = "",
-    for_many: bool = False,
-) -> T:
-    """What `body` returns, given a judge; workers come from a source opened before any description, reference or check.
-
-    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
-    start, and less for each of them.
-    """
-    source = open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)
-    try:
-        if first:
-            source.start_ahead(load_exercise(course.description(first)).limits)  # forked while pytest is being imported
-
-        from grader.checks.pytest_session import with_examiners
-
-        return with_examiners(course, source, lambda examiners: body(Judge(course, examiners)), strict=strict)
-    finally:
-        source.close()

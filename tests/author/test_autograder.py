@@ -235,6 +235,44 @@ def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, ru
     assert "classroom50, gradescope, nbgrader, prairielearn" in " ".join(done.stderr.split())
 
 
+def test_a_package_goes_through_a_pipe_and_to_where_a_link_leads(course, tmp_path):
+    pipe, target = tmp_path / "pipe.zip", tmp_path / "link"
+    os.mkfifo(pipe)
+    target.symlink_to(tmp_path / "there")
+    reader = subprocess.Popen(["cp", "--copy-contents", pipe, tmp_path / "received"])
+    write_autograder(course, EXERCISE, "gradescope", pipe)
+    reader.wait(60)
+    assert "run_autograder" in zipfile.ZipFile(tmp_path / "received").namelist()
+    assert pipe.is_fifo()
+    write_autograder(course, EXERCISE, "classroom50", target)
+    assert target.is_symlink()
+    assert (tmp_path / "there/autograder.py").is_file()
+
+
+def test_results_go_through_a_pipe_and_a_link_of_the_operators_and_never_through_one_of_the_students(course, tmp_path):
+    student, outside = tmp_path / "student", tmp_path / "outside.json"
+    student.mkdir()
+    (student / "attention.py").write_text("def (:", encoding="utf-8")
+    outside.write_text("old", encoding="utf-8")
+    (tmp_path / "link.json").symlink_to(outside)
+    (student / "link.json").symlink_to(outside)
+    judge_folder(course, EXERCISE, "gradescope", student, tmp_path / "link.json")
+    assert json.loads(outside.read_text(encoding="utf-8"))["score"] == 0
+    assert (tmp_path / "link.json").is_symlink()
+    outside.write_text("old", encoding="utf-8")
+    judge_folder(course, EXERCISE, "gradescope", student, student / "link.json")
+    assert outside.read_text(encoding="utf-8") == "old"
+    assert json.loads((student / "link.json").read_text(encoding="utf-8"))["score"] == 0
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cp", "--copy-contents", pipe, tmp_path / "received"])
+    judge_folder(course, EXERCISE, "gradescope", student, pipe)
+    reader.wait(60)
+    assert json.loads((tmp_path / "received").read_text(encoding="utf-8"))["score"] == 0
+    assert pipe.is_fifo()
+
+
 @pytest.mark.slow
 def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader):
     machine = grader("gradescope", lacks=("namespaces", "landlock"))

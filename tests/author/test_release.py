@@ -21,10 +21,10 @@ from grader.author.sealing import seal
 from grader.checks.case import make_case, seed_draws
 from grader.checks.context import Context
 from grader.checks.outcome import Status
-from grader.checks.pytest_session import with_examiner
 from grader.checks.recording import Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
+from grader.checks.runner import Runner
 from grader.checks.size_cases import size_cases_of
 from grader.errors import SpecError, UsageError
 from grader.spec.fragments import put_back
@@ -34,7 +34,7 @@ from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.judge import Judge, with_judge
+from grader.verdict.judge import open_judge
 from grader.verdict.signatures import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
@@ -198,10 +198,11 @@ def test_what_stands_in_for_a_reference_is_a_small_safetensors_file(released):
 
 def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_size_cases(course, judge_text):
     exercise = load_exercise(course.description("exercise_34"))
-    whole, small = (
-        with_examiner(course, exercise, judge_text.source, lambda examiner, most=most: seal(course, examiner, most))
-        for most in (1_000_000, 14_000)
-    )
+    editions = []
+    for most in (1_000_000, 14_000):
+        with Runner(course, exercise, judge_text.source) as runner:
+            editions.append(seal(course, runner, most))
+    whole, small = editions
     assert whole.exercise.random_sizes == exercise.random_sizes
     assert len(small.exercise.random_sizes) < len(exercise.random_sizes)
     assert len(small.answers) <= 2 * 14_000
@@ -261,12 +262,10 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
 
 
 def verdicts(course: Course, exercise_id: str, texts: dict[str, str], seed: int) -> dict[str, Verdict]:
-    def body(judge: Judge) -> dict[str, Verdict]:
+    with open_judge(course) as judge:
         return {
             name: judge(exercise_id, submission_from_text(text), "attention.py", seed) for name, text in texts.items()
         }
-
-    return with_judge(course, body)
 
 
 def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict[str, str]) -> list[str]:

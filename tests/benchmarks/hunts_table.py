@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.author.difficulty import Fault, difficulty_of, measure_faults
-from grader.checks.pytest_session import with_examiner
+from grader.checks.runner import Runner
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -53,9 +53,8 @@ def measure(judge: Judge, exercise_id: str) -> Hunt:
     starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
     faults = measure_faults(judge.source, course, exercise)
     submission = submission_from_text(starter)
-    seconds = with_examiner(
-        course, exercise, judge.source, lambda each: [each.examine(submission, SEED).seconds for _ in range(RUNS)]
-    )
+    with Runner(course, exercise, judge.source) as runner:
+        seconds = [runner.examine(submission, SEED).seconds for _ in range(RUNS)]
     return Hunt(exercise, faults, 1000 * statistics.median(seconds))
 
 

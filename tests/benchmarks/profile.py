@@ -90,12 +90,12 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
     The first submission of an exercise opens it.
     """
     from grader.submission import submission_from_text
-    from grader.verdict.judge import Judge, with_judge
+    from grader.verdict.judge import open_judge
 
     tasks = [(sample.exercise, submission_from_text(sample.source)) for sample in read_samples(samples)]
     profiler = cProfile.Profile()
 
-    def body(judge: Judge) -> tuple[float, float]:
+    with open_judge(Course(root), strict=True) as judge:
         for exercise in sorted({exercise for exercise, _ in tasks}):
             opening = next(submission for each, submission in tasks if each == exercise)
             judge(exercise, opening, "attention.py", SEED)
@@ -105,9 +105,7 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
             judge(exercise, submission, "attention.py", SEED)
             judge.prepare(exercise)
         profiler.disable()
-        return time.perf_counter() - wall, time.process_time() - processor
-
-    wall, processor = with_judge(Course(root), body, strict=True)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
     return _profiled(profiler, len(tasks), wall, processor)
 
 

@@ -277,7 +277,7 @@ def test_a_changed_kit_grades_again_and_a_reworded_one_grades_nothing(own_course
     shutil.copytree(ROOT / "grader", kit, ignore=shutil.ignore_patterns("__pycache__"))
     root = hand_in(tmp_path / "handed in", {"ada": starter()})
     path = tmp_path / "class.sqlite"
-    runner_comparison_attribution = ("checks/examiner.py", "checks/compare.py", "verdict/attribution.py")
+    runner_comparison_attribution = ("checks/runner.py", "checks/compare.py", "verdict/attribution.py")
     code = 'def _refuse():\n    """Refuse."""\n    raise KeyError("the code is unknown")\n'
     reworded = '# Refuse.\ndef _refuse():\n    """Raise an error."""\n    raise KeyError("no such code")\n'
     printed = []

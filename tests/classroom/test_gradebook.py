@@ -367,6 +367,24 @@ def test_a_disk_without_room_for_the_lock_is_named(tmp_path):
     )
 
 
+def test_a_gradebook_reached_by_a_link_is_the_one_that_it_leads_to(path, tmp_path):
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(path)
+    with Gradebook(link) as gradebook:
+        gradebook.begin_batch(5, "class", {})
+        with pytest.raises(KitError, match="another batch or regrade"):
+            Gradebook(path)
+    assert link.is_symlink()
+    assert rows(path, "SELECT seed FROM batches") == [(5,)]
+
+
+def test_a_pipe_is_no_gradebook_and_stays_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is a pipe or a device, and a gradebook is a file; name another file"):
+        Gradebook(tmp_path / "pipe")
+    assert [(each.name, each.is_fifo()) for each in tmp_path.iterdir()] == [("pipe", True)]
+
+
 @pytest.mark.parametrize("name", ["class.csv", "class.CSV", "class.xlsx"])
 def test_a_name_by_which_it_would_be_taken_for_something_else_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match=rf"a gradebook is a SQLite file, and {name} names another kind of file; name"):

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from grader.classroom.layouts import LayoutOptions, SkippedFiles, open_layout
-from grader.classroom.layouts.files import SHOWN
+from grader.classroom.layouts.files import MAX_EXAMPLES
 from grader.classroom.layouts.own import Folder
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError
@@ -84,7 +84,6 @@ def test_everything_that_is_no_submission_is_told(tmp_path):
     entries, told = listed(tmp_path)
     assert entries == [("ada", "exercise_03", "ada/exercise_03/attention.py")]
     assert sorted(told) == [
-        "file name does not tell the exercise; name it with --exercise: ada/attention.py",
         "no submission: ada/exercise_03/notes.txt",
         "no submission: ada/plan.md",
         "no submission: bob/exercise_01 holds neither attention.py nor attention.ipynb",
@@ -92,6 +91,7 @@ def test_everything_that_is_no_submission_is_told(tmp_path):
         "no submission: grades.csv",
         "no such exercise: ada/exercise_99",
         "no such exercise: ada/exercise_99.py",
+        "the file name does not name the exercise; name it with --exercise: ada/attention.py",
     ]
 
 
@@ -106,11 +106,11 @@ def test_what_the_course_and_systems_leave_behind_is_counted_in_one_line(tmp_pat
 
 def test_of_many_strays_a_few_are_named_and_the_others_counted(tmp_path):
     put(tmp_path, "ada/exercise_03.py")
-    for number in range(SHOWN + 7):
+    for number in range(MAX_EXAMPLES + 7):
         put(tmp_path, f"stray {number:02}.txt")
     _, told = listed(tmp_path)
     assert told[0] == "no submission: stray 00.txt"
-    assert told[SHOWN:] == ["no submission: 7 more"]
+    assert told[MAX_EXAMPLES:] == ["no submission: 7 more"]
 
 
 def test_no_link_is_followed(tmp_path, course):
@@ -348,7 +348,7 @@ def test_a_file_of_an_exercises_own_name_is_taken_and_the_usual_name_where_there
         "no submission: ada/exercise_29/attention.py",
         "no submission: cleo/exercise_29/norm.py",
         "no submission: cleo/exercise_29 holds neither loss.py nor loss.ipynb",
-        "file name does not tell the exercise; name it with --exercise: dora/loss.py",
+        "the file name does not name the exercise; name it with --exercise: dora/loss.py",
     ]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.layouts import LayoutOptions, SkippedFiles, SubmissionFiles, open_layout
-from grader.classroom.layouts import files as archive
+from grader.classroom.layouts import archives as archive
 from grader.classroom.roster import ClassList, make_roster, read_roster
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError
@@ -101,8 +101,8 @@ def test_an_exercise_that_no_name_tells_is_asked_for(tmp_path):
     _, found, told = listed(put(tmp_path, *CANVAS))
     assert [each[1] for each in found] == ["exercise_01"]
     assert told == [
-        "file name does not tell the exercise; name it with --exercise: bo_124_9002_attention-1.py",
-        "file name does not tell the exercise; name it with --exercise: smithjane_LATE_123_9001_attention.py",
+        "the file name does not name the exercise; name it with --exercise: bo_124_9002_attention-1.py",
+        "the file name does not name the exercise; name it with --exercise: smithjane_LATE_123_9001_attention.py",
     ]
 
 
@@ -259,7 +259,7 @@ def test_links_encrypted_files_and_bombs_in_a_zip_cost_only_themselves(tmp_path,
     _, found, told = listed(path)
     assert [each[:2] for each in found] == [("ada", "exercise_03")]
     assert "a link, not followed: class.zip/bob/exercise_03.py" in told
-    assert "an archive that holds too much: class.zip/cleo/exercise_03.py: over 10,000 bytes" in told
+    assert "an archive that is too large: class.zip/cleo/exercise_03.py: over 10,000 bytes" in told
     data = bytearray(path.read_bytes())
     for at in (found.start() for found in re.finditer(b"PK\x01\x02", bytes(data))):
         data[at + 8] |= 1
@@ -285,27 +285,79 @@ def test_damaged_bytes_in_a_zip_cost_that_file_alone_and_are_not_passed_over_in_
     assert not skipped.is_all_read()
 
 
+LONG = "n" * 300
+BAD_MEMBERS = {
+    f"{LONG}.py": "File name too long",
+    f"{LONG}.pdf": "File name too long",
+    f"{LONG}/exercise_03.py": "File name too long",
+    "a/" * 900 + "exercise_03.py": "it is more than 32 folders deep",
+    "b/" * 900 + "notes.pdf": "it is more than 32 folders deep",
+    "exercise_03.py/more/exercise_01.py": "exercise_03.py is a file, not a folder",
+    "exercise_03.py/notes.pdf": "exercise_03.py is a file, not a folder",
+}
+
+
+@pytest.mark.parametrize("bad", BAD_MEMBERS, ids=lambda name: name[-40:])
+def test_a_member_of_a_zip_that_no_file_system_takes_costs_only_itself_and_is_named(tmp_path, bad):
+    path = zipped(tmp_path / "class.zip", ["ada/exercise_03.py", f"ada/{bad}", "bob/exercise_03.py"])
+    _, found, lines = listed(path, name="folders", exercise="exercise_03")
+    assert [each[0] for each in found] == ["ada", "bob"]
+    (line,) = [each for each in lines if each.startswith(f"cannot be opened: class.zip/ada/{bad[:20]}")]
+    assert line.endswith(f" ({BAD_MEMBERS[bad]})")
+
+    root = tmp_path / "class"
+    root.mkdir()
+    zipped(root / "bo_124_9002_mine.zip", ["exercise_03.py", bad])
+    _, found, lines = listed(root)
+    assert found == [("124", "exercise_03", "bo_124_9002_mine.zip/exercise_03.py")]
+    (line,) = [each for each in lines if each.startswith(f"cannot be opened: bo_124_9002_mine.zip/{bad[:20]}")]
+    assert line.endswith(f" ({BAD_MEMBERS[bad]})")
+
+
+def test_a_member_with_a_date_that_does_not_exist_is_unpacked(tmp_path):
+    path = zipped(tmp_path / "class.zip", ["ada/exercise_03.py"], date_time=(2107, 15, 31, 31, 63, 62))
+    assert [each[0] for each in listed(path)[1]] == ["ada"]
+
+
+def test_upper_case_suffixes_are_accepted_everywhere(tmp_path):
+    root = put(
+        tmp_path / "folders", "ada/exercise_03.PY", "bob/exercise_03/ATTENTION.PY", "cy/exercise_03/attention.IPYNB"
+    )
+    assert [each[:2] for each in listed(root)[1]] == [("ada", "exercise_03"), ("cy", "exercise_03")]
+    (tmp_path / "editions").mkdir()
+    zipped(tmp_path / "editions/jane.ZIP", ["exercises/exercise_03/attention.PY"])
+    name, found, _ = listed(tmp_path / "editions")
+    assert (name, [each[0] for each in found]) == ("edition", ["jane"])
+    line = '{"student": "ada", "exercise": "exercise_03", "source": "x"}'
+    for suffix in (".JSONL", ".NdJson"):
+        put(tmp_path, f"all{suffix}", text=line)
+        assert listed(tmp_path / f"all{suffix}")[1] == [("ada", "exercise_03", f"all{suffix}, line 1")]
+
+
 def test_an_archive_believed_to_be_small_is_bounded_by_what_it_unpacks_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MOST_BYTES", 3 * len(reference()) + 10)
+    monkeypatch.setattr(archive, "MAX_BYTES", 3 * len(reference()) + 10)
     path = zipped(tmp_path / "class.zip", [f"s{number}/exercise_03.py" for number in range(6)])
     _, found, told = listed(path)
     assert [each[0] for each in found] == ["s0", "s1", "s2"]
-    assert sum(line.startswith("an archive that holds too much") for line in told) == 3
+    assert sum(line.startswith("an archive that is too large") for line in told) == 3
 
 
 def test_what_one_student_packs_is_bounded_by_itself_and_costs_no_other(tmp_path, monkeypatch):
     (tmp_path / "class").mkdir()
-    wanted = [f"notes/{number}.txt" for number in range(archive.MOST_MEMBERS_OF_ONE)]
+    wanted = [f"notes/{number}.txt" for number in range(archive.MAX_MEMBERS_OF_STUDENT)]
     zipped(tmp_path / "class/smithjane_123_9001_edition.zip", [*wanted, "exercise_03.py"])
     zipped(tmp_path / "class/bo_124_9002_mine.zip", ["exercise_01.py"])
     _, found, told = listed(tmp_path / "class")
     assert [each[:2] for each in found] == [("124", "exercise_01")]
-    assert "an archive that holds too much: smithjane_123_9001_edition.zip: 2,001 files; 2,000 are looked at" in told
-    monkeypatch.setattr(archive, "MOST_BYTES_OF_ONE", 2 * len(reference()) + 10)
+    assert (
+        "an archive that is too large: smithjane_123_9001_edition.zip: 2,001 files; only the first 2,000 are read"
+        in told
+    )
+    monkeypatch.setattr(archive, "MAX_BYTES_OF_STUDENT", 2 * len(reference()) + 10)
     zipped(tmp_path / "class/smithjane_123_9001_edition.zip", [*wanted[:3], "exercise_03.py"])
     _, found, told = listed(tmp_path / "class")
     assert [each[:2] for each in found] == [("124", "exercise_01")]
-    assert sum(line.startswith("an archive that holds too much") for line in told) == 2
+    assert sum(line.startswith("an archive that is too large") for line in told) == 2
 
 
 def test_a_layout_can_be_named_and_a_pattern_spelled_out(tmp_path):
@@ -354,7 +406,7 @@ def test_a_roster_says_who_a_platforms_names_mean(tmp_path):
     assert found == {"m1", "124", "9"}  # two are called Bo Li, so that name tells nobody
     known = {"jane@example.org": "m1", "smithjane": "m1", "janesmith": "m1", "m3": "m3"}
     assert {alias: roster.ids[alias] for alias in known} == known
-    two = SubmissionFiles("x", "exercise_03", "x", 1, aliases=("smithjane", "m2"))
+    two = SubmissionFiles(student="x", exercise="exercise_03", place="x", position=1, aliases=("smithjane", "m2"))
     assert roster.identify(two) == (two, False)  # one name says m1 and one m2: nobody is given the other's grade
     assert make_roster(roster.students.values()) == roster
 
@@ -386,7 +438,10 @@ def test_no_column_but_one_that_names_people_gives_anybody_a_grade(tmp_path):
 
 
 def test_a_roster_of_another_term_costs_a_large_class_no_time(tmp_path):
-    files = [SubmissionFiles(f"s{number}", "exercise_03", "x", number) for number in range(20_000)]
+    files = [
+        SubmissionFiles(student=f"s{number}", exercise="exercise_03", place="x", position=number)
+        for number in range(20_000)
+    ]
     roster = make_roster([Student("m1", "Jane Smith", "", {}, is_enrolled=True)])
     with Gradebook(tmp_path / "class.sqlite") as book:
         class_list = ClassList(book, roster)
@@ -510,7 +565,7 @@ def test_a_students_folder_is_enough_where_the_exercise_is_told(tmp_path):
     )
     assert "no submission: notes.md" in told
     assert "a link, not followed: eve" in told
-    assert "file name does not tell the exercise; name it with --exercise: jane/attention.py" in listed(root)[2]
+    assert "the file name does not name the exercise; name it with --exercise: jane/attention.py" in listed(root)[2]
     other = put(tmp_path / "other", "exercise_03/jane/attention.py", "exercise_03/bo/attention.py")
     assert listed(other, exercise="exercise_03") == ("folders", [], ["no submission: exercise_03"])
     assert len(listed(other, pattern="{exercise}/{student}/attention.py")[1]) == 2
@@ -534,11 +589,11 @@ def test_whoever_handed_in_something_is_taken_or_named(tmp_path, course):
     _, found, told = listed(root, exercise="exercise_03")
     assert [each[0] for each in found] == ["1", "2", "5", "7"]
     assert sorted(line for line in told if not line.startswith("left")) == [
+        "contains nothing to grade: cy_3_3_attention.txt",
+        "contains nothing to grade: fi_6_7_work.zip",
         "no submission: di_4_4_a.py",
         "no submission: di_4_5_b.py",
-        "nothing to judge in it: cy_3_3_attention.txt",
-        "nothing to judge in it: fi_6_7_work.zip",
-        "unusual file name, graded all the same: bo_2_2_my_solution.py, as exercise_03",
+        "unusual file name, graded anyway: bo_2_2_my_solution.py, as exercise_03",
     ]
     (root / "el_5_6_attention.IPYNB").write_text(notebook(code(starter())), encoding="utf-8")
     with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, folder):
@@ -577,8 +632,8 @@ def test_whoever_handed_in_something_else_is_named_from_a_zip_as_from_a_folder(t
     names = ("ann_1_1_attention.py", "bo_2_2_report.pdf", "cy_3_3_work.docx")
     told = listed(zipped(tmp_path / "class.zip", names), exercise="exercise_03")[2]
     assert [line for line in told if not line.startswith("left")] == [
-        "nothing to judge in it: bo_2_2_report.pdf",
-        "nothing to judge in it: cy_3_3_work.docx",
+        "contains nothing to grade: bo_2_2_report.pdf",
+        "contains nothing to grade: cy_3_3_work.docx",
     ]
 
 

@@ -129,7 +129,7 @@ def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
     for command, layout in zip((canvas, moodle, repositories, nbgrader), BASES, strict=True):
         told = term.run(command)
         assert f"layout: {layout}" in told
-        assert "nothing to judge in it: " in told
+        assert "contains nothing to grade: " in told
         assert ("a link, not followed: " in told) == (layout in LINKED)
         assert "not in the roster" not in told
 

@@ -8,6 +8,7 @@ import nbclient
 import nbformat
 import pytest
 
+from grader.notebook import GraderMagics
 from tests.support.paths import ROOT
 
 STARTER = (ROOT / "exercises/exercise_03/.starter/attention.py").read_text(encoding="utf-8")
@@ -112,6 +113,14 @@ def test_verdicts_are_attempts_and_hints_are_none(outputs) -> None:
 
 def test_what_cannot_be_meant_is_one_sentence_and_no_traceback(outputs) -> None:
     assert said(outputs["unknown"]).startswith("grader: there is no exercise 'exercise_99' here")
+
+
+def test_half_a_character_in_a_cell_is_named_with_its_line_and_no_traceback(monkeypatch, capsys) -> None:
+    monkeypatch.chdir(ROOT)
+    GraderMagics(shell=None).grade_cell("exercise_03", "x = 1\ny = '\ud800'\n")
+    assert capsys.readouterr().out == (
+        "grader: this cell, line 3: half a character (a lone surrogate) is not text; delete it\n"
+    )
 
 
 def test_a_syntax_error_is_placed_in_the_cell_as_it_is_counted_on_the_screen(outputs) -> None:

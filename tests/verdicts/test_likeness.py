@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from grader.checks.examiner import Examiner
-from grader.checks.pytest_session import with_examiner
+from grader.checks.runner import Runner
 from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -90,17 +89,15 @@ def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercis
     everything = judge_text.variant(exercise_id, frozenset(defect.id for defect in exercise.defects))
     submission = submission_from_text(everything)
 
-    def body(examiner: Examiner) -> None:
+    with Runner(judge_text.course, exercise, judge_text.source) as runner:
         among_others = {
             outcome.check: outcome.finding and repr(outcome.finding)
-            for outcome in examiner.examine(submission, SEEDS[0]).outcomes
+            for outcome in runner.examine(submission, SEEDS[0]).outcomes
         }
         assert any(among_others.values())
         for check, finding in among_others.items():
-            (alone,) = examiner.examine(submission, SEEDS[0], only={check}).outcomes
+            (alone,) = runner.examine(submission, SEEDS[0], only={check}).outcomes
             assert (alone.check, alone.finding and repr(alone.finding)) == (check, finding)  # nan equals no nan
-
-    with_examiner(judge_text.course, exercise, judge_text.source, body)
 
 
 @pytest.mark.parametrize("seed", others_slow(SEEDS))

@@ -1,6 +1,7 @@
 """The gradebook's SQLite file: opened, locked, migrated, written in transactions; what goes wrong, in sentences."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from grader.classroom.gradebook.schema import (
     missing_parts,
 )
 from grader.errors import KitError, UsageError
+from grader.spec.paths import is_special_file
 
 HELD = "another program holds it; close that program"
 FAULTS = {
@@ -60,7 +62,7 @@ def acquire_lock(path: Path) -> BaseFileLock:
 
     `KitError` where another program writes to it, or no file can be made beside the gradebook.
     """
-    beside = Path(f"{path}.lock")
+    beside = Path(f"{os.path.realpath(path)}.lock")  # one lock, by whatever link the gradebook is reached
     if beside.is_dir():
         raise KitError(f"{beside} is a folder, where the file stands that keeps two batches apart; move it away")
     lock = FileLock(beside, timeout=0)
@@ -200,6 +202,8 @@ def require_place(path: Path, *, is_new: bool) -> None:
     """Raise `UsageError` where no gradebook can be at the path."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name the gradebook's file, say {path / 'class.sqlite'}")
+    if is_special_file(path):
+        raise UsageError(f"{path} is a pipe or a device, and a gradebook is a file; name another file")
     if path.suffix.lower() in OTHER_SUFFIXES:
         text = f"a gradebook is a SQLite file, and {path.name} names another kind of file"
         raise UsageError(f"{text}; name it {path.with_suffix('.sqlite').name}")

@@ -8,14 +8,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.classroom.gradebook.class_records import MOODLE_NAME
+from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import (
     Layout,
     ModuleNames,
     SkippedFiles,
     SubmissionFiles,
-    Unpacker,
-    handed_in,
-    handed_in_or_none,
+    list_folder,
+    list_folder_if_readable,
     stems,
 )
 from grader.classroom.layouts.own import Folder, Lines, Pattern, StudentFolders
@@ -65,7 +65,7 @@ def open_layout(
             if unpacked is None:
                 raise UsageError(f"{skipped.lines()[-1]}; hand over a zip that opens, or its files in a folder")
             root = _top(unpacked, exercises)
-        elif path.is_file() and path.suffix in LINES_SUFFIXES:
+        elif path.is_file() and path.suffix.lower() in LINES_SUFFIXES:
             yield Lines(path, exercises, skipped), path.parent
             return
         elif path.is_dir():
@@ -74,7 +74,7 @@ def open_layout(
             what = "neither a folder nor a .jsonl file nor a zip" if path.exists() else "not there"
             raise UsageError(f"{path} is {what}; hand over {LAYOUTS}")
         try:
-            names = handed_in(root)
+            names = list_folder(root)
         except OSError as error:
             raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
         chosen = _unit_layout(root, names, options)
@@ -106,7 +106,7 @@ def _top(folder: Path, exercises: ModuleNames) -> Path:
         return _export(folder)
     if REPOSITORY.fullmatch(alone.name):
         return folder
-    inside = [os.path.splitext(name)[0] for name in handed_in_or_none(alone)]  # noqa: PTH122 - only their stems
+    inside = [os.path.splitext(name)[0] for name in list_folder_if_readable(alone)]  # noqa: PTH122 - only their stems
     students = {EXERCISES, *stems(exercises)}
     is_students = any(each in students or numbered(each, exercises) for each in inside)
     return folder if is_students or alone.name in (SUBMITTED, EXERCISES) else alone
@@ -115,12 +115,12 @@ def _top(folder: Path, exercises: ModuleNames) -> Path:
 def _export(folder: Path) -> Path:
     """The folder, or the only one in it that holds what a platform handed out for a class."""
     alone = _only_folder(folder)
-    if alone is None or GRADESCOPE_METADATA in (names := handed_in_or_none(alone)):
+    if alone is None or GRADESCOPE_METADATA in (names := list_folder_if_readable(alone)):
         return alone or folder
     return alone if any(each.count(alone, names) > len(names) / 2 for each in CLASS_LAYOUTS) else folder
 
 
 def _only_folder(folder: Path) -> Path | None:
-    names = handed_in_or_none(folder)
+    names = list_folder_if_readable(folder)
     alone = folder / names[0] if len(names) == 1 else folder
     return alone if alone != folder and alone.is_dir() and not alone.is_symlink() else None

@@ -17,12 +17,12 @@ from grader.classroom.layouts.files import (
     CLOSED,
     LEFT_BEHIND,
     LINK,
+    NO_EXERCISE,
     STRAY,
     SUFFIXES,
     TOO_LONG,
     TWICE,
     UNKNOWN,
-    UNTOLD,
     ModuleNames,
     SkippedFiles,
     SubmissionFiles,
@@ -68,7 +68,7 @@ class Folder:
         loose: dict[str, dict[str, str]] = {}
         for item in sorted(listed, key=self._is_called_otherwise):  # who has several means that one most
             path = f"{name}{os.sep}{item}"
-            stem, suffix = os.path.splitext(item)  # noqa: PTH122 - a class may have a hundred thousand
+            stem, suffix = _split(item)
             exercise = numbered(stem, self._exercises)
             if exercise in self._exercises and suffix in SUFFIXES:
                 taken = loose.setdefault(exercise, {}).setdefault(suffix, path)
@@ -77,14 +77,21 @@ class Folder:
             elif exercise in self._exercises and not suffix:
                 self._take(exercise, self._in_exercise(path, exercise), found)
             elif stem in self._stems and suffix in SUFFIXES:
-                self._skip(path, item, UNTOLD)
+                self._skip(path, item, NO_EXERCISE)
             else:
                 self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
         for exercise, by_suffix in loose.items():
             self._take(exercise, tuple(by_suffix.values()), found)
         for exercise in sorted(found):
             files = tuple(sorted(found[exercise], key=_is_notebook))
-            yield SubmissionFiles(student, exercise, storable(files[0]), position, files, aliases=(student,))
+            yield SubmissionFiles(
+                student=student,
+                exercise=exercise,
+                place=storable(files[0]),
+                position=position,
+                files=files,
+                aliases=(student,),
+            )
 
     def _take(self, exercise: str, files: tuple[str, ...], found: dict[str, tuple[str, ...]]) -> None:
         """Take the files for the exercise, unless others were found for it before."""
@@ -104,7 +111,8 @@ class Folder:
         own, usual = (
             [Path(name).stem + suffix for suffix in SUFFIXES] for name in (self._exercises[exercise], USUAL_MODULE)
         )
-        found = [item for item in listed if item in own] or [item for item in listed if item in usual]
+        plain = {item: "".join(_split(item)) for item in listed}
+        found = [each for each in listed if plain[each] in own] or [each for each in listed if plain[each] in usual]
         for item in listed:
             if item not in found:
                 self._skip(f"{folder}{os.sep}{item}", item, STRAY)
@@ -121,7 +129,7 @@ class Folder:
                 return None
             return sorted(os.listdir(whole))
         except OSError as error:
-            self._skipped.add(CLOSED, f"{storable(path)} ({error.strerror})")
+            self._skipped.add(CLOSED, storable(path), error.strerror or "")
             return None
 
     def _skip(self, path: str, name: str, kind: str) -> None:
@@ -132,8 +140,14 @@ class Folder:
         self._skipped.add(kind, storable(path))
 
 
+def _split(name: str) -> tuple[str, str]:
+    """Return a name's stem and its suffix, the latter in lower case."""
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - faster than pathlib, and a class may have 100,000 files
+    return stem, suffix.lower()
+
+
 def _is_notebook(file: str) -> bool:
-    return file.endswith(SUFFIXES[1])
+    return file.lower().endswith(SUFFIXES[1])
 
 
 class StudentFolders:
@@ -198,10 +212,10 @@ class Lines:
                 continue
             seen.add(key)
             yield SubmissionFiles(
-                line.student,
-                line.exercise,
-                place,
-                position,
+                student=line.student,
+                exercise=line.exercise,
+                place=place,
+                position=position,
                 source=line.source,
                 submitted_at=line.submitted_at,
                 aliases=(line.student,),

@@ -12,7 +12,7 @@ import yaml
 
 from grader.classroom.gradebook.class_records import CANVAS_NAME, MOODLE_NAME
 from grader.classroom.gradebook.rows import TIME
-from grader.classroom.layouts.files import STRAY, SkippedFiles, handed_in_or_none, storable
+from grader.classroom.layouts.files import STRAY, SkippedFiles, list_folder_if_readable, storable
 from grader.classroom.layouts.units import NUMBERED, PlatformLayout, Unit
 from grader.errors import UsageError
 
@@ -189,16 +189,16 @@ class Nbgrader:
     def count(self, root: Path, names: list[str]) -> int:
         if root.name == SUBMITTED:
             return len(names)
-        return len(handed_in_or_none(root / SUBMITTED)) if SUBMITTED in names else 0
+        return len(list_folder_if_readable(root / SUBMITTED)) if SUBMITTED in names else 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """One for each student's assignment; the course's other folders are none of the batch's business."""
         base = "" if root.name == SUBMITTED else f"{SUBMITTED}{os.sep}"
-        for student in handed_in_or_none(root / base, skipped):
+        for student in list_folder_if_readable(root / base, skipped):
             if not (root / base / student).is_dir() or (root / base / student).is_symlink():
                 skipped.add(STRAY, storable(base + student))
                 continue
-            for assignment in handed_in_or_none(root / base / student, skipped):
+            for assignment in list_folder_if_readable(root / base / student, skipped):
                 folder = f"{base}{student}{os.sep}{assignment}"
                 if (root / folder).is_dir() and not (root / folder).is_symlink():
                     name = storable(student)
@@ -244,7 +244,7 @@ class Edition:
             return
         for name in names:
             edition = _exercises_of(root, name)
-            student = storable(name.removesuffix(".zip"))
+            student = storable(name[: -len(".zip")] if name.lower().endswith(".zip") else name)
             if edition:
                 yield Unit(student, folder=edition, aliases=(student,))
             elif name.lower().endswith(".zip"):
@@ -258,7 +258,7 @@ def _exercises_of(root: Path, name: str) -> str:
     folder = root / name
     if folder.is_symlink() or not folder.is_dir():
         return ""
-    inside = handed_in_or_none(folder)
+    inside = list_folder_if_readable(folder)
     for path in (name, f"{name}{os.sep}{inside[0]}" if len(inside) == 1 else name):
         if (root / path / EXERCISES).is_dir():
             return f"{path}{os.sep}{EXERCISES}"

@@ -9,23 +9,23 @@ from typing import Protocol
 
 from msgspec import Struct, structs
 
+from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import (
     CLOSED,
     LEFT_BEHIND,
     LINK,
+    NO_EXERCISE,
     NOTHING,
     RENAMED,
     STRAY,
     SUFFIXES,
     TWICE,
     UNKNOWN,
-    UNTOLD,
     ModuleNames,
     SkippedFiles,
     SubmissionFiles,
-    Unpacker,
-    handed_in,
     is_clutter,
+    list_folder,
     stems,
     storable,
 )
@@ -91,7 +91,7 @@ class UnitSubmissions:
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
-        self._units = list(self._without_links(layout.units(root, handed_in(root), skipped)))
+        self._units = list(self._without_links(layout.units(root, list_folder(root), skipped)))
         self.total = len(self._units)
 
     def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:
@@ -136,22 +136,28 @@ class UnitSubmissions:
 
     def _of_unit(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
         """The submissions among a student's files, by exercise; those in an archive of the student's come last."""
-        named = self._skipped.named()
+        named = self._skipped.reported()
         found = list(self._found(unit, position))
-        if not found and self._skipped.named() == named:
+        if not found and self._skipped.reported() == named:
             self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0][0]))
         yield from found
 
     def _found(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
         about = SubmissionFiles(
-            unit.student, "", "", position, name=unit.name, aliases=unit.aliases, submitted_at=unit.submitted_at
+            student=unit.student,
+            exercise="",
+            place="",
+            position=position,
+            name=unit.name,
+            aliases=unit.aliases,
+            submitted_at=unit.submitted_at,
         )
         walked = [(path, path.removeprefix(f"{unit.folder}{os.sep}")) for path in self._walk(unit.folder)]
         given = [*unit.loose, *(walked if unit.folder else ())]
         archives = [path for path, _ in given if path.lower().endswith(".zip")]
         yield from self._grouped(about, [each for each in given if each[0] not in archives], unit.exercise)
         for archive in archives:
-            folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped, is_of_one=True)
+            folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped, is_students=True)
             if folder is not None:
                 inside = [(path, path) for path in walk(folder, "", self._skipped)]
                 prefix = f"{storable(archive)}/"
@@ -199,7 +205,7 @@ class UnitSubmissions:
         names = [numbered(part, self._exercises) for part in reversed(parts[:-1])]
         exercise = is_named or next(filter(None, names), "") or told or self._exercise
         if not exercise:
-            return "", UNTOLD
+            return "", NO_EXERCISE
         return (exercise, "") if exercise in self._exercises else ("", UNKNOWN)
 
     def _walk(self, folder: str) -> Iterator[str]:
@@ -227,7 +233,7 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -
     try:
         names = sorted(os.listdir(root / folder))
     except OSError as error:
-        skipped.add(CLOSED, f"{storable(folder)} ({error.strerror})")
+        skipped.add(CLOSED, storable(folder), error.strerror or "")
         return
     for name in names:
         path = f"{folder}{os.sep}{name}" if folder else name
@@ -237,7 +243,7 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -
         try:
             mode = os.lstat(root / path).st_mode
         except OSError as error:  # it has gone meanwhile
-            skipped.add(CLOSED, f"{storable(path)} ({error.strerror})")
+            skipped.add(CLOSED, storable(path), error.strerror or "")
             continue
         if stat.S_ISLNK(mode):
             skipped.add(LINK, storable(path))

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from grader.checks.outcome import Status
-from grader.checks.pytest_session import with_examiner
+from grader.checks.runner import Runner
 from grader.report.html import NotebookVerdict, render_section
 from grader.report.json import render_json
 from grader.report.terminal import render_terminal
@@ -34,13 +34,10 @@ def hang_in_training(judge_text) -> Verdict:
     place = "        batch_size, con_len, in_dim = x.shape\n"
     text = text.replace(place, f"        while self.training:\n            pass\n{place}")
     quick = msgspec.structs.replace(exercise, limits=Limits(seconds=Seconds(load=20, check=3, total=60)))
-
-    def body(examiner):
-        key = find_key(judge_text.course, examiner)
-        examiner.exercise = quick
-        return make_verdict(exercise, key, examiner.examine(submission_from_text(text), SEED), "attention.py", SEED)
-
-    return with_examiner(judge_text.course, exercise, judge_text.source, body)
+    with Runner(judge_text.course, exercise, judge_text.source) as runner:
+        key = find_key(judge_text.course, runner)
+        runner.exercise = quick
+        return make_verdict(exercise, key, runner.examine(submission_from_text(text), SEED), "attention.py", SEED)
 
 
 def partial_fixes_and_broken(judge_text) -> Verdict:

@@ -5,8 +5,7 @@ import html
 import msgspec
 import pytest
 
-from grader.checks.examiner import Examiner
-from grader.checks.pytest_session import with_examiner
+from grader.checks.runner import Runner
 from grader.classroom.gradebook.class_records import GradeRow
 from grader.report.exports import Graded
 from grader.report.exports.platforms import CLASSROOM50, GRADESCOPE, PRAIRIELEARN
@@ -97,7 +96,8 @@ def secrets(defect) -> list[str]:
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_checks_are_called_by_what_they_look_at_and_not_by_a_defect(course, judge_text, exercise_id):
     exercise = load_exercise(course.description(exercise_id))
-    names = with_examiner(course, exercise, judge_text.source, Examiner.check_ids)
+    with Runner(course, exercise, judge_text.source) as runner:
+        names = runner.check_ids()
     assert names
     for name in names:
         words = name.replace("_", " ").replace("-", " ")

@@ -1,5 +1,6 @@
 """Files are written whole or not at all; what was asked for is never left out in silence."""
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -44,10 +45,51 @@ def test_a_product_that_cannot_be_written_is_an_error_and_a_cache_is_done_withou
     (tmp_path / "file").touch()
     (tmp_path / "folder/taken").mkdir(parents=True)
     for path in (tmp_path / "file/key.json", tmp_path / "folder"):
-        with pytest.raises(UsageError, match=r": cannot be written: .*; make room or allow it"):
+        with pytest.raises(UsageError, match=r": cannot be written: .*; name another file"):
             write_product(path, b"key")
         write_cache(path, b"key")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_an_output_file_that_is_a_link_is_written_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for name in ("old.html", "new.html"):
+        (tmp_path / name).symlink_to(Path("there", name))
+    (tmp_path / "there/old.html").write_bytes(b"before")
+    for name in ("old.html", "new.html"):
+        write_product(tmp_path / name, b"page")
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "there" / name).read_bytes() == b"page"
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["new.html", "old.html"]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_an_output_file_that_is_a_pipe_stays_one_and_gets_the_content(tmp_path: Path, is_linked: bool) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    path = tmp_path / "link" if is_linked else pipe
+    if is_linked:
+        path.symlink_to(pipe)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write_product(path, b"page" * SIZE)
+    reader.join(60)
+    assert received == [b"page" * SIZE]
+    assert pipe.is_fifo()
+    assert path.is_symlink() == is_linked
+
+
+def test_a_name_as_long_as_a_file_system_allows_is_written_and_a_longer_one_is_explained(tmp_path: Path) -> None:
+    write_product(tmp_path / ("a" * 255), b"page")
+    with pytest.raises(UsageError, match=r": cannot be written: File name too long; choose a shorter name"):
+        write_product(tmp_path / ("a" * 256), b"page")
+
+
+def test_exercises_are_listed_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("exercise_100", "exercise_11", "exercise_02", "notes"):
+        (tmp_path / "exercises" / name).mkdir(parents=True)
+    assert Course(tmp_path).exercise_ids() == ["exercise_02", "exercise_11", "exercise_100"]
 
 
 def test_what_is_remembered_of_an_older_version_goes_and_of_others_stays(tmp_path: Path) -> None:
