@@ -26,7 +26,6 @@ from grader.processes.workers import WorkerSource
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
-from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.spec.properties import LossFalls, MatchesReference, Property, RepeatsWithASeed, ReturnsShapes
@@ -171,7 +170,7 @@ def usual_tests(exercise: Exercise) -> Iterator[Property]:
     for name in smallest:
         if smallest[name] == 1 < largest[name]:
             yield MatchesReference(id=f"{name}=1", sizes=[{**largest, name: 1}])
-    if exercise.interface.kind is Kind.MODULE:
+    if exercise.interface.kind.is_module:
         yield LossFalls(id="a falling loss", training=True, sizes=[largest])
         yield RepeatsWithASeed(id="the same seed", sizes=[largest])
 

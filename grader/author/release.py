@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.author.derived_files import tree_text
-from grader.author.edition import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
+from grader.author.edition_files import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import TaskPool
@@ -41,7 +41,7 @@ def release(course: Course, folder: Path, *, with_hints: bool = True, only: tupl
     for exercise_id in only:
         course.require(exercise_id)
     exercises = [load_exercise(course.description(name)) for name in course.exercise_ids() if not only or name in only]
-    if any(exercise.is_edition() for exercise in exercises):
+    if any(not exercise.edition.HAS_REFERENCE for exercise in exercises):
         raise UsageError("this is a student edition already; release from the course that has solutions/")
     problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
@@ -119,7 +119,7 @@ def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise) -> Pr
         exercise=sealed.exercise,
         files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
         hidden=count - len(sealed.exercise.checks),
-        why_not="" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
+        why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 
 

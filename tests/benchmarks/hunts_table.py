@@ -73,7 +73,7 @@ def facts_of(exercise: Exercise, faults: list[Fault]) -> list[str]:
     told = [f"`{fault.name}`" for fault in faults] if exercise.defects else [DECOY]
     shows = _each([fault.shows_from() for fault in faults], exercise)
     missed = _each([", ".join(fault.missed_by) or "none" for fault in faults], exercise)
-    return [exercise.id, source, str(exercise.interface.kind), difficulty, "<br>".join(told), shows, missed]
+    return [exercise.id, source, str(exercise.interface.kind_name), difficulty, "<br>".join(told), shows, missed]
 
 
 def _each(cells: list[str], exercise: Exercise) -> str:

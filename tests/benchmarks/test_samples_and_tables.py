@@ -84,7 +84,7 @@ def test_the_table_of_hunts_has_each_as_its_description_says(course: Course) -> 
     for row in rows:
         exercise = load_exercise(course.description(row[0]))
         counting = [f"`{defect.id}`" for defect in exercise.defects if not defect.stretch]
-        about = [exercise.id, exercise.source.title, str(exercise.interface.kind), str(exercise.difficulty)]
+        about = [exercise.id, exercise.source.title, str(exercise.interface.kind_name), str(exercise.difficulty)]
         assert [row[0], row[1].removeprefix("[").partition("](")[0], *row[2:4]] == about
         assert exercise.source.url in row[1]
         assert row[4] == ("<br>".join(counting) or DECOY)

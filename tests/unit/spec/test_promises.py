@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
+from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
@@ -209,7 +209,7 @@ PROMISES: dict[str, Keeps] = {
     r"cost a finite amount": lambda checks, _: checks.test("finite"),
     r"Targets are facts": lambda checks, _: checks.have("matches_reference", gradients=True),
     r"without a gradient|`state_dict` holds|as if nothing": lambda checks, _: (
-        checks.exercise.interface.kind is Kind.OPTIMIZER and values(checks, "")
+        checks.exercise.interface.kind_name is KindName.OPTIMIZER and values(checks, "")
     ),
     r"parameter group has": lambda checks, _: checks.test("group"),
     r"filled-up place": lambda checks, _: checks.test("filling"),
