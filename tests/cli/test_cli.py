@@ -15,7 +15,8 @@ import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called
 from grader.report.tables import OverviewLine, render_overview
-from grader.student.progress import Progress, save_progress
+from grader.report.view import Progress
+from grader.student.progress import save_progress
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
