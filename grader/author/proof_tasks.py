@@ -21,7 +21,6 @@ from grader.sandbox.values import flatten
 from grader.spec.exercise import Exercise
 from grader.spec.fields import size_of
 from grader.spec.fragments import put_back
-from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.spec.properties import Property
@@ -111,7 +110,7 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
 def _other_shapes(course: Course, exercise_id: str) -> str:
     """What to write under `outputs` where the reference returns other shapes; empty where it does not."""
     exercise = load_exercise(course.description(exercise_id))
-    if exercise.interface.kind not in (Kind.MODULE, Kind.FUNCTION, Kind.LOSS):
+    if not exercise.interface.kind.returns_outputs:
         return ""  # its outputs say what is compared, the first of which are written
     shapes: list[list[tuple[int, ...]]] = []
     expected = []

@@ -37,7 +37,6 @@ from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.protocol import Isolation, Loaded
 from grader.sandbox.values import TORCH_DTYPES
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
 from grader.spec.paths import Course
 from grader.spec.properties import Property
 from grader.submission import Submission
@@ -110,8 +109,8 @@ class Runner:
         self._name = Path(course.module_name(exercise.id)).stem
         self._strict = strict
         self._source = source
-        self.recording = Recording(course.answers(exercise.id)) if exercise.recorded else None
-        has_reference = not exercise.is_edition()
+        has_reference = exercise.edition.HAS_REFERENCE
+        self.recording = None if has_reference else Recording(course.answers(exercise.id))
         self.reference = ReferenceCache(
             Reference(course.reference(exercise.id), exercise.interface) if has_reference else AbsentReference(),
             self.recording,
@@ -293,7 +292,7 @@ class Runner:
     def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
         interface = self.exercise.interface
         name, what = interface.entry(), "function" if interface.function else "class"
-        needs_module = what == "class" and interface.kind in (Kind.MODULE, Kind.LOSS)
+        needs_module = what == "class" and interface.kind.class_is_module
         if loaded.entry_found and (loaded.entry_is_module or not needs_module):
             return None
         if loaded.entry_found:

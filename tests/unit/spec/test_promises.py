@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
+from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
@@ -46,7 +46,7 @@ class Checks:
         return any(
             getattr(spec, "mask", None) == kind
             for check in self.exercise.checks
-            for spec in check.all_inputs(self.exercise).values()
+            for spec in check.all_inputs(self.exercise.interface).values()
         )
 
 
@@ -197,7 +197,7 @@ PROMISES: dict[str, Keeps] = {
     r"While training, entries|while training, entries": lambda checks, _: (
         checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
     ),
-    r"In eval mode nothing": lambda checks, _: checks.have("dropout_only_in_training"),
+    r"In eval mode nothing|being kept": lambda checks, _: checks.have("dropout_only_in_training"),
     r"moves the running mean": lambda checks, _: checks.test("averages"),
     r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("follow") and checks.test("buffers"),
     r"twin's parameters take no gradient": lambda checks, _: checks.test("takes_no_gradient"),
@@ -209,7 +209,7 @@ PROMISES: dict[str, Keeps] = {
     r"cost a finite amount": lambda checks, _: checks.test("finite"),
     r"Targets are facts": lambda checks, _: checks.have("matches_reference", gradients=True),
     r"without a gradient|`state_dict` holds|as if nothing": lambda checks, _: (
-        checks.exercise.interface.kind is Kind.OPTIMIZER and values(checks, "")
+        checks.exercise.interface.kind_name is KindName.OPTIMIZER and values(checks, "")
     ),
     r"parameter group has": lambda checks, _: checks.test("group"),
     r"filled-up place": lambda checks, _: checks.test("filling"),

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from grader.checks.runner import Runner
-from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
@@ -78,7 +77,7 @@ def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
 WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]
 """Decoys have none."""
 
-MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(each)).interface.kind is Kind.MODULE]
+MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(each)).interface.kind.is_module]
 """What has a forward and a constructor to break."""
 
 
