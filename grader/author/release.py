@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from grader.author.derived_files import tree_text
-from grader.author.edition import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
+from grader.author.edition_files import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import TaskPool
@@ -45,7 +45,7 @@ def release(course: Course, folder: Path, *, with_hints: bool = True, only: tupl
     for exercise_id in only:
         course.require(exercise_id)
     exercises = [load_exercise(course.description(name)) for name in course.exercise_ids() if not only or name in only]
-    if any(exercise.is_edition() for exercise in exercises):
+    if any(not exercise.edition.HAS_REFERENCE for exercise in exercises):
         raise UsageError("this is a student edition already; release from the course that has solutions/")
     problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
@@ -129,7 +129,7 @@ def _seal(course: Course, runner: "Runner") -> Prepared:
         exercise=exercise,
         files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
         hidden=len(runner.check_ids()) - len(exercise.checks),
-        why_not="" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
+        why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 
 

@@ -53,9 +53,10 @@ def declared_output(exercise: Exercise, check: Property, case: Case, value: Any,
 
 def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
     """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes; one is in no tuple."""
-    is_several, values = isinstance(value, tuple | list), outputs_of(value)
+    is_several = isinstance(value, tuple | list)
+    values = value if is_several else [value]
     return (
-        (isinstance(value, dict) or is_several == (len(shapes) > 1))
+        is_several == (len(shapes) > 1)
         and len(values) == len(shapes)
         and all(
             isinstance(each, torch.Tensor) and each.is_floating_point() and each.dim() == len(shape)

@@ -109,8 +109,8 @@ class Runner:
         self._name = Path(course.module_name(exercise.id)).stem
         self._strict = strict
         self._source = source
-        self.recording = Recording(course.answers(exercise.id)) if exercise.recorded else None
-        has_reference = not exercise.is_edition()
+        has_reference = exercise.edition.HAS_REFERENCE
+        self.recording = None if has_reference else Recording(course.answers(exercise.id))
         self.reference = ReferenceCache(
             Reference(course.reference(exercise.id), exercise.interface) if has_reference else AbsentReference(),
             self.recording,

@@ -45,12 +45,10 @@ def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bo
     return [result, *_next(verdict, exercise, hint)]
 
 
-def sealed_note(verdict: Verdict, exercise: Exercise) -> str:
-    """How much of a hand-in a sealed edition sees; without a count where that is every check."""
-    if exercise.hidden_checks:
-        return f"{verdict.reason}."
-    names = " and each defect's name" if exercise.defects else ""
-    return f"Every check runs here; handing it in gives the points{names}."
+def checks_note(verdict: Verdict) -> list[Line]:
+    """Return the line on how many checks ran, if the edition has one."""
+    is_graded = verdict.outcome is not Result.NOT_GRADABLE
+    return [Text(f"{printable(verdict.reason)}.", "dim")] if verdict.reason and is_graded else []
 
 
 def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, str]:
@@ -59,8 +57,7 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
     word, style = result_words(verdict)
     if verdict.outcome is Result.FIXED:
-        word = word if exercise.defects else "Right"
-        word += ", as far as the checks here see" if exercise.recorded else ""
+        word = exercise.edition.word_for_fixed(word if exercise.defects else "Right")
     return word, style, score + (f", {points(extra)} extra" if extra else "")
 
 
@@ -165,7 +162,8 @@ def line_and_caret(verdict: Verdict) -> tuple[str, str]:
 def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
     """What is said beside a defect's points: what it was, or why it is not known."""
     if defect.status is DefectStatus.FIXED:
-        return "" if exercise.recorded else next(each.title for each in exercise.defects if each.id == defect.id)
+        title = next(each.title for each in exercise.defects if each.id == defect.id)
+        return title if exercise.edition.REVEALS_TITLES else ""
     if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
         return NOT_SHOWN
     return defect.reason.partition(": ")[0]
@@ -240,11 +238,7 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"
         return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
-    source = exercise.source
-    found_at = f": {source.url}" if source.url else "."  # no dot that a terminal would take for a part of the address
-    if exercise.recorded:
-        handing = Text("Next: hand it in as your course asks; python -m grader names the next hunt.", "dim")
-        return [*_extras(left, verdict.exercise), handing]
-    compared = f"python -m grader solution {verdict.exercise} shows your change beside the reference's; "
-    follows = Text(f"Next: {compared if exercise.defects else ''}python -m grader names the next hunt.", "dim")
-    return [*_extras(left, verdict.exercise), follows, Text(f"It comes from {source.title}{found_at}", "dim")]
+    edition, source = exercise.edition, exercise.source
+    next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
+    credits_ = edition.credits(source.title, source.url)
+    return [*_extras(left, verdict.exercise), next_step, *([Text(credits_, "dim")] if credits_ else [])]

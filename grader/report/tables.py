@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
+from grader.spec.exercise import Exercise
 from grader.student.progress import Progress
 from grader.verdict.verdict import Result
 
@@ -163,3 +164,19 @@ def render_host_states(found: "Sequence[HostState]", *, width: int = 100, color:
     amiss = sum(not each.is_well for each in found)
     lines += [Text(), Text("All is well." if not amiss else f"{amiss} of {len(found)} are amiss.")]
     return render_page(lines, width, color=color)
+
+
+HUNT_COLUMNS = ("exercise", "title", "origin", "kind", "difficulty", "defects", "missed by")
+
+
+def render_hunts(exercises: Sequence[Exercise]) -> str:
+    """Return a Markdown table with a row for each exercise."""
+    rows: list[Sequence[str]] = [HUNT_COLUMNS, ["---"] * len(HUNT_COLUMNS)]
+    for exercise in exercises:
+        source = exercise.source
+        origin = f"[{source.title}]({source.url})" if source.url else source.title
+        defects = "<br>".join(f"`{defect.id}`" for defect in exercise.defects) or "none"
+        missed_by = "<br>".join(defect.missed() or "no usual test" for defect in exercise.defects)
+        kind, difficulty = str(exercise.interface.kind_name), str(exercise.difficulty)
+        rows.append([exercise.id, exercise.title, origin, kind, difficulty, defects, missed_by])
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

@@ -14,7 +14,7 @@ from grader.spec.properties import AN_ARGUMENT, Property, unknown_name, unknown_
 
 def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
     """Every part that cannot be meant; checks have their ids already."""
-    yield from _edition_problems(exercise)
+    yield from exercise.edition.problems(defects=len(exercise.defects), decoy=exercise.decoy)
     yield from _repeated_ids(exercise.defects, "defects")
     yield from _repeated_ids(exercise.checks, "checks")
     for index, defect in enumerate(exercise.defects):
@@ -58,20 +58,6 @@ def _sizes_beyond_reason(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath)
                 found = f"{numbers:,} in {name}"
                 remedy = f"write smaller sizes for {listed([str(size) for size in shape])}"
                 yield Problem((*path, index), f"inputs of at most {MOST_NUMBERS:,} numbers", found, remedy)
-
-
-def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
-    """What tells a student edition's description from an author's."""
-    if exercise.defects and exercise.recorded:
-        found = f"{len(exercise.defects)} in a student edition"
-        yield Problem(("defects",), "no defects but those under sealed", found, "take recorded out")
-    elif not exercise.is_edition():
-        if not exercise.defects and not exercise.decoy.strip():
-            remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
-            yield Problem(("defects",), "at least one defect", "none", remedy)
-        if exercise.hidden_checks:
-            found = "one of a student edition"
-            yield Problem(("hidden_checks",), "a key that an author writes", found, "take it out", at_key=True)
 
 
 def _repeated_ids(records: Sequence[Defect | Property], part: str) -> Iterator[Problem]:

@@ -55,7 +55,7 @@ def next_hint(
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
         return _way_out(verdict, exercise)
-    if exercise.is_edition() and not exercise.has_hints() and exercise.defects:
+    if exercise.defects and not exercise.has_hints():
         return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     crash = hiding_crash(group_causes(verdict))
     left = _left(exercise, verdict, crash)

@@ -167,12 +167,12 @@ class Judge:
         seed = recording.seed_for(seed)
         examination = runner.examine(submission, seed)
         matching = [] if examination.unloadable else matching_variants(exercise, key, examination)
-        recorded = {name: recording.variant(seed, name) for name in matching}
+        recorded = {name: recording.failures(seed, name) for name in matching}
         same = [name for name, variant in recorded.items() if _is_seen_in(examination, variant)]
         if 0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching:
             examination = tell_apart(examination, list(recorded.values()))
         if not examination.unloadable:
-            examination = find_partial_fixes(exercise, key, examination, lambda name, _: recording.variant(seed, name))
+            examination = find_partial_fixes(exercise, key, examination, lambda name, _: recording.failures(seed, name))
         if matching and self._is_starter(exercise.id, submission):
             same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
         examination = structs.replace(examination, known_defects=_known_defects(exercise, same))

@@ -166,7 +166,7 @@ def _report(event: VerdictEvent, screen: Screen) -> str:
         height=screen.height - taken if screen.clears and not event.is_again else ANY_HEIGHT,
         known=event.known,
         first_seen=event.first_seen,
-        has_head=event.exercise.is_edition(),
+        has_head=False,
     )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 

@@ -75,8 +75,7 @@ def test_every_message_says_where_and_what_was_expected_and_found_and_what_to_wr
         assert "; " in rest.partition(", got ")[2], line
 
 
-def test_there_are_thirty_broken_descriptions_and_the_one_they_were_made_from_is_sound():
-    assert len(CASES) >= 30
+def test_the_description_that_the_broken_ones_were_made_from_is_sound():
     assert read_exercise(SOUND, REFERENCE).max_score() == 10
     assert {path.stem for path in BROKEN.glob("*.txt")} == set(CASES)
 
