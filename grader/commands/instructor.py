@@ -53,6 +53,18 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
 
 
 @click.command()
+@course_option
+def hunts() -> None:
+    """Print a table of all hunts for instructors: origins, defects and the usual tests that miss them (spoilers)."""
+    from grader.report.tables import render_hunts
+    from grader.spec.loading import load_exercise
+
+    course = current_course()
+    exercises = [load_exercise(course.description(exercise_id)) for exercise_id in course.exercise_ids()]
+    click.echo(render_hunts(exercises), nl=False)
+
+
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
     from grader.spec.schema import render_schema
