@@ -1,5 +1,6 @@
 """The command line: all commands, and how errors become messages and exit codes."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -102,9 +103,7 @@ class Commands(click.Group):
 
 def _say_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value:
-        import grader
-
-        click.echo(f"grader {grader.__version__}")
+        click.echo(f"grader {version('grader')}")
         ctx.exit()
 
 

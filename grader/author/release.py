@@ -1,7 +1,6 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,9 +15,6 @@ from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.submission import Unreadable, read_submission
-
-if TYPE_CHECKING:
-    from grader.checks.runner import Runner
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -113,22 +109,16 @@ def _prepare(course: Course, exercises: list[Exercise]) -> list[Prepared]:
 
 
 def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise) -> Prepared:
+    from grader.author.sealing import seal
     from grader.checks.runner import Runner
 
     with Runner(course, exercise, source) as runner:
-        return _seal(course, runner)
-
-
-def _seal(course: Course, runner: "Runner") -> Prepared:
-    from grader.author.sealing import seal
-
-    sealed = seal(course, runner)
-    exercise = sealed.exercise
+        sealed, count = seal(course, runner), len(runner.check_ids())
     passes = "its starter passes every check that needs no Python, and would look done"
     return Prepared(
-        exercise=exercise,
+        exercise=sealed.exercise,
         files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
-        hidden=len(runner.check_ids()) - len(exercise.checks),
+        hidden=count - len(sealed.exercise.checks),
         why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 

@@ -2,7 +2,6 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -20,10 +19,8 @@ from grader.report.console import (
 )
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course, write_product
-
-if TYPE_CHECKING:
-    from grader.submission.choice import Choice
-    from grader.verdict.verdict import Verdict
+from grader.submission.choice import Choice
+from grader.verdict.verdict import Verdict
 
 
 def list_exercises() -> None:
@@ -119,7 +116,7 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
     return max(codes, default=0)
 
 
-def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_json: bool, names: bool) -> None:
+def _print_verdict(course: Course, exercise_id: str, verdict: Verdict, *, as_json: bool, names: bool) -> None:
     """Print a verdict. The renderers are imported here, because importing them during the judging is no faster."""
     if as_json:
         from grader.report.json import render_json

@@ -1,5 +1,7 @@
 """What all pages say in the same words: what a verdict comes to, what a defect is called, what to do next."""
 
+import difflib
+import re
 from collections.abc import Collection, Mapping
 
 from rich.text import Text
@@ -7,7 +9,6 @@ from rich.text import Text
 from grader.checks.outcome import Finding, Status, in_words
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.spec.exercise import Defect, Exercise
-from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
@@ -23,6 +24,9 @@ OPEN_LAYERS = {
 
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
 """How what is not simply wrong went wrong."""
+
+MISSPELT = 0.8
+"""How alike a name has to be to one that is missing to be meant."""
 
 MOST_FINDING_TEXT = 240
 MOST_BEFORE_CARET = 80
@@ -242,3 +246,12 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
     credits_ = edition.credits(source.title, source.url)
     return [*_extras(left, verdict.exercise), next_step, *([Text(credits_, "dim")] if credits_ else [])]
+
+
+def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
+    """The class that was probably meant where the exercise's own is missing; empty where none is called alike."""
+    if verdict.unloadable is None or verdict.unloadable.kind != "class":
+        return ""
+    name = exercise.interface.entry()
+    others = [word for word in re.findall(r"\w+", verdict.unloadable.text) if word != name]
+    return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")

@@ -15,7 +15,8 @@ import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called
 from grader.report.tables import OverviewLine, render_overview
-from grader.student.progress import Progress, save_progress
+from grader.report.view import Progress
+from grader.student.progress import save_progress
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -169,10 +170,7 @@ def test_a_mistyped_name_gets_the_nearest_one(run_cli, arguments, meant):
 
 def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):
     done = run_cli(cwd=tmp_path)
-    assert (
-        done.stderr
-        == f"There is no course in {tmp_path}; using the one in {ROOT} (--course DIR chooses another).\n"
-    )
+    assert done.stderr == f"There is no course in {tmp_path}; using the one in {ROOT} (--course DIR chooses another).\n"
     for arguments in (["--course", str(ROOT), "diff", "3"], ["diff", "3", "--course", str(ROOT)]):
         done = run_cli(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
@@ -193,6 +191,21 @@ def test_shells_get_completions_and_first_words_may_be_exercises(run_cli, shell,
     }.items():
         monkeypatch.setenv(name, value)
     assert "exercise_03" in run_cli().stdout
+
+
+@pytest.mark.parametrize("words", ["grader --course {} ", "grader --course {} hint ", "grader hint --course {} "])
+def test_exercises_are_completed_from_the_course_that_is_named(run_cli, words, tmp_path, monkeypatch):
+    (tmp_path / "a course" / "exercises" / "exercise_77").mkdir(parents=True)
+    words = words.format("'a course'")
+    for name, value in {
+        "_GRADER_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"{words}exercise_",
+        "COMP_CWORD": str(words.count(" ") - 1),
+    }.items():
+        monkeypatch.setenv(name, value)
+    printed = run_cli(cwd=tmp_path).stdout
+    assert "exercise_77" in printed
+    assert "exercise_03" not in printed
 
 
 def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path):
@@ -253,7 +266,9 @@ def test_a_command_without_an_exercise_means_the_last_one_edited_or_graded(run_c
     remembered = own_course.root / ".grader" / "progress" / "exercise_02.json"
     save_progress(own_course, "exercise_02", Progress())
     os.utime(remembered, (time.time() + 60,) * 2)
-    assert run_cli("diff", "--course", own_course.root).stderr == "No exercise named; taking the last one, exercise_02:\n"
+    assert (
+        run_cli("diff", "--course", own_course.root).stderr == "No exercise named; taking the last one, exercise_02:\n"
+    )
 
 
 def test_nothing_is_put_back_that_was_not_named(run_cli, own_course):
