@@ -138,7 +138,7 @@ class AbsentReference:
     """Takes the place of the reference in a sealed edition."""
 
     def build(self, *_arguments: Any) -> LocalModule:
-        raise KitError("a check asks for the reference, which a student edition does not have; download the edition again")
+        raise KitError("a check asks for the reference, which a student edition does not have")
 
 
 def import_file(path: Path, name: str) -> ModuleType:
