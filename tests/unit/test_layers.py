@@ -49,7 +49,6 @@ LATE = {
     "grader.author.autograder": "asks before it imports torch",
     "grader.checks.pytest_plugin": "workers are forked before the checks are imported, and so torch",
     "grader.checks.runner": "an exercise without hidden tests needs no pytest",
-    "grader.spec.loading": "most descriptions are right, and need no validator",
 }
 """Modules that import others of the kit inside functions, to start fast, and why. None of them hides a circle."""
 
@@ -214,8 +213,7 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(module: str) 
 
 
 LIGHT = ("spec", "submission", "verdict", "api", "student", "report", "classroom", "commands", "cli")
-"""Rooms that hold no check and run no submission: what they are asked for must not take a second to import.
-"""
+"""Rooms that hold no check and run no submission: what they are asked for must not take a second to import."""
 
 RUN_VARIANTS = {"grader.verdict.signatures", "grader.verdict.variants"}
 """Modules of these rooms that run checks over the variants of an exercise."""
