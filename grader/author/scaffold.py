@@ -113,7 +113,7 @@ TEMPLATE = """\
 # yaml-language-server: $schema=../exercise.schema.json
 format_version: 1
 title: {title}
-difficulty: 2   # 1 to 5; a proof tells what was measured
+difficulty: 2   # 1 (a first hunt) to 5
 theme: ""   # the heading in the list under which it stands, as in exercises/README.md
 source:
   title: {source}

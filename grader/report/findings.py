@@ -46,7 +46,7 @@ SENTENCES = {
     FailureKind.NO_GRADIENT: "{item} gets no gradient: expected {expected}, saw {observed}",
     FailureKind.LEAK: "{action} changed the {item} at {place} by {observed}; expected {expected}",
     FailureKind.MIXING: "{action} changed the {item} at {place} by {observed}; expected {expected}",
-    FailureKind.DEAD: "{action} left the {item} at {place} as it was; expected {expected}",
+    FailureKind.DEAD: "{action} left all {item} from {place} on as they were; expected {expected}",
 }
 """How findings of a kind read; all others say what was done, expected and observed, in this order."""
 

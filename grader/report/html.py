@@ -32,9 +32,9 @@ from grader.report.phrases import (
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
+from grader.report.view import Attempt
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
-from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, hiding_crash, named_checks, told_causes, told_of_crash
 from grader.verdict.verdict import WORDS, Result, Verdict

@@ -3,15 +3,15 @@
 from pathlib import PurePath
 
 import msgspec
-from msgspec import Struct
 
 from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
 from grader.report.findings import reason_words, sentence
 from grader.report.phrases import misspelt_name
+from grader.report.view import Hint, Progress
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.paths import Course
-from grader.student.progress import Progress, load_progress, save_progress
+from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
@@ -35,19 +35,6 @@ WAYS_OUT = {
 """What to do where a file does not run, by the kind and detail of the finding."""
 
 ELSE_WAY_OUT = "Run {file} by itself, and mend what it stops at first."
-
-
-class Hint(Struct, frozen=True):
-    """What is about to be said: about what, the steps given so far, how many there are, and what comes next.
-
-    `doubt` says why they may not be needed.
-    """
-
-    about: str
-    steps: list[str]
-    total: int
-    after: str = ""
-    doubt: str = ""
 
 
 def next_hint(

@@ -5,32 +5,24 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Self
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from grader.checks.outcome import Examination, Key, Status, has_defect, variant_name
+from grader.checks.outcome import Examination, Key, Status, has_defect
 from grader.errors import WorkerKilledError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import Fingerprinter, WorkerSource
 from grader.spec.exercise import Exercise
-from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.submission import Submission, read_submission, submission_from_text
+from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
-from grader.verdict.matching import compare_deviations, find_partial_fixes, is_same
+from grader.verdict.matching import compare_deviations, find_partial_fixes
 from grader.verdict.verdict import Verdict, make_verdict, refuse
 
 MAX_SEED = 2**31
 MOST_MATCHING_VARIANTS = 4
 """Matching variants whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
-
-
-class Variant(Struct, frozen=True, kw_only=True):
-    """A variant's source, and the fingerprint of its syntax tree."""
-
-    source: Submission
-    tree: str
 
 
 def judge_file(
@@ -98,7 +90,9 @@ class Judge:
     """
 
     def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
-        from grader.checks.runner import Runner  # now: workers are copies of the process that opened their source
+        # imported now: workers are copies of the process that opened their source
+        from grader.checks.runner import Runner
+        from grader.verdict.variants import VariantSource
 
         self._course = course
         self._source = source
@@ -106,11 +100,7 @@ class Judge:
         self._fingerprinter = Fingerprinter(source)
         self._runners: dict[str, Runner] = {}
         self._keys: dict[str, Key] = {}
-        self._matching_variants_at = (-1, "")
-        """Seed and dtype of the examinations below."""
-        self._matching_variants: dict[tuple[str, str], Examination] = {}
-        self._variants: dict[tuple[str, str], Variant] = {}
-        self._starters: dict[str, str] = {}
+        self._variants: dict[str, VariantSource] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -139,89 +129,24 @@ class Judge:
 
     def _judge(self, exercise_id: str, submission: Submission, file: str, seed: int, dtype: str) -> Verdict:
         exercise, key = self.open(exercise_id)
-        runner = self._runners[exercise_id]
-        if runner.recording is not None:
-            return self._judge_sealed(exercise_id, submission, file, seed)
+        runner, variants = self._runners[exercise_id], self._variants[exercise_id]
+        seed = variants.seed_for(seed)
         examination = runner.examine(submission, seed, dtype=dtype)
-        matching = [] if examination.unloadable else matching_variants(exercise, key, examination)
-        if (
-            0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching
-        ):  # nothing fails as it does where nothing is wrong
-            examination = self._compare_with_variants(exercise, submission, examination, matching, dtype)
-        if not examination.unloadable:
-            examination = find_partial_fixes(
-                exercise, key, examination, lambda name, checks: self._matching_variant(exercise, name, checks, dtype)
-            )
-        return make_verdict(exercise, key, examination, file, seed)
+        if examination.unloadable:
+            return make_verdict(exercise, key, examination, file, seed)
 
-    def _judge_sealed(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
-        """The same by what was recorded, at one of the recorded seeds.
+        def examine_variant(name: str, checks: set[str]) -> Examination:
+            return variants.examine(name, checks, seed, dtype)
 
-        No syntax trees of variants are known: matching variants are told apart by numbers, and the starter by its
-        own tree.
-        """
-        exercise, key = self.open(exercise_id)
-        runner = self._runners[exercise_id]
-        recording = runner.recording
-        assert recording is not None
-        seed = recording.seed_for(seed)
-        examination = runner.examine(submission, seed)
-        matching = [] if examination.unloadable else matching_variants(exercise, key, examination)
-        recorded = {name: recording.failures(seed, name) for name in matching}
-        same = [name for name, variant in recorded.items() if _has_deviations_of(examination, variant)]
-        if 0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching:
-            examination = compare_deviations(examination, list(recorded.values()))
-        if not examination.unloadable:
-            examination = find_partial_fixes(exercise, key, examination, lambda name, _: recording.failures(seed, name))
-        if matching and self._is_starter(exercise.id, submission):
-            same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
+        matching = matching_variants(exercise, key, examination)
+        same = variants.indistinguishable(submission, examination, matching, seed)
+        is_comparable = 0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching  # "" is right: nothing fails
+        if is_comparable and not variants.is_one_of(submission, matching):
+            failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
+            examination = compare_deviations(examination, [examine_variant(name, failed) for name in matching])
+        examination = find_partial_fixes(exercise, key, examination, examine_variant)
         examination = structs.replace(examination, identified_defects=_identified_defects(exercise, same))
         return make_verdict(exercise, key, examination, file, seed)
-
-    def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
-        """Whether a submission differs from the starter in layout and comments at most."""
-        module, _ = self._course.editable_files(exercise_id)
-        if exercise_id not in self._starters:
-            starter = read_submission(self._course.pristine(module), module.name)
-            self._starters[exercise_id] = self.fingerprint(starter) if isinstance(starter, Submission) else ""
-        return self.fingerprint(submission) == self._starters[exercise_id] != ""
-
-    def _compare_with_variants(
-        self, exercise: Exercise, submission: Submission, examination: Examination, matching: list[str], dtype: str
-    ) -> Examination:
-        """The examination, compared with those of the matching variants, unless the submission is one of them."""
-        tree = self.fingerprint(submission)
-        if tree and any(tree == self._variant(exercise, name).tree for name in matching):
-            return examination
-        failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
-        return compare_deviations(
-            examination, [self._matching_variant(exercise, name, failed, dtype) for name in matching]
-        )
-
-    def _matching_variant(self, exercise: Exercise, name: str, checks: set[str], dtype: str) -> Examination:
-        """The examination of a variant by these checks, at the seed and dtype of the submission."""
-        runner = self._runners[exercise.id]
-        seed_and_dtype = (runner.seed, dtype)
-        if seed_and_dtype != self._matching_variants_at:
-            self._matching_variants_at, self._matching_variants = seed_and_dtype, {}
-        known = self._matching_variants.setdefault((exercise.id, name), Examination(outcomes=[]))
-        missing = checks - {outcome.check for outcome in known.outcomes}
-        if missing:
-            more = runner.examine(self._variant(exercise, name).source, runner.seed, dtype=dtype, only=missing)
-            known = Examination(
-                outcomes=[*known.outcomes, *more.outcomes], deviations={**known.deviations, **more.deviations}
-            )
-            self._matching_variants[exercise.id, name] = known
-        return known
-
-    def _variant(self, exercise: Exercise, name: str) -> Variant:
-        """The reference with the defects that the name joins put back, written and read once."""
-        if (exercise.id, name) not in self._variants:
-            defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
-            reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
-            source = submission_from_text(put_back(reference, defects))
-            self._variants[exercise.id, name] = Variant(source=source, tree=self.fingerprint(source))
-        return self._variants[exercise.id, name]
 
     def prepare(self, exercise_id: str) -> None:
         """Have the last worker cleared away, and the next one started, while nobody waits for it."""
@@ -237,22 +162,16 @@ class Judge:
         """The exercise and its key, the reference having been examined."""
         if exercise_id not in self._runners:
             from grader.checks.runner import Runner
+            from grader.verdict.variants import open_variants
 
             exercise = load_exercise(self._course.description(exercise_id))
-            self._runners[exercise_id] = Runner(self._course, exercise, self._source, strict=self._strict)
+            runner = Runner(self._course, exercise, self._source, strict=self._strict)
+            self._runners[exercise_id] = runner
+            self._variants[exercise_id] = open_variants(self._course, runner, self.fingerprint)
         runner = self._runners[exercise_id]
         if exercise_id not in self._keys:
-            from grader.verdict.signatures import find_key
-
-            self._keys[exercise_id] = find_key(self._course, runner)
+            self._keys[exercise_id] = self._variants[exercise_id].key()
         return runner.exercise, self._keys[exercise_id]
-
-
-def _has_deviations_of(examination: Examination, matching_variant: Examination) -> bool:
-    """Whether all deviations of a submission are those of a matching variant."""
-    return all(
-        is_same(value, matching_variant.deviations.get(check)) for check, value in examination.deviations.items()
-    )
 
 
 def _identified_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from grader.checks.outcome import Examination, Key, Status, variant_name
 from grader.checks.runner import Runner
-from grader.errors import BrokenExerciseError, KitError
+from grader.errors import BrokenExerciseError
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course, write_versioned_cache
 from grader.submission import submission_from_text
@@ -25,11 +25,8 @@ PATIENCE = 120.0
 def find_key(course: Course, runner: Runner) -> Key:
     """The key that fits the exercise as it is now: the one beside it, the one remembered, or a new one.
 
-    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails. A sealed
-    edition has no reference, and its key is believed.
+    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails.
     """
-    if not runner.exercise.edition.HAS_REFERENCE:
-        return _sealed_key(course.key(runner.exercise.id))
     digest = key_digest(course, runner.exercise.id)
     proven = course.state_folder() / "proven" / f"{runner.exercise.id}-{digest[:16]}.json"
     remembered = _read_key(proven, digest)
@@ -108,13 +105,6 @@ def require_all_passed(exercise_id: str, seen: Examination) -> None:
 def encode_key(key: Key) -> bytes:
     """The key as its file holds it."""
     return msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n"
-
-
-def _sealed_key(path: Path) -> Key:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Key)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise KitError(f"{path} cannot be read ({error}); get the edition anew") from None
 
 
 def _read_key(path: Path, digest: str) -> Key | None:

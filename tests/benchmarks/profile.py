@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.spec.paths import Course
-from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course, machine
+from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course
 from tests.benchmarks.submissions import harmless, read_samples, write_samples
 from tests.benchmarks.table import CannotRunError, headline
 
@@ -45,20 +45,16 @@ class Profiled(Struct, frozen=True):
     costs: Costs
 
 
-def profile(submissions: int, exercises: list[str], file: Path) -> Iterator[str]:
-    """Lines about the top costs; they are written to the file as well."""
-    head = machine()
-    lines = [
-        f"Profile: {submissions} submissions judged one after the other, nothing shared (milliseconds a submission)"
-    ]
+def profile(submissions: int, exercises: list[str]) -> Iterator[str]:
+    """Yield lines about the top costs."""
+    yield headline(
+        f"Profile: {submissions} submissions judged one after the other, nothing shared", "milliseconds a submission"
+    )
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         root = copy_course(Path(folder) / "course", exercises)
         samples = write_samples(harmless(Course(root), submissions), Path(folder) / "submissions.jsonl")
         for side, what in (("examiner", "the examiner's process"), ("batch", "the batch's process, its main thread")):
-            lines += ["", *_told(what, _in_own_process(side, root, samples, submissions))]
-    yield headline(lines[0], f"also in {file.name}")
-    yield from lines[2:]
-    file.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
+            yield from ("", *_told(what, _in_own_process(side, root, samples, submissions)))
 
 
 def _in_own_process(side: str, root: Path, samples: Path, submissions: int) -> Profiled:
@@ -85,7 +81,7 @@ def _told(what: str, profiled: Profiled) -> list[str]:
 
 
 def _profile_examiner(root: Path, samples: Path) -> Profiled:
-    """What `grader.processes.examiner_server` does for each task, without its pipe.
+    """What `grader.verdict.service` does for each task, without its pipe.
 
     The first submission of an exercise opens it.
     """

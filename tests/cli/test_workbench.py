@@ -12,11 +12,12 @@ from grader.errors import UsageError
 from grader.report.html import render_section
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
+from grader.report.view import Hint, Progress
 from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
 from grader.student.changes import changes, start_again
-from grader.student.hints import Hint, next_hint
-from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
+from grader.student.hints import next_hint
+from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
 from tests.support.mending import mend_module, mend_notebook

@@ -21,7 +21,7 @@ class Host(Struct, frozen=True):
 
     A test run spares it all but one in `one_in` of the attacks that no layer guards against, all but one in
     `guarded_one_in` of the others, and where it is `quick` what takes its time or waits for deadlines;
-    `tests/benchmarks/attacks_table.py` spares it none.
+    `tests/benchmarks/attacks.py` spares it none.
     """
 
     lacks: tuple[str, ...] = ()

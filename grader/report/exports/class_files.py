@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,14 +17,10 @@ from msgspec import Struct, field
 
 from grader.classroom.gradebook.class_records import ABSENT, CANVAS_NAME, ClassRecords, GradeRow
 from grader.report.console import printable
-from grader.report.exports import ClassExport, cell, number
+from grader.report.exports import ClassExport, ExerciseLoader, cell, number
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
-
-if TYPE_CHECKING:
-    from grader.report.exports import ExerciseLoader
-
 
 CSV_COLUMNS = (
     *("student", "name", "group", "exercise", "outcome", "score", "max_score", "extra", "max_extra", "attempts"),
@@ -32,7 +28,7 @@ CSV_COLUMNS = (
 )
 
 
-def _write_csv(records: ClassRecords, _exercises: "ExerciseLoader", path: Path, _anonymous: bool) -> None:
+def _write_csv(records: ClassRecords, _exercises: ExerciseLoader, path: Path, _anonymous: bool) -> None:
     """Rows as they are read."""
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -56,7 +52,7 @@ FILLED_BY = (
 """By which of the roster's columns Canvas' own are filled."""
 
 
-def _write_canvas(records: ClassRecords, exercises: "ExerciseLoader", path: Path, _anonymous: bool) -> None:
+def _write_canvas(records: ClassRecords, exercises: ExerciseLoader, path: Path, _anonymous: bool) -> None:
     """Canvas takes a column whose name is no assignment of its own for a new one, and asks."""
     names = records.exercises()
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -73,7 +69,7 @@ def _write_canvas(records: ClassRecords, exercises: "ExerciseLoader", path: Path
             rows.writerow([*_canvas_about(some), *itertools.chain.from_iterable(points)])
 
 
-def _worth(records: ClassRecords, exercises: "ExerciseLoader", name: str) -> tuple[float | None, bool]:
+def _worth(records: ClassRecords, exercises: ExerciseLoader, name: str) -> tuple[float | None, bool]:
     """The points that an exercise gives and whether it has extras; as they were, where the course has it no more."""
     if not exercises.has(name):
         return records.worth(name)
@@ -120,7 +116,7 @@ class Summary(Struct):
     judged: int = 0
 
 
-def _write_page(records: ClassRecords, exercises: "ExerciseLoader", path: Path, anonymous: bool) -> None:
+def _write_page(records: ClassRecords, exercises: ExerciseLoader, path: Path, anonymous: bool) -> None:
     """Pseudonyms are the same whenever the gradebook is exported; an anonymous page names no defect either.
 
     Rows wait in a file until everything above them is counted, so that memory stays flat however many there are.

@@ -9,8 +9,8 @@ from grader.checks.outcome import Status
 from grader.report.console import Line, printable, printable_line, render_page
 from grader.report.tables import render_hint
 from grader.report.terminal import ANY_HEIGHT, render_terminal
+from grader.report.view import Hint
 from grader.spec.exercise import Exercise
-from grader.student.hints import Hint
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import named_checks
 from grader.verdict.verdict import Result, Verdict

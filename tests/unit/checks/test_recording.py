@@ -148,9 +148,9 @@ def test_the_failures_of_a_variant_are_read_with_what_they_observed(answers):
         ("form", Status.FAILED, "form"),
         ("silent", Status.FAILED, "x"),
     ]
-    assert seen.saw.keys() == {"values", "form"}
-    require_same(seen.saw["values"], torch.ones(2, 3))
-    assert seen.saw["form"] == (1, "two", None)
+    assert seen.deviations.keys() == {"values", "form"}
+    require_same(seen.deviations["values"], torch.ones(2, 3))
+    assert seen.deviations["form"] == (1, "two", None)
 
 
 def test_equal_tensors_are_stored_once(answers):

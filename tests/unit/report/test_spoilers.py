@@ -14,9 +14,10 @@ from grader.report.findings import sentence
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
+from grader.report.view import Progress
 from grader.spec.loading import load_exercise
 from grader.student.hints import next_hint
-from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
+from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.student.watch.events import Screen, VerdictEvent, compare, render_event
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash

@@ -1,6 +1,6 @@
-"""Judge the whole corpus on all five hosts, and write what was measured into grader/sandbox/README.md.
+"""Judge the whole corpus of attacks on all five hosts, and print the tables of grader/sandbox/README.md.
 
-python -m tests.benchmarks.attacks_table
+python -m tests.benchmarks.attacks
 """
 
 import os
@@ -9,29 +9,23 @@ import statistics
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 from tests.benchmarks.layer_costs import measure_layers
 from tests.support.attack_hosts import HOSTS, copied, forged, run_on, wrong
 from tests.support.attack_run import AttackResult, Run
-from tests.support.paths import ROOT
 
-PAGE = ROOT / "grader" / "worker" / "README.md"
 LANES = 2
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-def write_page(page: Path) -> None:
-    """Put fresh tables between the page's two marks."""
+def print_tables() -> None:
+    """Judge the corpus and print the tables; what differs from expectation goes to stderr."""
     costs = measure_layers()
     with ThreadPoolExecutor(LANES) as lanes:
         runs = dict(zip(HOSTS, lanes.map(partial(run_on, is_whole=True), HOSTS), strict=True))
     for name, run in runs.items():
         for key, result in (wrong(run) | forged(run)).items():
             print(f"{name}: {key}: {result}", file=sys.stderr)
-    parts = [BEGIN, _preface(), _families(runs), _hosts(runs), *map(_costs, _COSTS, costs), END]
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    page.write_text(before + "\n\n".join(parts) + rest.partition(END)[2], encoding="utf-8")
+    print("\n\n".join([_preface(), _families(runs), _hosts(runs), *map(_costs, _COSTS, costs)]))
 
 
 _COSTS = ("once, when the nursery starts", "for each worker, the median of 40")
@@ -94,4 +88,4 @@ def _table(rows: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    write_page(PAGE)
+    print_tables()
