@@ -95,7 +95,8 @@ def outcome_of_error(
     if isinstance(error, THE_CHECKS + THE_CHECKS_OF_RIGHT_FORM * is_form_right):
         raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_in_words(error)}; mend the check")
     status, finding = _finding_of(error, limits, is_form_right=is_form_right)
-    finding = failed_case.complete(finding) if failed_case else structs.replace(finding, printed=printed)
+    if status is not Status.NOT_RUN:
+        finding = failed_case.complete(finding) if failed_case else structs.replace(finding, printed=printed)
     return Outcome(check=check, status=status, finding=finding, seconds=seconds)
 
 

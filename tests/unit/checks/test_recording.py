@@ -143,7 +143,7 @@ def test_inputs_that_another_processor_rounds_differently_are_the_same_question(
 
 def test_the_failures_of_a_variant_are_read_with_what_they_observed(answers):
     seen = Recording(answers).failures(SEED, "1")
-    assert [(each.check, each.status, each.finding.kind) for each in seen.outcomes] == [
+    assert [(each.check, each.status, each.finding.signature()) for each in seen.outcomes] == [
         ("values", Status.FAILED, "values"),
         ("form", Status.FAILED, "form"),
         ("silent", Status.FAILED, "x"),

@@ -24,7 +24,11 @@ def failing_where(condition: str) -> str:
 def notes(judge_text: Judge, source: str) -> dict[str, str]:
     verdict = judge_text("exercise_03", source)
     assert verdict.outcome is Result.NOT_FIXED
-    return {outcome.check: comparison_words(outcome.finding.sizes) for outcome in verdict.checks if outcome.finding}
+    return {
+        outcome.check: comparison_words(outcome.finding.sizes)
+        for outcome in verdict.checks
+        if outcome.finding and outcome.finding.sizes
+    }
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,11 @@ def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(
     entry = load_exercise(judge_text.course.description("exercise_22")).interface.entry()
     fault = "lambda self, x: _forward(self, x) * (float('nan') if self.window == 1 else 1.0)"
     verdict = judge_text("exercise_22", f"{text}\n_forward = {entry}.forward\n{entry}.forward = {fault}\n")
-    seen = {outcome.check: comparison_words(outcome.finding.sizes) for outcome in verdict.checks if outcome.finding}
+    seen = {
+        outcome.check: comparison_words(outcome.finding.sizes)
+        for outcome in verdict.checks
+        if outcome.finding and outcome.finding.sizes
+    }
     assert seen == {
         "values_with_one_key_head": "wrong already with batch=1, words=1, dim=12, n_heads=1, "
         "built with n_kv_heads=1, window=1"
