@@ -5,12 +5,13 @@ import inspect
 import itertools
 import json
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from grader.spec import exercise as records
 from grader.spec import fields, interface
+from grader.spec.edition import AnyEdition
 from grader.spec.exercise import EDITION_KEYS, Exercise
 from grader.spec.properties import PROPERTIES
 
@@ -18,7 +19,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
 """Fields that no author writes: the folder gives the id, a release gives the others."""
 
-EDITION_PARTS = ("Full", "Sealed", "SealedDefect")
+EDITION_PARTS = (*(each.__name__ for each in get_args(AnyEdition)), "SealedDefect")
+"""Parts that describe editions, which no author writes."""
 
 SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
 """Keys whose values are many lines of schema and the same wherever they stand."""
