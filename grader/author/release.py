@@ -12,7 +12,7 @@ from grader.author.derived_files import tree_text
 from grader.author.spoilers import find_spoilers
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.processes.workers import WorkerSource
 from grader.spec.document import Dumper
 from grader.spec.edition import Sealed, SealedDefect
