@@ -23,7 +23,7 @@ from grader.classroom import tasks
 from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import BatchReport, Clock, Options, grade_submissions, render_batch
-from grader.classroom.layouts import SkippedFiles
+from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.own import Folder
 from grader.classroom.run import CHANGED, Engine, Progress
 from grader.classroom.tasks import GONE, CourseLocation

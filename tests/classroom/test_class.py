@@ -11,7 +11,7 @@ import pytest
 from grader.classroom import run, tasks
 from grader.classroom.engines import local_engine, machine_memory
 from grader.classroom.grading import Options, grade_submissions
-from grader.classroom.layouts import LayoutOptions
+from grader.classroom.layouts.opening import LayoutOptions
 from grader.classroom.run import Engine
 from grader.classroom.tasks import CourseLocation, TaskResult
 from grader.errors import UsageError
@@ -252,9 +252,9 @@ def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_pat
 def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
     engine = contextlib.nullcontext(Engine(None, 1, CourseLocation(str(course.root), is_strict=True)))
-    options = Options(layout=LayoutOptions("canvas"))
+    options = Options(layout=LayoutOptions(name="canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
-    with pytest.raises(UsageError, match="none is not there"):
+    with pytest.raises(UsageError, match="none does not exist"):
         grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
     assert not (tmp_path / "c.sqlite").exists()  # which would keep to a seed for good
