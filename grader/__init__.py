@@ -17,15 +17,7 @@ this package is the kit's own and may change with any version. Within the kit, a
 module's own; one without is there for other modules of the kit.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from grader.api import grade, grade_many
-    from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError, UsageError
-    from grader.verdict.attribution import DefectStatus
-    from grader.verdict.verdict import Result, Verdict
-
-    __version__: str
+from typing import Any
 
 __all__ = [
     "BrokenExerciseError",

@@ -1,5 +1,6 @@
 """The command line: every command, what is asked about this machine, and what becomes of errors."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -87,9 +88,7 @@ class Commands(click.Group):
 
 def _say_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value:
-        import grader
-
-        click.echo(f"grader {grader.__version__}")
+        click.echo(f"grader {version('grader')}")
         ctx.exit()
 
 

@@ -18,7 +18,7 @@ from grader.verdict.verdict import Verdict
 from tests.support.commands import Done, run_fork, run_program
 from tests.support.paths import ROOT
 
-pytest_plugins = ["tests.support.lanes"]
+pytest_plugins = ["tests.support.selection", "tests.support.lanes"]
 
 for _name in THREAD_SETTINGS:  # whichever test imports torch first: a process that has threads cannot be forked
     os.environ[_name] = "1"

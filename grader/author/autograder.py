@@ -27,8 +27,7 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, is_special_file, product_draft, write_product
 from grader.submission import Submission, read_submission
-from grader.verdict.judge import Judge, with_judge
-from grader.verdict.signatures import encode_key
+from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result
 
 KIT = Path(__file__).resolve().parents[1]
@@ -58,6 +57,9 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
     exercise = load_exercise(course.description(exercise_id))
     package = PackageFiles(course, exercise, AUTOGRADERS[platform])
     key = _prove(course, exercise)
+
+    from grader.verdict.signatures import encode_key  # loads torch
+
     with tempfile.TemporaryDirectory(prefix="autograder-") as temporary:
         folder = Path(temporary) / "package"
         for path, content in package.files().items():
@@ -76,11 +78,10 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
 
 def _prove(course: Course, exercise: Exercise) -> Key:
     """Return the exercise's key, once the starter has scored nothing and the reference everything."""
-    from grader.verdict.signatures import KEY_SEED
-
     starter = course.pristine(course.editable_files(exercise.id)[0])
+    with open_judge(course, spawn=not CAN_FORK or has_threads()) as judge:
+        from grader.verdict.signatures import KEY_SEED  # loads torch
 
-    def body(judge: Judge) -> Key:
         wanted = {starter: Result.NOT_FIXED, course.reference(exercise.id): Result.FIXED}
         for path, outcome in wanted.items():
             read = read_submission(path, path.name)
@@ -89,8 +90,6 @@ def _prove(course: Course, exercise: Exercise) -> Key:
                 found = verdict.outcome if verdict else "unreadable"
                 raise BrokenExerciseError(f"{course.shown(path)} is {found}; run python -m grader prove {exercise.id}")
         return judge.open(exercise.id)[1]
-
-    return with_judge(course, body, spawn=not CAN_FORK or has_threads())
 
 
 class PackageFiles:

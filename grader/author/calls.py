@@ -6,9 +6,9 @@ from typing import Any
 
 from grader.author.interface import FoundInterface
 from grader.author.parameters import Parameter, other_values
-from grader.author.proposal import Proposal, Shape
+from grader.author.proposal import Proposal
 from grader.author.sizes import Role, size_role
-from grader.spec.interface import Kind
+from grader.spec.kinds import Shape
 
 CheckFields = dict[str, Any]
 
@@ -21,7 +21,7 @@ LONGEST_DEFAULT = 512
 
 def checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
     """What forward may be told besides, what a module keeps from one call to the next, and what is too long for it."""
-    if interface.kind is not Kind.MODULE:
+    if not interface.kind.is_module:
         return
     flags = {each.name: not each.default for each in interface.forward if isinstance(each.default, bool)}
     given: CheckFields = {"inputs": flags} if flags else {}
@@ -67,7 +67,7 @@ def _checks_of_default_length(
 
 def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
     """`matches_reference` with each other value of what a module's forward may be told besides."""
-    for each in interface.forward if interface.kind is Kind.MODULE else ():
+    for each in interface.forward if interface.kind.is_module else ():
         for suffix, value in other_values(each):
             yield {"property": "matches_reference", "id": f"values_with_{suffix}", "inputs": {each.name: value}}
 

@@ -10,11 +10,9 @@ import msgspec
 
 from grader.author.proof import Step
 from grader.author.scaffold import told_in_notebook
-from grader.checks.subjects import KINDS
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import mend, put_back
-from grader.spec.interface import Kind
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
 from grader.spec.schema import render_schema
@@ -179,17 +177,15 @@ def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) ->
 def _write_readme(exercise: Exercise, module: str) -> str:
     """The page that a student reads first; `module` is the name of the file to edit."""
     interface = exercise.interface
-    is_module = interface.kind is Kind.MODULE
+    kind = interface.kind
     rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
-    if interface.kind in (Kind.MODULE, Kind.FUNCTION, Kind.LOSS):
+    if kind.returns_outputs:
         what = f"what `{interface.called()}` returns"
         rows += [f"| {what} | {_shape(shape) if shape else 'a single number'} |" for shape in interface.outputs]
     keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
-    given = [*interface.inputs, *keywords] if interface.function or interface.kind is Kind.DATASET else keywords
-    first = {Kind.OPTIMIZER: ["parameters"], Kind.TRAINING_STEP: ["model", "optimizer"]}.get(interface.kind, [])
-    names = [*first, *given]
+    names = kind.arguments(interface.function, list(interface.inputs), keywords)
     table, signature = "\n".join(rows), f"{interface.entry()}({', '.join(names)})"
-    kept = "The names of the parameters must stay, so\nthat saved weights still load." if is_module else ""
+    kept = "The names of the parameters must stay, so\nthat saved weights still load." if kind.is_module else ""
     return f"""# {exercise.title}
 
 ## The story
@@ -198,7 +194,7 @@ def _write_readme(exercise: Exercise, module: str) -> str:
 
 ## The interface a fix must keep
 
-`{signature}` is {KINDS[interface.kind].told}.
+`{signature}` is {kind.described}.
 
 | what | shape |
 | --- | --- |

@@ -6,26 +6,17 @@ from itertools import takewhile
 from grader.author.calls import REFUSALS, CheckFields, checks_of_calls, parameter_of
 from grader.author.interface import FoundInterface
 from grader.author.parameters import NO_OTHER, OTHER_SHARE, Constant, Parameter, other_values
-from grader.author.proposal import CLIP, TIGHT, Proposal, Shape, mask_shape
-from grader.checks.subjects import KINDS
-from grader.spec.interface import Kind
+from grader.author.proposal import Proposal, mask_shape
+from grader.spec.kinds import Kind, Shape, suggested
 
 
 def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
     """The checks that fit nearly everything of this kind, and those that reach what the signature leaves open."""
-    is_module = interface.kind is Kind.MODULE
-    checks = _checks_of_module(interface, proposal) if is_module else _checks_of_kind(interface.kind)
+    if interface.kind.is_module:
+        checks = _checks_of_module(interface, proposal)
+    else:
+        checks = [{"property": name} for name in interface.kind.first_checks]
     return [*checks, *_checks_of_arguments(interface, proposal)]
-
-
-def _checks_of_kind(kind: Kind) -> list[CheckFields]:
-    """The checks that fit what is no module."""
-    checks: list[CheckFields] = [{"property": "matches_reference"}]
-    if kind is not Kind.DATASET:
-        checks.append({"property": "keeps_dtype"})
-    if kind is Kind.FUNCTION:
-        checks.append({"property": "returns_shapes"})
-    return [*checks, {"property": "leaves_inputs_alone"}]
 
 
 def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
@@ -69,7 +60,7 @@ def _checks_of_arguments(interface: FoundInterface, proposal: Proposal) -> Itera
     for each in interface.constructor:
         if each.name not in proposal.constructor:
             yield from checks_of_other_values(interface, each, proposal.constructor)
-    if interface.kind is Kind.MODULE:
+    if interface.kind.is_module:
         yield from _checks_of_form(interface, proposal)
     given = {name for name in proposal.constructor if not parameter_of(interface, name).is_required}
     if given:
@@ -94,22 +85,19 @@ def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
     """`raises` for a value that is refused."""
     assert parameter.refused is not None
     value, error = parameter.refused
-    at = {"at": "constructor"} if kind is Kind.MODULE else {}
+    at = {"at": "constructor"} if kind.is_module else {}
     refuses = {"property": "raises", "id": f"{parameter.name}_is_refused", **at, "errors": [error]}
     return {**refuses, "constructor": {parameter.name: value}}
 
 
 def checks_of_kits_own(interface: FoundInterface) -> Iterator[CheckFields]:
     """What the kit can do with an optimizer or a step, where the file is made for it."""
-    if interface.kind is Kind.OPTIMIZER:
-        yield compared("values_after_many_steps", {"steps": 23})
-    if interface.takes_closure:
-        yield compared("values_with_a_closure", {"closure": True})
-    if interface.kind is Kind.TRAINING_STEP and interface.skips_missing:
-        yield compared("values_with_an_unused_parameter", {"unused": True})
-    for each in interface.constructor if interface.kind is Kind.TRAINING_STEP else ():
-        if not each.is_required and CLIP.search(each.name):
-            yield compared(f"values_with_tight_{each.name}", {each.name: TIGHT})
+    for check in interface.own_checks:
+        yield compared(check.id, check.constructor)
+    optional = [each.name for each in interface.constructor if not each.is_required]
+    for name, each in suggested(interface.kind, optional, is_required=False):
+        if each.other is not None:
+            yield compared(f"values_with_tight_{name}", {name: each.other})
 
 
 def checks_of_other_values(
@@ -120,7 +108,7 @@ def checks_of_other_values(
     By position arguments are handed over in the order of the signature, so those before it have their defaults.
     """
     defaults: dict[str, Constant] = {}
-    if KINDS[interface.kind].has_calling_variants and parameter.name not in given:
+    if interface.kind.has_calling_variants and parameter.name not in given:
         before = list(takewhile(lambda each: each != parameter, interface.constructor))
         between = [each for each in before if each.name not in given]
         if {*given} - {each.name for each in before} or any(each.is_unread for each in between):
@@ -137,7 +125,7 @@ def _checks_without_labels(interface: FoundInterface, proposal: Proposal) -> Ite
         if isinstance(spec, dict) and ignored is not None:
             none = {"integers": ignored, "start": ignored, "inclusive": True, "shape": spec["shape"]}
             yield {"property": "matches_reference", "id": f"values_without_{name}", "inputs": {name: none}}
-        if isinstance(spec, dict) and "mask" in spec and interface.kind is Kind.FUNCTION:
+        if isinstance(spec, dict) and "mask" in spec and not interface.kind.is_module:
             blind = {**spec, "mask": "dead_row"}
             yield {"property": "matches_reference", "id": f"values_with_a_blind_row_of_{name}", "inputs": {name: blind}}
 

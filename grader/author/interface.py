@@ -19,10 +19,8 @@ from grader.author.parameters import (
     with_uses,
 )
 from grader.errors import UsageError
-from grader.spec.interface import Kind
+from grader.spec.kinds import KINDS, USUAL_KIND, Definition, Kind, OwnCheck, recognize
 
-LOSS = re.compile(r"loss|entropy|nll|criterion|divergence|^kl")
-STEP = re.compile(r"step|train|update|epoch")
 PAIRS = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rotate_half")
 """What takes features in pairs."""
 
@@ -32,8 +30,8 @@ class FoundInterface(Struct, frozen=True):
 
     `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
     `others` are the file's other modules with a forward; `refuses_remainders` tells that the constructor looks at the
-    remainder of a division and may refuse it; `takes_closure` that an optimizer's step takes one; `skips_missing` that
-    the file looks for parameters without a gradient; `guards_nothing` that it divides by no less than something;
+    remainder of a division and may refuse it; `own_checks` are those of its kind that the file is made for;
+    `guards_nothing` tells that it divides by no less than something;
     `halves_features` that it takes features in pairs, as rotary positions do; `remembers` that a module keeps something
     from one call to the next, and `resets` are its methods that forget it. `widths` are those of `widths_of_layers`;
     `refuses_lengths` tells that forward raises or asserts something, `has_buffers` that the file registers buffers.
@@ -46,9 +44,8 @@ class FoundInterface(Struct, frozen=True):
     outputs: int
     others: list[str]
     refuses_remainders: bool = False
-    kind: Kind = Kind.MODULE
-    takes_closure: bool = False
-    skips_missing: bool = False
+    kind: Kind = KINDS[USUAL_KIND]
+    own_checks: tuple[OwnCheck, ...] = ()
     guards_nothing: bool = False
     halves_features: bool = False
     remembers: bool = False
@@ -72,8 +69,7 @@ def find_interface(source: str, name: str) -> FoundInterface:
     return structs.replace(
         found,
         constructor=[with_uses(each, tree) for each in found.constructor],
-        takes_closure=found.kind is Kind.OPTIMIZER and re.search(r"def step\(self, closure\b", source) is not None,
-        skips_missing=re.search(r"\.grad is (not )?None", source) is not None,
+        own_checks=tuple(each for each in found.kind.own_checks if re.search(each.pattern, source)),
         halves_features=PAIRS.search(source) is not None,
         has_buffers="register_buffer" in source,
         guards_nothing=re.search(r"\bmax\(|clamp\(|\.any\(\)|== 0\b", source) is not None,
@@ -82,28 +78,47 @@ def find_interface(source: str, name: str) -> FoundInterface:
 
 def _find_entry(tree: ast.Module, name: str) -> FoundInterface:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    functions = [node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")]
     modules = _modules(classes)
-    other = _other_kind(tree)
-    entries = [each for each, methods in modules.items() if "forward" in methods]
-    if other is not None and (not entries or other.kind is Kind.TRAINING_STEP):
-        return other
-    if not entries:
+    recognized = recognize([*(_class(each, modules) for each in classes), *map(_function, functions)])
+    if recognized is None:
         found = ", ".join(each.name for each in classes) or "none"
         raise UsageError(
             f"{name}: no class derived from nn.Module has a forward; the classes found: {found}; nor is there a "
             "function, an optimizer or a dataset"
         )
-    *others, entry = entries
-    methods = modules[entry]
+    kind, definition = recognized
+    if kind.is_module:
+        return _of_module(definition.name, modules)
+    node = next(each for each in [*classes, *functions] if each.name == definition.name)
+    return _of_class(node, kind) if isinstance(node, ast.ClassDef) else _of_function(node, kind)
+
+
+def _class(node: ast.ClassDef, modules: dict[str, dict[str, Function]]) -> Definition:
+    return Definition(
+        name=node.name,
+        is_class=True,
+        is_module=node.name in modules,
+        bases=" ".join(map(ast.unparse, node.bases)),
+        methods=modules.get(node.name) or {each.name for each in node.body if isinstance(each, Function)},
+    )
+
+
+def _function(node: Function) -> Definition:
+    return Definition(name=node.name, is_class=False, parameters=[each.name for each in parameters_of(node)])
+
+
+def _of_module(name: str, modules: dict[str, dict[str, Function]]) -> FoundInterface:
+    methods = modules[name]
     forward, constructor = methods["forward"], methods.get("__init__")
     keeping = [name for name, method in methods.items() if name != "__init__" and _keeps_something(method)]
     return FoundInterface(
-        entry,
+        name,
         parameters_of(constructor)[1:] if constructor else [],
         parameters_of(forward)[1:],
         dict(masks_with_axes_added(forward)) | dict(unpacked_shapes(forward)),
         _count_outputs(forward),
-        others,
+        [each for each, others in modules.items() if "forward" in others and each != name],
         _refuses_remainders(constructor) if constructor else False,
         remembers="forward" in keeping,
         resets=tuple(name for name in keeping if name != "forward" and len(parameters_of(methods[name])) == 1),
@@ -143,50 +158,23 @@ def _count_outputs(method: Function) -> int:
     return len(returned[-1].elts) if returned and isinstance(returned[-1], ast.Tuple) else 1
 
 
-def _other_kind(tree: ast.Module) -> FoundInterface | None:
-    """The interface of the last thing in a module that is of another kind; None where there is none."""
-    functions = [node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")]
-    steps = [each for each in functions if STEP.search(each.name) and _takes_model_and_optimizer(each)]
-    if steps:
-        return _of_function(Kind.TRAINING_STEP, steps[-1])
-    classes = {each: kind for each in tree.body if isinstance(each, ast.ClassDef) if (kind := _kind_of(each))}
-    if classes:
-        return _of_class(*list(classes.items())[-1])
-    if not functions:
-        return None
-    *_, function = functions
-    return _of_function(Kind.LOSS if LOSS.search(function.name.lower()) else Kind.FUNCTION, function)
-
-
-def _takes_model_and_optimizer(function: Function) -> bool:
-    names = [each.name.lower() for each in parameters_of(function)[:2]]
-    return names[:1] == ["model"] and names[1:2] != [] and names[1].startswith("opt")
-
-
-def _kind_of(node: ast.ClassDef) -> Kind | None:
-    bases = " ".join(ast.unparse(base) for base in node.bases)
-    methods = {each.name for each in node.body if isinstance(each, Function)}
-    if "Optimizer" in bases or {"step", "zero_grad"} <= methods:
-        return Kind.OPTIMIZER
-    is_dataset = "Dataset" in bases or "Sampler" in bases or bool({"__getitem__", "__iter__"} & methods)
-    return Kind.DATASET if is_dataset else None
-
-
 def _of_class(node: ast.ClassDef, kind: Kind) -> FoundInterface:
     made = next((each for each in node.body if isinstance(each, Function) and each.name == "__init__"), None)
-    parameters = parameters_of(made)[1:] if made else []
-    if kind is Kind.OPTIMIZER:
-        return FoundInterface(node.name, parameters[1:], [], {}, 1, [], kind=kind)
-    given = [each for each in parameters if not each.is_required or _is_scalar(each)]
-    return FoundInterface(node.name, given, [each for each in parameters if each not in given], {}, 1, [], kind=kind)
+    parameters = parameters_of(made)[1 + len(kind.handed_first) :] if made else []
+    given, inputs = _split(parameters, kind)
+    return FoundInterface(node.name, given, inputs, {}, 1, [], kind=kind)
 
 
-def _of_function(kind: Kind, function: Function) -> FoundInterface:
-    parameters = parameters_of(function)[2 if kind is Kind.TRAINING_STEP else 0 :]
-    given = [each for each in parameters if not each.is_required or _is_scalar(each)]
-    inputs = [each for each in parameters if each not in given]
-    axes = documented_shapes(function) | dict(unpacked_shapes(function))
-    return FoundInterface(function.name, given, inputs, axes, _count_outputs(function), [], kind=kind)
+def _of_function(node: Function, kind: Kind) -> FoundInterface:
+    given, inputs = _split(parameters_of(node)[len(kind.handed_first) :], kind)
+    axes = documented_shapes(node) | dict(unpacked_shapes(node))
+    return FoundInterface(node.name, given, inputs, axes, _count_outputs(node), [], kind=kind)
+
+
+def _split(parameters: list[Parameter], kind: Kind) -> tuple[list[Parameter], list[Parameter]]:
+    """The arguments that are the constructor's in a description, and those that are inputs."""
+    given = [each for each in parameters if kind.own_inputs or not each.is_required or _is_scalar(each)]
+    return given, [each for each in parameters if each not in given]
 
 
 def _is_scalar(parameter: Parameter) -> bool:

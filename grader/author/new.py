@@ -10,9 +10,7 @@ from grader.author.derived_files import derive_schema, remember_written
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.proposal import Proposal, propose
 from grader.author.scaffold import describe, grading_cell, join_cells, make_cells, mend_cells, notebook_text
-from grader.checks.subjects import KINDS
 from grader.errors import UsageError
-from grader.spec.interface import Kind
 from grader.spec.paths import EXERCISE_ID, Course, write_product
 from grader.spec.problem import BLANK
 from grader.submission import Unreadable, read_submission
@@ -37,7 +35,7 @@ def create_exercise(course: Course, exercise_id: str, source: Path, name: str = 
         "description, for as long as nobody has edited it by hand.\n"
     )
     description = describe(interface, proposal, source.name)
-    module = course.exercise_folder(exercise_id) / (name or KINDS[interface.kind].file)
+    module = course.exercise_folder(exercise_id) / (name or interface.kind.file)
     twin = module.with_suffix(".ipynb")
     files = {
         module: starter,
@@ -105,10 +103,9 @@ def _next_steps(course: Course, exercise_id: str, interface: FoundInterface, pro
         f"{interface.class_name} is built with {joined(list(proposal.constructor))} and called with "
         f"{joined(list(proposal.inputs))}"
     )
-    if interface.kind is not Kind.MODULE:
-        kind = interface.kind.replace("_", " ")
-        article = "an" if kind.startswith("o") else "a"
-        found = f"{interface.class_name} is taken for {article} {kind}, tried with {joined(list(proposal.inputs))}"
+    if not interface.kind.is_module:
+        kind = interface.kind.phrase()
+        found = f"{interface.class_name} is taken for {kind}, tried with {joined(list(proposal.inputs))}"
     if interface.others:
         found += f" (the last module with a forward; the others: {joined(interface.others)})"
     return "\n".join(

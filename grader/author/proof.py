@@ -208,7 +208,6 @@ STEPS = {
     "rewrites": "rewrites",
     "equivalents": "declared",
     "usual tests": "missed by",
-    "difficulty": "difficulty",
 }
 """The steps, and their headings in the table."""
 

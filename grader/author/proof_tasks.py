@@ -13,15 +13,14 @@ from grader.author.rewrites import rewrites_of
 from grader.author.sizes import told_shapes
 from grader.checks.case import make_case, seed_draws
 from grader.checks.outcome import Examination, Key, Status, variant_name
-from grader.checks.pytest_session import Examiners, with_examiners
 from grader.checks.reference import Reference
+from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.processes.workers import WorkerSource
 from grader.sandbox.values import flatten
 from grader.spec.exercise import Exercise
 from grader.spec.fields import size_of
 from grader.spec.fragments import put_back
-from grader.spec.interface import Kind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.spec.properties import Property
@@ -46,15 +45,14 @@ def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: lis
     """
     course = Course(root)
 
-    def body(examiners: Examiners) -> list[MutantStatus]:
-        examiner = examiners.examiner(load_exercise(course.description(exercise_id)))
-        texts = (submission_from_text(mutant.text) for mutant in mutants)
-        only = [] if is_proven else _passing(examiner.examine(submission_from_text(reference), SEEDS[0]))
-        return [_status(examiner.examine(text, SEEDS[0], stops_at_failure=True, only=only)) for text in texts]
-
     is_proven = has_key(course, exercise_id)  # then the reference is known to pass everything
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
-    statuses = with_examiners(course, source, body)
+    with Runner(course, load_exercise(course.description(exercise_id)), source) as runner:
+        only = [] if is_proven else _passing(runner.examine(submission_from_text(reference), SEEDS[0]))
+        statuses = [
+            _status(runner.examine(submission_from_text(mutant.text), SEEDS[0], stops_at_failure=True, only=only))
+            for mutant in mutants
+        ]
     doubtful = [
         mutant
         for mutant, status in zip(mutants, statuses, strict=True)
@@ -76,33 +74,29 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
     with Comparison(source, course, exercise) as comparison:
         right = [each for each in rewrites if not comparison.first_difference(each.text, ROUNDS_OF_REWRITES)]
 
-    def body(examiners: Examiners) -> list[Step]:
-        judge = Judge(course, examiners)
-        reference = submission_from_text(course.reference(exercise_id).read_text(encoding="utf-8"))
-        if judge(exercise_id, reference, name, SEEDS[0]).outcome is not Result.FIXED:
-            return [Step("rewrites")]  # the scores tell
-        problems = []
-        for each, seed in zip(right, cycle(SEEDS), strict=False):
-            verdict = judge(exercise_id, submission_from_text(each.text), name, seed)
-            if verdict.outcome is not Result.FIXED and any(check.finding for check in verdict.checks):
-                problems.append(  # where no check fails, some defect is seen by none, which is told by itself
-                    f"the reference rewritten ({', '.join(each.rules)}) computes the same but is refused with seed "
-                    f"{seed}: {_failures(verdict)}; that check asks for too much:\n{each.diff()}"
-                )
-        return [Step("rewrites", str(len(right)), problems)]
-
+    problems = []
     try:
-        return with_examiners(course, source, body)
+        with Judge(course, source) as judge:
+            reference = submission_from_text(course.reference(exercise_id).read_text(encoding="utf-8"))
+            if judge(exercise_id, reference, name, SEEDS[0]).outcome is not Result.FIXED:
+                return [Step("rewrites")]  # the scores tell
+            for each, seed in zip(right, cycle(SEEDS), strict=False):
+                verdict = judge(exercise_id, submission_from_text(each.text), name, seed)
+                if verdict.outcome is not Result.FIXED and any(check.finding for check in verdict.checks):
+                    problems.append(  # where no check fails, some defect is seen by none, which is told by itself
+                        f"the reference rewritten ({', '.join(each.rules)}) computes the same but is refused with seed "
+                        f"{seed}: {_failures(verdict)}; that check asks for too much:\n{each.diff()}"
+                    )
     except BrokenExerciseError:
         return [Step("rewrites")]  # the scores tell
+    return [Step("rewrites", str(len(right)), problems)]
 
 
 def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """Scores, attribution and alternatives; writes the exercise's key where it is out of date."""
     course = Course(root)
 
-    def body(examiners: Examiners) -> list[Step]:
-        judge = Judge(course, examiners)
+    with Judge(course, source) as judge:
         try:
             exercise, key = judge.open(exercise_id)
         except BrokenExerciseError as error:
@@ -112,13 +106,11 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
         judged = _Judged(course, judge, exercise, key)
         return [judged.scores(), judged.subsets(), judged.alternatives()]
 
-    return with_examiners(course, source, body)
-
 
 def _other_shapes(course: Course, exercise_id: str) -> str:
     """What to write under `outputs` where the reference returns other shapes; empty where it does not."""
     exercise = load_exercise(course.description(exercise_id))
-    if exercise.interface.kind not in (Kind.MODULE, Kind.FUNCTION, Kind.LOSS):
+    if not exercise.interface.kind.returns_outputs:
         return ""  # its outputs say what is compared, the first of which are written
     shapes: list[list[tuple[int, ...]]] = []
     expected = []

@@ -7,9 +7,8 @@ from msgspec import Struct
 from grader.author.interface import FoundInterface
 from grader.author.parameters import Constant, Parameter
 from grader.author.sizes import VOCABULARY, FixedSizes, Role, fixed_sizes_of, heads_of, other_fixed_sizes, refused_sizes
-from grader.spec.interface import Kind
+from grader.spec.kinds import Shape, suggested
 
-Shape = list[str | int]
 InputFields = Shape | dict[str, object] | int | float
 
 
@@ -40,7 +39,7 @@ class Proposal(Struct, frozen=True):
 
 def propose(interface: FoundInterface) -> Proposal:
     """Sizes, shapes and size cases for the interface."""
-    if interface.kind is not Kind.MODULE:
+    if not interface.kind.is_module:
         return _propose_other(interface)
     roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
     roles |= {name: Role.SIZE for key, name in interface.widths.items() if key != "return" and name in roles}
@@ -194,42 +193,49 @@ IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indi
 RELATIVE = re.compile(r"(^|_)(relative_positions?|rel_pos|distances?)$")
 FURTHEST = 200
 """How far apart two places are at most."""
-LENGTH_OF_FUNCTION = re.compile(r"(^|_)(len|length|tokens)$")
 LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
-
-LENGTH_OF_PIECE = re.compile(r"(^|_)(size|len|length|window|context|steps|stride)$")
-
-STEPS_SEEN = 5
-"""An optimizer's parameters are seen before its four steps and after each."""
 
 
 def _propose_other(interface: FoundInterface) -> Proposal:
     """Shapes, sizes and size cases for what is no module."""
-    names = [each.name for each in interface.forward]
-    if interface.kind is Kind.OPTIMIZER:
-        inputs: dict[str, InputFields] = {"weights": ["rows", "columns"], "bias": ["columns"]}
-        shapes: list[Shape] = [[STEPS_SEEN, "rows", "columns"], [STEPS_SEEN, "columns"], [STEPS_SEEN, 2]]
-        return _other_proposal(interface, inputs, shapes * 2)
-    if interface.kind is Kind.DATASET:
-        return _other_proposal(interface, {name: {"integers": 50, "shape": ["items"]} for name in names}, [[1]])
-    front: Shape = ["steps"] if interface.kind is Kind.TRAINING_STEP else []
-    places: Shape = ["batch"] if front else ["batch", "tokens"]
-    given: dict[str, InputFields] = {name: _other_input(name, front, places, interface) for name in names}
-    first: Shape = next((shape for shape in given.values() if isinstance(shape, list)), [*front, *places])
-    known: dict[Kind, list[Shape]] = {Kind.LOSS: [[]], Kind.TRAINING_STEP: [["steps", 8, "width"]]}
-    outputs = known.get(interface.kind, [first] * interface.outputs)
-    return _other_proposal(interface, given, outputs)
+    kind = interface.kind
+    inputs: dict[str, InputFields] = {**kind.own_inputs} or {
+        each.name: dict(kind.whole_inputs) if kind.whole_inputs else _other_input(each.name, interface)
+        for each in interface.forward
+    }
+    first = next((shape for shape in inputs.values() if isinstance(shape, list)), [*kind.step_axes, *kind.input_axes])
+    required = [each.name for each in interface.constructor if each.is_required]
+    optional = [each.name for each in interface.constructor if not each.is_required]
+    lengths = [name for name in required if kind.sizes_by_name and kind.sizes_by_name.search(name)]
+    constructor: dict[str, Constant] = {
+        **dict.fromkeys(required),
+        **{name: name for name in lengths},
+        **{name: each.value for name, each in suggested(kind, required, is_required=True)},
+        **kind.own_arguments(str(inputs)),
+        **{name: each.value for name, each in suggested(kind, optional, is_required=False)},
+    }
+    return Proposal(
+        constructor,
+        [name for name in required if constructor[name] is None],
+        inputs,
+        optional,
+        [],
+        [first] * interface.outputs if kind.outputs is None else kind.outputs,
+        other_fixed_sizes(list(inputs.values()), kind, lengths, in_pairs=interface.halves_features),
+        [],
+        "",
+    )
 
 
-def _other_input(name: str, front: Shape, places: Shape, interface: FoundInterface) -> Shape | dict[str, object]:
+def _other_input(name: str, interface: FoundInterface) -> Shape | dict[str, object]:
     """What a name stands for: token ids, lengths, a mask, or numbers with as many axes as the source or its docstring
-    names, after those in `front`.
+    names, after the axes of steps.
     """
-    axes = interface.axes.get(name)
+    axes, front, places = interface.axes.get(name), interface.kind.step_axes, interface.kind.input_axes
     if "mask" in name.lower():
         every = [*front, *places]
         return {"mask": "random", "shape": every if len(every) > 1 else [*every, "tokens"]}
-    vocabulary = "classes" if front else "width"
+    vocabulary = interface.kind.integers_below
     made = _whole_numbers(name, [*front, *(places if axes is None else places[: len(axes)])], vocabulary)
     if made:
         ignored = [each.default for each in interface.constructor if each.name == "ignore_index"]
@@ -253,38 +259,3 @@ def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str,
     if RELATIVE.search(name.lower()):
         return {"integers": FURTHEST, "start": -FURTHEST, "shape": places}
     return {"integers": vocabulary, "shape": places} if IDS.search(name.lower()) else {}
-
-
-CLIP = re.compile(r"max_norm|clip|max_grad")
-LOOSE, TIGHT = 1000.0, 0.001
-"""A norm that no gradient reaches, and one that all do: in between, what is wrong shows in some draws alone."""
-
-RATE = re.compile(r"^(lr|learning_rate)$")
-SOME_RATE = 0.05
-"""A step as large as what is compared: a default's may be lost in rounding."""
-
-
-def _other_proposal(interface: FoundInterface, inputs: dict[str, InputFields], outputs: list[Shape]) -> Proposal:
-    required = [each.name for each in interface.constructor if each.is_required]
-    optional = [each.name for each in interface.constructor if not each.is_required]
-    constructor: dict[str, bool | int | float | str | None] = dict.fromkeys(required)
-    lengths = [name for name in required if interface.kind is Kind.FUNCTION and LENGTH_OF_FUNCTION.search(name)]
-    constructor |= {name: name for name in lengths}
-    if interface.kind is Kind.DATASET:
-        constructor |= {name: SOME_PLACE for name in required if LENGTH_OF_PIECE.search(name)}
-    if interface.kind is Kind.TRAINING_STEP:
-        constructor |= {"width": "width", "outputs": "classes" if "'classes'" in str(inputs) else "width"}
-        constructor |= {name: LOOSE for name in optional if CLIP.search(name)}
-    if interface.kind is Kind.OPTIMIZER:
-        constructor |= {name: SOME_RATE for name in optional if RATE.search(name)}
-    return Proposal(
-        constructor,
-        [name for name in required if constructor[name] is None],
-        inputs,
-        optional,
-        [],
-        outputs,
-        other_fixed_sizes(list(inputs.values()), interface.kind, lengths, in_pairs=interface.halves_features),
-        [],
-        "",
-    )

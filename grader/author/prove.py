@@ -13,7 +13,6 @@ from msgspec import structs
 
 from grader.author.derived_files import compare_sources, derive_files, derive_schema, read_module
 from grader.author.differential import Matching, find_differences, match_equivalents
-from grader.author.difficulty import run_usual_tests
 from grader.author.mutants import OPERATORS, Mutant, mutants_of
 from grader.author.proof import (
     MutantStatus,
@@ -27,12 +26,12 @@ from grader.author.proof import (
 )
 from grader.author.proof_tasks import judge_exactly, judge_rewrites, try_mutants
 from grader.author.scaffold import render_check
+from grader.author.usual_tests import run_usual_tests
 from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import TaskPool
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
-from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.verdict.digest import files_digest, key_digest, kit_digest
 from grader.verdict.signatures import has_key
 
@@ -105,10 +104,8 @@ class _UnfinishedProof:
         self._cache = ProofCache(course, exercise_id, fresh=fresh)
         self._matching: Matching = match_equivalents(mutants_of(self._reference), exercise.equivalents)
         missed_by = [defect.missed_by for defect in exercise.defects]  # no part of what other steps depend on
-        mends = [fix.text for fix in load_wrong_fixes(course, exercise_id)]
         how = kit_digest(course, "usual_tests", USUAL_TESTS)
-        about = [missed_by, exercise.difficulty, how, [] if exercise.defects else mends]
-        told = hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:16]
+        told = hashlib.sha256(msgspec.json.encode([missed_by, how])).hexdigest()[:16]
         self._names = {task: task.__name__ + f" {told}" * (task is run_usual_tests) for task in STEP_TASKS}
         self._digest = self._cache.digest(
             steps=self._names.values(),
@@ -221,7 +218,7 @@ def _batches(mutants: list[Mutant]) -> Iterator[list[Mutant]]:
 
 COMPARES = tuple(f"author/{name}.py" for name in ("differential", "mutants", "operators", "parsed_source"))
 PROVES = (*COMPARES, "author/proof_tasks.py", "author/rewrites.py", "author/statement_rewrites.py")
-USUAL_TESTS = ("author/difficulty.py",)
+USUAL_TESTS = ("author/usual_tests.py",)
 """The modules that run mutants, judge texts and run the usual tests."""
 
 

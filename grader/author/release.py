@@ -1,12 +1,11 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from grader.author.derived_files import tree_text
-from grader.author.edition import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
+from grader.author.edition_files import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.processes.pool import TaskPool
@@ -16,9 +15,6 @@ from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, write_product
 from grader.submission import Unreadable, read_submission
-
-if TYPE_CHECKING:
-    from grader.checks.examiner import Examiner
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -45,7 +41,7 @@ def release(course: Course, folder: Path, *, with_hints: bool = True, only: tupl
     for exercise_id in only:
         course.require(exercise_id)
     exercises = [load_exercise(course.description(name)) for name in course.exercise_ids() if not only or name in only]
-    if any(exercise.is_edition() for exercise in exercises):
+    if any(not exercise.edition.HAS_REFERENCE for exercise in exercises):
         raise UsageError("this is a student edition already; release from the course that has solutions/")
     problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
@@ -113,22 +109,17 @@ def _prepare(course: Course, exercises: list[Exercise]) -> list[Prepared]:
 
 
 def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise) -> Prepared:
-    from grader.checks.pytest_session import with_examiner
-
-    return with_examiner(course, exercise, source, lambda examiner: _seal(course, examiner))
-
-
-def _seal(course: Course, examiner: "Examiner") -> Prepared:
     from grader.author.sealing import seal
+    from grader.checks.runner import Runner
 
-    sealed = seal(course, examiner)
-    exercise = sealed.exercise
+    with Runner(course, exercise, source) as runner:
+        sealed, count = seal(course, runner), len(runner.check_ids())
     passes = "its starter passes every check that needs no Python, and would look done"
     return Prepared(
-        exercise=exercise,
+        exercise=sealed.exercise,
         files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
-        hidden=len(examiner.check_ids()) - len(exercise.checks),
-        why_not="" if sealed.sees_the_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
+        hidden=count - len(sealed.exercise.checks),
+        why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 
 

@@ -12,7 +12,7 @@ from grader.author.proposal import Proposal
 from grader.author.sizes import draw_sizes_above
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
+from grader.spec.kinds import USUAL_KIND
 from grader.spec.problem import blank
 from grader.submission import DEMONSTRATION, Submission
 
@@ -113,7 +113,7 @@ TEMPLATE = """\
 # yaml-language-server: $schema=../exercise.schema.json
 format_version: 1
 title: {title}
-difficulty: 2   # 1 to 5; a proof tells what was measured
+difficulty: 2   # 1 (a first hunt) to 5
 theme: ""   # the heading in the list under which it stands, as in exercises/README.md
 source:
   title: {source}
@@ -193,29 +193,18 @@ def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
         inputs=_mapping(proposal.inputs, 4) or "    {}",
         outputs=_items(proposal.outputs, 4),
         fixed_sizes=_items(proposal.fixed_sizes, 2),
-        called=CALLED[interface.kind],
+        called=interface.kind.inputs_are,
         drawn=_items(drawn, 2),
         checks=_checks(interface, proposal),
         **{field: blank(what) for field, what in BLANKS.items()},
     )
 
 
-CALLED = {
-    Kind.MODULE: "what forward gets by keyword",
-    Kind.FUNCTION: "what the function gets by keyword",
-    Kind.LOSS: "what the loss gets by keyword",
-    Kind.OPTIMIZER: "the parameters' first values",
-    Kind.TRAINING_STEP: "what each step gets by keyword, with an axis of steps in front",
-    Kind.DATASET: "what it is made of, by keyword",
-}
-"""What the inputs are, by kind."""
-
-
 def _entry(interface: FoundInterface) -> str:
-    if interface.kind is Kind.MODULE:
-        return f"  class: {interface.class_name}"
-    key = "class" if interface.kind in (Kind.OPTIMIZER, Kind.DATASET) else "function"
-    return f"  kind: {interface.kind}\n  {key}: {interface.class_name}"
+    kind = interface.kind
+    lines = [] if kind.name is USUAL_KIND else [f"kind: {kind.name}"]
+    lines.append(f"{'function' if kind.offers_function else 'class'}: {interface.class_name}")
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def _checks(interface: FoundInterface, proposal: Proposal) -> str:

@@ -7,7 +7,7 @@ from itertools import permutations
 from operator import add
 from typing import Any
 
-from grader.spec.interface import Kind
+from grader.spec.kinds import Kind
 
 FixedSizes = list[dict[str, int]]
 Range = int | Sequence[str | int]
@@ -41,7 +41,6 @@ ANY, LONG, MANY, EQUAL = range(4)
 """The size cases that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
 
 RANGES: dict[str, tuple[Range, Range, Range, Range]] = {
-    "batch": ([2, 6], 2, [37, 48], 4),
     "steps": ([2, 3], 1, 2, 4),
     "tokens": ([6, 11], [130, 160], [2, 3], 4),
     "queries": ([3, 9], [130, 160], [2, 3], 4),
@@ -68,13 +67,11 @@ TIMES_HEADS = ([5, 9], [3, 5], [2, 3], [4, 4])
 TIMES_LENGTH = ([1, 2], [1, 1], [40, 60], [1, 1])
 """By what the number of heads, or of tokens, is multiplied."""
 
-BATCHES_OF_TRAINING = ([8, 19], [130, 160], [37, 48], 4)
 LONG_WIDTH = [130, 160]
 """Where no axis is one of tokens, the features are what can be long."""
 
 
 SIZES = {
-    "batch": (1, 1, 3),
     "steps": (2, 3, 4),
     "tokens": (1, 5, 5),
     "width": (4, 7, 11),
@@ -84,10 +81,6 @@ SIZES = {
     "items": (9, 23, 40),
 }
 """What sizes are called, and how large they are on the first, second and last size case."""
-
-SIZES_OF_TRAINING = {**SIZES, "batch": (6, 8, 9)}
-"""Batch norm takes no batch of one, nor half or a third of a batch that is one."""
-
 
 LENGTHS_OF_FUNCTION = ((1, 4, 8), (1, 9, 7), (2, 8, 9))
 """Those that a function takes as numbers: the first, the second, the third, on the three size cases."""
@@ -128,7 +121,7 @@ def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> FixedSize
 
 def other_fixed_sizes(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bool) -> FixedSizes:
     """Three fixed size cases that the inputs name, and of `lengths` that are handed over as numbers."""
-    sizes = SIZES_OF_TRAINING if kind is Kind.TRAINING_STEP else SIZES
+    sizes = {**SIZES, "batch": kind.fixed_batches}
     told = str(inputs)
     used = [name for name in sizes if f"'{name}'" in told]
     size_cases = [{name: sizes[name][size_case] for name in used} for size_case in range(3)]
@@ -166,8 +159,8 @@ def _plain(given: Range) -> Range:
 
 
 def _ranges(name: str, roles: dict[str, Role], kind: Kind, *, in_pairs: bool) -> tuple[Range, ...]:
-    if name == "batch" and kind is Kind.TRAINING_STEP:
-        return BATCHES_OF_TRAINING
+    if name == "batch":
+        return kind.random_batches
     if name == "width" and in_pairs:
         return PAIRED_WIDTHS
     if name == "width" and Role.LENGTH not in roles.values():

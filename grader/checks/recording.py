@@ -1,58 +1,211 @@
-"""Recorded answers of a reference, read from a safetensors file: what stands in for the reference in a student edition.
+"""Recorded answers of a reference: a safetensors file that replaces the reference in a sealed edition.
 
-Only answers are recorded. Inputs and weights are drawn again from the seed: a built module is recorded as the draws
-that made its weights, and what is drawn after an answer depends on the answer's place alone (`reference_cache.py`).
+Inputs are drawn again from the seed. An answer is found by its question: a digest of the question's words and shapes,
+and the sum of each tensor in it, since another processor may round a random number differently.
+
+For each seed the file holds one flat tensor per dtype, in which equal tensors are stored once, and in its metadata an
+index as JSON, in which `{"tensor": [dtype, shape, start]}` is a slice of the flat tensor of that dtype.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
 from msgspec import Struct
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 
 from grader.checks.outcome import Examination, Finding, Outcome, Status
-from grader.checks.proxies import Pass, Tensors
-from grader.checks.reference import cotangents_for
+from grader.checks.proxies import Pass
 from grader.errors import KitError
-from grader.sandbox.values import TORCH_DTYPES
-
-LENGTH_BYTES = 8
-"""A safetensors file begins with the length of its header, little-endian."""
+from grader.sandbox.values import DTYPE_NAMES, from_tensor
 
 CLOSE = 1e-3
-"""How far the sums of inputs may lie apart: another processor rounds a drawn number to its neighbour."""
+"""The relative tolerance between the sums of inputs drawn on two machines."""
 
 DIGEST_LENGTH = 10
 
+Asked = tuple[Any, ...]
+
 
 class NotRecordedError(Exception):
-    """A check asks what was not recorded: whether it passes is found out when the exercise is handed in."""
+    """A check asks a question that was not recorded; the check runs only when the file is handed in."""
 
 
-class RecordedAnswer(Struct, frozen=True, array_like=True):
-    """A question, as a digest and the sums of its tensors, and its answer; `{"t": [...]}` stands for a tensor."""
+class RecordedAnswer(Struct, frozen=True, array_like=True, kw_only=True):
+    """A question, as a digest and the sums of its tensors, and its answer as plain data."""
 
     question: str
     sums: list[float]
     answer: Any
 
 
-class Recorded(Struct, frozen=True):
-    """What was recorded: answers by check and size case in the order of the questions, and what variants failed by.
+class RecordedFailure(Struct, frozen=True, array_like=True, kw_only=True):
+    """How a variant fails a check: the kind of failure, and the observed value as plain data."""
 
-    `saw` holds the kind of each failure and what was seen there, by seed, variant and check.
-    """
+    kind: str
+    value: Any
 
-    seeds: list[int]
+
+class Index(Struct, frozen=True, kw_only=True):
+    """What was recorded at one seed: answers by check and size case, in order, and failures by variant and check."""
+
     answers: dict[str, dict[str, list[RecordedAnswer]]]
-    saw: dict[str, dict[str, dict[str, tuple[str, Any]]]]
+    failures: dict[str, dict[str, RecordedFailure]]
 
 
-def question_of(asked: tuple[Any, ...]) -> tuple[str, list[float]]:
-    """A question as it is recorded: a digest of its words and shapes, and the sum of each tensor in it."""
+class Recorder:
+    """Collects the answers of one seed after another."""
+
+    def __init__(self) -> None:
+        self._tensors: dict[str, torch.Tensor] = {}
+        self._indexes: dict[str, str] = {}
+
+    def add(
+        self,
+        seed: int,
+        answers: dict[str, dict[str, list[tuple[Asked, Any]]]],
+        failures: dict[str, dict[str, tuple[str, Any]]],
+    ) -> None:
+        """Add a seed: questions and answers by check and size case, and kinds and values by variant and check."""
+        pool = _TensorPool()
+        index = Index(
+            answers={
+                check: {
+                    name: [_recorded_answer(asked, answer, pool) for asked, answer in asked_and_answered]
+                    for name, asked_and_answered in size_cases.items()
+                }
+                for check, size_cases in answers.items()
+            },
+            failures={
+                variant: {
+                    check: RecordedFailure(kind=kind, value=_to_plain(value, pool))
+                    for check, (kind, value) in failed.items()
+                }
+                for variant, failed in failures.items()
+            },
+        )
+        self._tensors |= {f"{seed}/{dtype}": tensor for dtype, tensor in pool.flat_tensors().items()}
+        self._indexes[str(seed)] = msgspec.json.encode(index).decode()
+
+    def content(self) -> bytes:
+        """Return the bytes of the safetensors file."""
+        return save(self._tensors, self._indexes)
+
+
+class _TensorPool:
+    """Tensors of one seed, each stored once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[torch.Tensor]] = {}
+        self._starts: dict[tuple[str, tuple[int, ...], bytes], int] = {}
+        self._lengths: dict[str, int] = {}
+
+    def add(self, tensor: torch.Tensor) -> list[Any]:
+        """Return where the tensor is stored: its dtype, its shape and the index of its first element."""
+        tensor = tensor.detach().contiguous()
+        dtype, shape = DTYPE_NAMES[tensor.dtype], tuple(tensor.shape)
+        key = dtype, shape, bytes(from_tensor(tensor).data)
+        if key not in self._starts:
+            self._starts[key] = self._lengths.get(dtype, 0)
+            self._lengths[dtype] = self._starts[key] + tensor.numel()
+            self._parts.setdefault(dtype, []).append(tensor.flatten())
+        return [dtype, list(shape), self._starts[key]]
+
+    def flat_tensors(self) -> dict[str, torch.Tensor]:
+        return {dtype: torch.cat(parts) for dtype, parts in self._parts.items()}
+
+
+class Recording:
+    """Reads a file of recorded answers; raises `KitError` if the file is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: dict[int, Index] = {}
+        self._flat_tensors: dict[str, torch.Tensor] = {}
+        with self._damage_reported():
+            self._file = safe_open(path, framework="pt")
+            self._indexes = self._file.metadata()
+            self.seeds = [int(seed) for seed in self._indexes]
+
+    def seed_for(self, seed: int) -> int:
+        """Return one of the recorded seeds: the seed itself if it was recorded."""
+        return seed if seed in self.seeds else self.seeds[seed % len(self.seeds)]
+
+    def script(self, seed: int, check: str, size_case: str) -> "Script":
+        """Return what was answered at one size case of a check."""
+        return Script(
+            self._index(seed).answers.get(check, {}).get(size_case, []), lambda plain: self._value(seed, plain)
+        )
+
+    def failures(self, seed: int, variant: str) -> Examination:
+        """Return the failed checks of a variant, with the values that they observed."""
+        failed = self._index(seed).failures.get(variant, {})
+        outcomes = [Outcome(check, Status.FAILED, Finding(each.kind, "")) for check, each in failed.items()]
+        values = {check: self._value(seed, each.value) for check, each in failed.items()}
+        return Examination(outcomes, saw={check: value for check, value in values.items() if value is not None})
+
+    def _index(self, seed: int) -> Index:
+        if seed not in self.seeds:
+            return Index(answers={}, failures={})
+        if seed not in self._opened:
+            with self._damage_reported():
+                self._opened[seed] = msgspec.json.decode(self._indexes[str(seed)], type=Index)
+        return self._opened[seed]
+
+    def _value(self, seed: int, plain: Any) -> Any:
+        with self._damage_reported():
+            return _from_plain(plain, lambda dtype, shape, start: self._tensor(f"{seed}/{dtype}", shape, start))
+
+    def _tensor(self, name: str, shape: list[int], start: int) -> torch.Tensor:
+        if name not in self._flat_tensors:
+            self._flat_tensors[name] = self._file.get_tensor(name)
+        return self._flat_tensors[name].narrow(0, start, torch.Size(shape).numel()).reshape(shape).clone()
+
+    @contextmanager
+    def _damage_reported(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, SafetensorError, msgspec.MsgspecError, *DAMAGE) as error:
+            message = f"{self._path} is missing or damaged ({error}); download the student edition again"
+            raise KitError(message) from None
+
+
+DAMAGE = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, OverflowError)
+"""What reading an index raises where it does not fit its tensors."""
+
+
+class Script:
+    """The recorded answers of one size case, returned in order, each only to its own question."""
+
+    def __init__(self, entries: list[RecordedAnswer], decode: Callable[[Any], Any]) -> None:
+        self._entries = entries
+        self._decode = decode
+        self._next = 0
+
+    def answer(self, asked: Asked) -> Any:
+        """Return what the reference answered; raise `NotRecordedError` if it was not asked this."""
+        question, sums = _question_of(asked)
+        for step in range(len(self._entries)):
+            index = (self._next + step) % len(self._entries)
+            entry = self._entries[index]
+            if entry.question == question and _are_close(entry.sums, sums):
+                self._next = index + 1
+                return self._decode(entry.answer)
+        raise NotRecordedError("the reference was not asked this when its answers were recorded")
+
+
+def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAnswer:
+    question, sums = _question_of(asked)
+    return RecordedAnswer(question=question, sums=sums, answer=_to_plain(answer, pool))
+
+
+def _question_of(asked: Asked) -> tuple[str, list[float]]:
+    """Return a digest of the question's words and shapes, and the sum of each tensor in it."""
     sums: list[float] = []
     text = msgspec.json.encode(_outline(asked, sums), order="sorted")
     return hashlib.sha256(text).hexdigest()[:DIGEST_LENGTH], sums
@@ -69,125 +222,46 @@ def _outline(value: Any, sums: list[float]) -> Any:
     return value if isinstance(value, str | int | float | None) else repr(value)
 
 
-DRAWS: dict[str, Callable[..., torch.Tensor]] = {
-    "uniform_": lambda shape, low=0.0, high=1.0: torch.empty(shape).uniform_(low, high),
-    "normal_": lambda shape, mean=0.0, deviation=1.0: torch.empty(shape).normal_(mean, deviation),
-    "rand": torch.rand,
-    "randn": torch.randn,
-}
-"""The draws that weights are made of, by the name of torch's operator."""
+def _are_close(sums: list[float], others: list[float]) -> bool:
+    return all(abs(one - other) <= CLOSE * (1 + abs(one)) for one, other in zip(sums, others, strict=True))
 
 
-def draw_again(draw: list[Any]) -> torch.Tensor:
-    """What is drawn by an operator, for a shape, with its numbers."""
-    name, shape, *numbers = draw
-    return DRAWS[name](shape, *numbers)
+def _to_plain(value: Any, pool: _TensorPool) -> Any:
+    """Return a value as JSON can hold it: `{kind: ...}` for whatever JSON has no word for."""
+    match value:
+        case torch.Tensor():
+            return {"tensor": pool.add(value)}
+        case Pass():
+            fields = (value.value, value.cotangents, value.parameters, value.inputs)
+            return {"pass": [_to_plain(each, pool) for each in fields]}
+        case torch.Size():
+            return {"size": list(value)}
+        case tuple():
+            return {"tuple": [_to_plain(each, pool) for each in value]}
+        case list():
+            return [_to_plain(each, pool) for each in value]
+        case dict():
+            return {"dict": {name: _to_plain(each, pool) for name, each in value.items()}}
+    return value
 
 
-class Script:
-    """The recorded answers of one size case, given in the order in which they were recorded, to the same questions
-    alone.
-    """
-
-    def __init__(self, entries: list[RecordedAnswer], decode: "Callable[[Any, Script], Any]") -> None:
-        self.weights: list[Tensors] = []
-        self.cotangents: list[torch.Tensor] | None = None
-        self._entries = entries
-        self._decode = decode
-        self._next = 0
-
-    def answer(self, asked: tuple[Any, ...]) -> Any:
-        """What the reference answered; `NotRecordedError` where it was not asked this."""
-        question, sums = question_of(asked)
-        for step in range(len(self._entries)):
-            index = (self._next + step) % len(self._entries)
-            entry = self._entries[index]
-            if entry.question == question and _are_close(entry.sums, sums):
-                self._next = index + 1
-                self.cotangents = asked[3][0] if asked[2] == "differentiate" else None
-                return self._decode(entry.answer, self)
-        raise NotRecordedError("the reference was not asked this when its answers were recorded")
-
-
-def _are_close(ones: list[float], others: list[float]) -> bool:
-    return all(abs(one - other) <= CLOSE * (1 + abs(one)) for one, other in zip(ones, others, strict=True))
-
-
-class Recording:
-    """A file of recorded answers; `KitError` where it is not one."""
-
-    def __init__(self, path: Path) -> None:
-        try:
-            content = bytearray(path.read_bytes())
-            start = LENGTH_BYTES + int.from_bytes(content[:LENGTH_BYTES], "little")
-            header = msgspec.json.decode(content[LENGTH_BYTES:start])
-            self._recorded = msgspec.json.decode(header.pop("__metadata__")["recorded"], type=Recorded)
-        except (OSError, KeyError, msgspec.MsgspecError) as error:
-            raise KitError(f"{path} cannot be read ({error}); get the edition anew") from None
-        self._content = content
-        self._starts = {name: start + each["data_offsets"][0] for name, each in header.items()}
-        self.seeds = self._recorded.seeds
-
-    def seed_for(self, seed: int) -> int:
-        """One of the recorded seeds; a recorded one stands for itself."""
-        return seed if seed in self.seeds else self.seeds[seed % len(self.seeds)]
-
-    def script(self, check: str, size_case: str) -> Script:
-        """What was answered at one size case of a check."""
-        return Script(self._recorded.answers.get(check, {}).get(size_case, []), self._decoded)
-
-    def variant(self, seed: int, name: str) -> Examination:
-        """What the checks that failed saw of a variant."""
-        known = self._recorded.saw.get(str(seed), {}).get(name, {})
-        outcomes = [Outcome(check, Status.FAILED, Finding(kind, "")) for check, (kind, _) in known.items()]
-        saw = {check: self._decoded(value) for check, (_, value) in known.items()}
-        return Examination(outcomes, saw={check: value for check, value in saw.items() if value is not None})
-
-    def _decoded(self, value: Any, script: Script | None = None) -> Any:
-        if isinstance(value, list):
-            return [self._decoded(each, script) for each in value]
-        if not isinstance(value, dict):
-            return value
-        ((form, given),) = value.items()
-        match form:
-            case "t":
-                return self._tensor(*given)
-            case "tuple":
-                return tuple(self._decoded(each, script) for each in given)
-            case "size":
-                return torch.Size(given)
-            case "dict":
-                return {name: self._decoded(each, script) for name, each in given.items()}
-        assert script is not None, "only answers speak of weights"
-        return self._of_weights(form, given, script)
-
-    def _of_weights(self, form: str, given: Any, script: Script) -> Any:
-        match form:
-            case "weight":
-                return script.weights[given[0]][given[1]].clone()
-            case "weights":
-                return script.weights[given]
-            case "built":
-                script.weights.append(self._built(*given))
-                return None
-            case "pass":
-                seen, parameters, inputs = (self._decoded(each, script) for each in given)
-                return Pass(seen, script.cotangents or cotangents_for(seen), parameters, inputs)
-        raise KitError(f"an answer was recorded in a form that this kit does not know: {form}; get the edition anew")
-
-    def _built(self, draws: list[list[Any]], weights: dict[str, list[Any]]) -> Tensors:
-        """The weights of a module that was built, drawn again: each a draw, a value throughout, or recorded whole."""
-        drawn = [draw_again(draw) for draw in draws]
-        made: dict[str, Callable[..., torch.Tensor]] = {
-            "draw": lambda dtype, _, number: drawn[number].to(TORCH_DTYPES[dtype]),
-            "fill": lambda dtype, shape, number: torch.full(shape, number, dtype=TORCH_DTYPES[dtype]),
-            "t": self._tensor,
-        }
-        return {name: made[how](*given) for name, (how, *given) in weights.items()}
-
-    def _tensor(self, dtype: str, shape: list[int], offset: int) -> torch.Tensor:
-        count, kind = torch.Size(shape).numel(), TORCH_DTYPES[dtype]
-        if not count:
-            return torch.empty(shape, dtype=kind)
-        start = self._starts[dtype] + offset * kind.itemsize
-        return torch.frombuffer(self._content, dtype=kind, count=count, offset=start).clone().reshape(shape)
+def _from_plain(plain: Any, tensor: Callable[[str, list[int], int], torch.Tensor]) -> Any:
+    """Return the value that `_to_plain` was given; `tensor` returns a stored tensor by dtype, shape and start."""
+    if isinstance(plain, list):
+        return [_from_plain(each, tensor) for each in plain]
+    if not isinstance(plain, dict):
+        return plain
+    ((kind, content),) = plain.items()
+    match kind:
+        case "tensor":
+            return tensor(*content)
+        case "pass":
+            value, cotangents, parameters, inputs = (_from_plain(each, tensor) for each in content)
+            return Pass(value, cotangents, parameters, inputs)
+        case "size":
+            return torch.Size(content)
+        case "tuple":
+            return tuple(_from_plain(each, tensor) for each in content)
+        case "dict":
+            return {name: _from_plain(each, tensor) for name, each in content.items()}
+    raise ValueError(f"a value of the unknown kind {kind!r}")

@@ -73,9 +73,9 @@ class Answers:
             seed_draws(f"{self._name}/{self._position}")
         return result
 
-    def recorded(self) -> list[tuple[tuple[Any, ...], Any]]:
-        """Every question with its answer, in order."""
-        return [(answer.asked, answer.result) for answer in self._answers]
+    def asked_and_answered(self) -> list[tuple[tuple[Any, ...], Any]]:
+        """Return every question put to the reference with its answer, in order."""
+        return [(answer.asked, answer.result) for answer in self._answers if answer.asked[0] != "draw"]
 
     def _find_out(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
         started = time.process_time()  # whatever else the machine has to do
@@ -117,6 +117,7 @@ class ReferenceCache:
         self._recording = recording
         self._known: dict[str, dict[str, Answers]] = {}
         self._set = ""
+        self._seed = 0
         self._check = ""
         self._answers = Answers()
         self._met: set[str] = set()
@@ -127,7 +128,7 @@ class ReferenceCache:
             self._known, self._set = {}, f"{seed}/{dtype}"
         if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
             del self._known[check]
-        self._check = check
+        self._seed, self._check = seed, check
         self._met.clear()
         self._go_to("")
 
@@ -146,9 +147,12 @@ class ReferenceCache:
         known = self._known.get(self._check, {})
         return sum(known[name].seconds for name in self._met if name in known)
 
-    def known(self) -> dict[str, dict[str, Answers]]:
-        """What was answered, by check and size case."""
-        return self._known
+    def asked_and_answered(self) -> dict[str, dict[str, list[tuple[tuple[Any, ...], Any]]]]:
+        """Return all questions and answers, by check and size case."""
+        return {
+            check: {name: known for name, answers in size_cases.items() if (known := answers.asked_and_answered())}
+            for check, size_cases in self._known.items()
+        }
 
     def draw(self, name: str, draw: Callable[[], T]) -> T:
         """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""
@@ -156,7 +160,7 @@ class ReferenceCache:
         return self._answers.ask(("draw", name), draw)
 
     def _go_to(self, name: str) -> None:
-        script = self._recording.script(self._check, name) if self._recording else None
+        script = self._recording.script(self._seed, self._check, name) if self._recording else None
         self._answers = Answers(f"{self._set}/{self._check}/{name}", script)
         if name not in self._met:  # a second time in one run of a check it is asked anew
             self._met.add(name)

@@ -6,7 +6,6 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.calling_variants import CallingVariant, draw_calling_variants
-from grader.checks.subjects import KINDS
 from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
 from grader.spec.properties import Property
@@ -54,7 +53,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> FixedAndRan
     walks_all = not check.sizes and not is_tried_at_the_ends(check)
     specs = [] if check.sizes else exercise.random_sizes if walks_all else _some_of(exercise, check)
     names = [f"{name}/drawn {index}" for index in range(len(specs))]
-    has_calling_variants = KINDS[exercise.interface.kind].has_calling_variants
+    has_calling_variants = exercise.interface.kind.has_calling_variants
     drawn = [
         SizeCase(each, draw_sizes(spec, each), is_plain=not has_calling_variants or each == names[0])
         for each, spec in zip(names, specs, strict=True)
@@ -103,7 +102,7 @@ def _some_of(exercise: Exercise, check: Property) -> SizeCases:
     equal.
     """
     first, longest = exercise.random_sizes[:1], _longest(exercise)
-    if check.is_plain() or not longest or not KINDS[exercise.interface.kind].has_calling_variants:
+    if check.is_plain() or not longest or not exercise.interface.kind.has_calling_variants:
         return first
     return [*first, longest, *(spec for spec in _most_equal(exercise) if spec is not longest)]
 

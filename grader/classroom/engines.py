@@ -12,7 +12,7 @@ from concurrent.futures import Executor, Future
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -25,9 +25,6 @@ from grader.errors import KitError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.spec.paths import Course, find_course
 from grader.submission import Submission
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 @contextlib.contextmanager
@@ -225,7 +222,7 @@ def _why_refused(request: RemoteRequest, course: Course) -> TaskResult | None:
 class _ClusterExecutor(Executor):
     """Sends calls of the functions in `REMOTE_CALLS` through Dask's executor; its futures never raise."""
 
-    def __init__(self, client: "Client", course: Course, address: str) -> None:
+    def __init__(self, client: Any, course: Course, address: str) -> None:
         self._client = client
         self._inner: Any = client.get_executor(pure=False, retries=RETRIES)
         self._course = course
@@ -277,7 +274,7 @@ def _explained(error: BaseException) -> str:
     return f"a worker of the cluster raised {name}: {first_line}"
 
 
-def _connect(address: str) -> "Client":
+def _connect(address: str) -> Any:
     """A client of the scheduler, with one worker at least."""
     try:
         from distributed import Client

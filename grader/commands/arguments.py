@@ -148,9 +148,13 @@ def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | 
     return _named(ctx, parameter, found)
 
 
-def complete_exercise(_ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
-    """The ids that begin so, for shells."""
-    return [name for name in find_course(Path.cwd()).exercise_ids() if name.startswith(incomplete)]
+def complete_exercise(ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
+    """Return the ids that begin with the typed text, in the course named by `--course` or around the current folder."""
+    try:
+        course: Course = ctx.find_root().obj or find_course(Path.cwd())
+    except (OSError, UsageError):
+        return []  # no course to complete from; the command says so once it runs
+    return [name for name in course.exercise_ids() if name.startswith(incomplete)]
 
 
 def exercise_argument(

@@ -6,12 +6,12 @@ import shutil
 import sys
 from importlib import metadata
 
-from msgspec import Struct
 from packaging.requirements import Requirement
 
 from grader.errors import KitError
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import protections
+from grader.report.view import HostState
 from grader.sandbox.protocol import Isolation
 from grader.spec.exercise import Limits
 from grader.spec.paths import Course
@@ -37,15 +37,6 @@ LAYERS = {
     "memory": ("landlock", "seccomp", "namespaces"),
 }
 """The kernel's layers that a protection stands on."""
-
-
-class HostState(Struct, frozen=True):
-    """One thing looked at on this machine: whether it is as it should be, what was seen, and what to do otherwise."""
-
-    name: str
-    is_well: bool
-    seen: str
-    remedy: str = ""
 
 
 def examine_machine(course: Course) -> list[HostState]:

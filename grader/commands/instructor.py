@@ -56,6 +56,18 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
 
 
 @click.command()
+@course_option
+def hunts() -> None:
+    """Print a table of all hunts for instructors: origins, defects and the usual tests that miss them (spoilers)."""
+    from grader.report.tables import render_hunts
+    from grader.spec.loading import load_exercise
+
+    course = current_course()
+    exercises = [load_exercise(course.description(exercise_id)) for exercise_id in course.exercise_ids()]
+    click.echo(render_hunts(exercises), nl=False)
+
+
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
     from grader.spec.schema import render_schema
@@ -78,7 +90,7 @@ def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool) ->
 def _autograder_names() -> Iterable[str]:
     from grader.classroom.platforms import AUTOGRADERS  # here, because other commands do not need it
 
-    return AUTOGRADERS
+    return sorted(AUTOGRADERS)
 
 
 @click.command()
@@ -216,7 +228,8 @@ def regrade(
     from grader.classroom.regrade import request_regrade
 
     request = request_regrade(gradebook, exercise, student, reason, submissions)
-    click.echo(f"Grading {request.count:,} submissions for {exercise} again: {printable(reason)}")
+    noun = "submission" if request.count == 1 else "submissions"
+    click.echo(f"Grading {request.count:,} {noun} for {exercise} again: {printable(reason)}")
     engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler)
     codes = []
     for path, recorded in request.batches:

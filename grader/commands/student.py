@@ -2,7 +2,6 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -20,10 +19,8 @@ from grader.report.console import (
 )
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course, write_product
-
-if TYPE_CHECKING:
-    from grader.submission.choice import Choice
-    from grader.verdict.verdict import Verdict
+from grader.submission.choice import Choice
+from grader.verdict.verdict import Verdict
 
 
 def list_exercises() -> None:
@@ -73,7 +70,7 @@ def grade(
     from grader.processes.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choice_of, choose_file
-    from grader.verdict.judge import judge_file
+    from grader.verdict.judge import judging_file
 
     course = current_course()
     if every:
@@ -87,14 +84,13 @@ def grade(
     choice = choice_of(path) if path else choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=as_json)
-    with judging_note(choice.path.name) as clear:
-
-        def tell(verdict: "Verdict") -> None:
-            clear()
-            _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
-
-        is_spawned = spawn or not CAN_FORK
-        verdict = judge_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict, tell=tell)
+    is_spawned = spawn or not CAN_FORK
+    with (
+        judging_note(choice.path.name) as clear,
+        judging_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict) as verdict,
+    ):
+        clear()
+        _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
     if path is None:
         remember_verdict(course, verdict)
     ctx.exit(verdict.exit_code())
@@ -122,7 +118,7 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
     return max(codes, default=0)
 
 
-def _print_verdict(course: Course, exercise_id: str, verdict: "Verdict", *, as_json: bool, names: bool) -> None:
+def _print_verdict(course: Course, exercise_id: str, verdict: Verdict, *, as_json: bool, names: bool) -> None:
     """Print a verdict; what draws it is imported only now, for getting ready beside the judging is no faster."""
     if as_json:
         from grader.report.json import render_json

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -15,10 +15,8 @@ from grader import errors
 from grader.errors import KitError
 from grader.spec.paths import Course
 from grader.submission import Submission
+from grader.verdict.judge import Judge, open_judge
 from grader.verdict.verdict import Verdict
-
-if TYPE_CHECKING:
-    from grader.verdict.judge import Judge
 
 COLLECT_EVERY = 20
 """Requests between two collections of what refers to itself, a few milliseconds each."""
@@ -65,13 +63,11 @@ def read_message(pipe: IO[bytes]) -> bytes:
 
 def _serve(course: Course, *, strict: bool) -> None:
     """Answer requests from stdin on stdout until stdin ends."""
-    from grader.verdict.judge import with_judge
-
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed is no answer
 
-    def loop(judge: "Judge") -> None:
+    with open_judge(course, strict=strict, for_many=True) as judge:
         for count in itertools.count(1):
             message = read_message(requests)
             if not message:
@@ -83,8 +79,6 @@ def _serve(course: Course, *, strict: bool) -> None:
             if count % COLLECT_EVERY == 0:
                 _give_back_memory()
 
-    with_judge(course, loop, strict=strict, for_many=True)
-
 
 def _give_back_memory() -> None:
     """Collect what refers to itself, which waits while submissions are judged, and leave what is free to the system."""
@@ -95,7 +89,7 @@ def _give_back_memory() -> None:
             trim(0)
 
 
-def _answer(judge: "Judge", request: JudgeRequest | FingerprintRequest) -> Answer:
+def _answer(judge: Judge, request: JudgeRequest | FingerprintRequest) -> Answer:
     try:
         if isinstance(request, FingerprintRequest):
             return Answer(fingerprint=judge.fingerprint(request.submission))

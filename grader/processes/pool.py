@@ -8,18 +8,17 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError, ExaminerProcess
+from grader.processes.worker_source import open_worker_source
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable
 from grader.verdict.verdict import Verdict, refuse
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 
 class ExaminerPool:
@@ -152,7 +151,7 @@ class TaskPool:
 
         self._executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_prepare)
 
-    def submit(self, task: Callable[..., T], *arguments: Any) -> "Future[T]":
+    def submit(self, task: Callable[..., T], *arguments: Any) -> Future[T]:
         """The task's result, some time."""
         return self._executor.submit(_with_source, task, *arguments)
 
@@ -162,8 +161,6 @@ class TaskPool:
 
 
 def _prepare() -> None:
-    from grader.processes.worker_source import open_worker_source
-
     _sources.append(open_worker_source())
 
 

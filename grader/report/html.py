@@ -26,7 +26,6 @@ from grader.report.phrases import (
     points,
     rest,
     result_and_points,
-    sealed_note,
     sizes,
     what_it_does,
     whose_picture,
@@ -34,9 +33,9 @@ from grader.report.phrases import (
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
+from grader.report.view import Attempt
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
-from grader.student.progress import Attempt
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, hiding_crash, named_checks, told_causes, told_of_crash
 from grader.verdict.verdict import WORDS, Result, Verdict
@@ -89,8 +88,6 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
     printing = next((cause for cause in shown if cause.finding.printed), None)
     fixed = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED}
     result, _, score = result_and_points(verdict, exercise)
-    is_sealed = exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE
-    reason = sealed_note(verdict, exercise).rstrip(".") if is_sealed else verdict.reason
     return {
         "exercise": verdict.exercise,
         "title": exercise.title,
@@ -99,7 +96,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
         "is_part": verdict.outcome is not Result.NOT_GRADABLE,
-        "reason": printable(reason, MOST_TEXT) if reason else "",
+        "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
         "line": "\n".join(filter(None, line_and_caret(verdict))),
         "rows": _rows(verdict, exercise) if verdict.outcome is not Result.NOT_GRADABLE else [],
         "has_defects": bool(exercise.defects),

@@ -1,5 +1,7 @@
 """What all pages say in the same words: what a verdict comes to, what a defect is called, what to do next."""
 
+import difflib
+import re
 from collections.abc import Collection, Mapping
 
 from rich.text import Text
@@ -7,7 +9,6 @@ from rich.text import Text
 from grader.checks.outcome import Finding, Status, in_words
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.spec.exercise import Defect, Exercise
-from grader.student.hints import misspelt_name
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
@@ -23,6 +24,9 @@ OPEN_LAYERS = {
 
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
 """How what is not simply wrong went wrong."""
+
+MISSPELT = 0.8
+"""How alike a name has to be to one that is missing to be meant."""
 
 MOST_FINDING_TEXT = 240
 MOST_BEFORE_CARET = 80
@@ -45,12 +49,10 @@ def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bo
     return [result, *_next(verdict, exercise, hint)]
 
 
-def sealed_note(verdict: Verdict, exercise: Exercise) -> str:
-    """How much of a hand-in a sealed edition sees; without a count where that is every check."""
-    if exercise.hidden_checks:
-        return f"{verdict.reason}."
-    names = " and each defect's name" if exercise.defects else ""
-    return f"Every check runs here; handing it in gives the points{names}."
+def checks_note(verdict: Verdict) -> list[Line]:
+    """Return the line on how many checks ran, if the edition has one."""
+    is_graded = verdict.outcome is not Result.NOT_GRADABLE
+    return [Text(f"{printable(verdict.reason)}.", "dim")] if verdict.reason and is_graded else []
 
 
 def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, str]:
@@ -59,8 +61,7 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
     score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
     word, style = result_words(verdict)
     if verdict.outcome is Result.FIXED:
-        word = word if exercise.defects else "Right"
-        word += ", as far as the checks here see" if exercise.recorded else ""
+        word = exercise.edition.word_for_fixed(word if exercise.defects else "Right")
     return word, style, score + (f", {points(extra)} extra" if extra else "")
 
 
@@ -126,8 +127,7 @@ def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen
 def what_it_does(verdict: Verdict, exercise: Exercise) -> str:
     """The title above what the checks saw."""
     passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
-    kind = exercise.interface.kind.replace("_", " ")
-    return f"What your {kind} does ({passed} of {len(verdict.checks)} checks pass)"
+    return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
 def cause_word(cause: Cause) -> str:
@@ -166,7 +166,8 @@ def line_and_caret(verdict: Verdict) -> tuple[str, str]:
 def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
     """What is said beside a defect's points: what it was, or why it is not known."""
     if defect.status is DefectStatus.FIXED:
-        return "" if exercise.recorded else next(each.title for each in exercise.defects if each.id == defect.id)
+        title = next(each.title for each in exercise.defects if each.id == defect.id)
+        return title if exercise.edition.REVEALS_TITLES else ""
     if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
         return NOT_SHOWN
     return defect.reason.partition(": ")[0]
@@ -241,11 +242,16 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"
         return [Text(f"Next: {changed}, python -m grader try {verdict.exercise} runs it.", "dim")]
-    source = exercise.source
-    found_at = f": {source.url}" if source.url else "."  # no dot that a terminal would take for a part of the address
-    if exercise.recorded:
-        handing = Text("Next: hand it in as your course asks; python -m grader names the next hunt.", "dim")
-        return [*_extras(left, verdict.exercise), handing]
-    compared = f"python -m grader solution {verdict.exercise} shows your change beside the reference's; "
-    follows = Text(f"Next: {compared if exercise.defects else ''}python -m grader names the next hunt.", "dim")
-    return [*_extras(left, verdict.exercise), follows, Text(f"It comes from {source.title}{found_at}", "dim")]
+    edition, source = exercise.edition, exercise.source
+    next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
+    credits_ = edition.credits(source.title, source.url)
+    return [*_extras(left, verdict.exercise), next_step, *([Text(credits_, "dim")] if credits_ else [])]
+
+
+def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
+    """The class that was probably meant where the exercise's own is missing; empty where none is called alike."""
+    if verdict.unloadable is None or verdict.unloadable.kind != "class":
+        return ""
+    name = exercise.interface.entry()
+    others = [word for word in re.findall(r"\w+", verdict.unloadable.text) if word != name]
+    return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.console import JustifyMethod
@@ -10,14 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
-from grader.student.progress import Progress
+from grader.report.view import Hint, HostState, PastVerdict, Progress
+from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Result
-
-if TYPE_CHECKING:
-    from grader.classroom.gradebook.class_records import PastVerdict
-    from grader.commands.doctor import HostState
-    from grader.student.hints import Hint
-
 
 BAR_WIDTH = 30
 HARDEST = 5
@@ -106,7 +100,7 @@ MARGIN = 5
 MOST_STEP_TEXT = 2000
 
 
-def render_hint(hint: "Hint", *, width: int = 100, color: bool = False) -> str:
+def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
     """What it is about, the steps given so far, and what comes next."""
     lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold")] if hint.steps else []
     lines += [Text(printable(hint.doubt, MOST_STEP_TEXT), "yellow")] if hint.steps and hint.doubt else []
@@ -134,7 +128,7 @@ HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "
 DIGEST_LENGTH = 8
 
 
-def render_history(student: str, verdicts: "list[PastVerdict]", *, width: int = 100, color: bool = False) -> str:
+def render_history(student: str, verdicts: list[PastVerdict], *, width: int = 100, color: bool = False) -> str:
     """A row for each verdict, oldest first within an exercise."""
     if not verdicts:
         return f"{printable(student)} is in the roster and has handed in nothing.\n"
@@ -152,7 +146,7 @@ def render_history(student: str, verdicts: "list[PastVerdict]", *, width: int = 
     return render_page([Text(printable(student), "bold"), table], width, color=color)
 
 
-def render_host_states(found: "Sequence[HostState]", *, width: int = 100, color: bool = False) -> str:
+def render_host_states(found: Sequence[HostState], *, width: int = 100, color: bool = False) -> str:
     """One line for each thing looked at, and what to do about what is amiss."""
     lines = []
     for each in found:
@@ -163,3 +157,19 @@ def render_host_states(found: "Sequence[HostState]", *, width: int = 100, color:
     amiss = sum(not each.is_well for each in found)
     lines += [Text(), Text("All is well." if not amiss else f"{amiss} of {len(found)} are amiss.")]
     return render_page(lines, width, color=color)
+
+
+HUNT_COLUMNS = ("exercise", "title", "origin", "kind", "difficulty", "defects", "missed by")
+
+
+def render_hunts(exercises: Sequence[Exercise]) -> str:
+    """Return a Markdown table with a row for each exercise."""
+    rows: list[Sequence[str]] = [HUNT_COLUMNS, ["---"] * len(HUNT_COLUMNS)]
+    for exercise in exercises:
+        source = exercise.source
+        origin = f"[{source.title}]({source.url})" if source.url else source.title
+        defects = "<br>".join(f"`{defect.id}`" for defect in exercise.defects) or "none"
+        missed_by = "<br>".join(defect.missed() or "no usual test" for defect in exercise.defects)
+        kind, difficulty = str(exercise.interface.kind_name), str(exercise.difficulty)
+        rows.append([exercise.id, exercise.title, origin, kind, difficulty, defects, missed_by])
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

@@ -13,13 +13,13 @@ from grader.report.phrases import (
     belongs_to,
     called,
     cause_word,
+    checks_note,
     foot_lines,
     line_and_caret,
     note_on,
     open_layers_lines,
     points,
     rest,
-    sealed_note,
     sizes,
     what_it_does,
     whose_picture,
@@ -77,7 +77,8 @@ def render_terminal(
         return render_page(lines, width, color=color)
 
     shown = _Shown(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
-    top: list[Line] = [*_head(verdict, exercise, width), Text()] if has_head else []
+    top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note(verdict)]
+    top += [Text()] if top else []
     head = rendered([*top, *shown.table(verdict)])
     whys = rendered(shown.whys(verdict, known, first_seen))
     bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
@@ -115,14 +116,11 @@ def _fitting(blocks: list[str], room: int) -> list[str]:
     return chosen
 
 
-def _head(verdict: Verdict, exercise: Exercise, width: int) -> list[Line]:
-    """Which exercise and which file, each on a line of its own where one does not hold both; what ran beside them."""
+def _head(verdict: Verdict, exercise: Exercise, width: int) -> Text:
+    """Return the exercise and the file, on two lines if one is too short."""
     name, file = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title}"), printable(verdict.file)
     has_room = len(f"{name.plain} · {file}") <= width
-    head = Text.assemble(name, " · " if has_room else "\n", (file, "dim"))
-    if exercise.recorded and verdict.outcome is not Result.NOT_GRADABLE:
-        return [head, Text(sealed_note(verdict, exercise), "dim")]
-    return [head]
+    return Text.assemble(name, " · " if has_room else "\n", (file, "dim"))
 
 
 class _Shown:

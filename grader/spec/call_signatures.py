@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import Struct
 
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
 from grader.spec.properties import Property
 
@@ -62,7 +61,7 @@ def misnamed_parts(exercise: Exercise, source: str) -> Iterator[Problem]:
     classes = _methods_of(tree)
     if interface.class_name not in classes:
         yield _unknown("a class of the reference", interface.class_name, classes, ("interface", "class"), is_key=False)
-    elif interface.kind in (Kind.MODULE, Kind.LOSS):
+    elif interface.kind.class_is_module:
         yield from _misnamed_in_module(exercise, classes[interface.class_name])
 
 
@@ -80,7 +79,7 @@ def _misnamed_in_function(exercise: Exercise, function: Function) -> Iterator[Pr
     taken, interface = _signature_of(function, is_method=False), exercise.interface
     what = f"an argument of {function.name}"
     yield from _misnamed(taken, interface.inputs, what, ("interface", "inputs"))
-    if interface.kind is not Kind.TRAINING_STEP:
+    if not interface.kind.adapter_takes_arguments:
         yield from _misnamed(taken, interface.constructor, what, ("interface", "constructor"))
     for index, check in enumerate(exercise.checks):
         yield from _misnamed(taken, check.inputs, what, ("checks", index, "inputs"))

@@ -2,17 +2,16 @@
 
 import typing
 from collections.abc import Iterator
-from hashlib import sha256
 from itertools import combinations
 from typing import Annotated
 
 from msgspec import Meta, field, structs
 
+from grader.spec.edition import AnyEdition, Full
 from grader.spec.fields import (
     Duration,
     Fragments,
     Id,
-    Index,
     Link,
     Points,
     Record,
@@ -121,29 +120,14 @@ class Limits(Record, frozen=True):
     """How long its text may be."""
 
 
-class SealedDefect(Record, frozen=True, omit_defaults=True):
-    """What a student edition tells of a defect: no more than what it is worth, and steps to take."""
+EDITION_KEYS = ("edition",)
+"""Keys that no author writes: releasing an edition does."""
 
-    points: Points
-    """What fixing it is worth."""
-    stretch: bool = False
-    """Whether its points are extra."""
-    hints: tuple[str, str, str] = ("", "", "")
-    """Three steps to take, where the edition was made with hints."""
-
-
-EDITION_KEYS = ("hidden_checks", "recorded", "sealed")
-"""What only a student edition's description says."""
-
-SEALED_TITLE = "what it was is told when you hand it in"
+SEALED_TITLE = "what it was is explained when you hand in"
 
 
 class Exercise(Record, frozen=True):
-    """A story, a starter, a reference, defects and checks, under one id.
-
-    A student edition's description has no defects, and says how many `hidden_checks` it leaves out. Where answers of
-    the reference are `recorded` beside it, the defects are `sealed`, in the order of their numbers.
-    """
+    """A story, a starter, a reference, defects and checks, under one id."""
 
     ONLY_SHOWN = (
         *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
@@ -180,12 +164,8 @@ class Exercise(Record, frozen=True):
     """The heading in the list under which it stands: what its code is; none for the end of the list."""
     decoy: str = ""
     """What in the starter looks wrong and is right, and why; told once everything is right."""
-    hidden_checks: Index = 0
-    """In a student edition: how many checks it leaves out."""
-    sealed: list[SealedDefect] = field(default_factory=list)
-    """In a sealed edition: the defects, without what they are."""
-    recorded: bool = False
-    """In a sealed edition: that answers of the reference lie beside it."""
+    edition: AnyEdition = Full()
+    """What this folder contains of the exercise."""
 
     @property
     def fixed_sizes(self) -> list[dict[str, int]]:
@@ -209,24 +189,19 @@ class Exercise(Record, frozen=True):
         return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
 
     def numbers(self) -> dict[str, int]:
-        """How students know the defects, by id: the extras last, else in an order that tells nothing."""
+        """Return the numbers by which students know the defects, by id; extras come last."""
 
         def order(defect: Defect) -> tuple[bool, bytes]:
-            return defect.stretch, sha256(f"{defect.id} of {self.id}".encode()).digest()
+            return self.edition.sort_key(self.id, defect.id, stretch=defect.stretch)
 
-        defects = self.defects if self.recorded else sorted(self.defects, key=order)
-        return {defect.id: number for number, defect in enumerate(defects, 1)}
-
-    def is_edition(self) -> bool:
-        """Whether this is what students are told, and not the whole description."""
-        return self.recorded
+        return {defect.id: number for number, defect in enumerate(sorted(self.defects, key=order), 1)}
 
     def has_hints(self) -> bool:
         """Whether there is a step to give."""
         return any(defect.hints[0] for defect in self.defects)
 
     def with_placeholders(self) -> "Exercise":
-        """The same, with a defect known by its number in place of each that is sealed."""
+        """Return the exercise with a defect, named by its number, for each that the edition seals."""
         placeholders = [
             Defect(
                 id=str(number),
@@ -238,7 +213,7 @@ class Exercise(Record, frozen=True):
                 why="",
                 stretch=sealed.stretch,
             )
-            for number, sealed in enumerate(self.sealed, 1)
+            for number, sealed in enumerate(self.edition.sealed_defects(), 1)
         ]
         return structs.replace(self, defects=placeholders) if placeholders else self
 

@@ -31,7 +31,7 @@ def replace_fragment(text: str, old: str, new: str, owner: str) -> str:
     """Return the text with `old` replaced by `new`; raise `SpecError` unless `old` occurs exactly once.
 
     A fragment of one line is any part of a line; one of several lines is whole lines, without their common indentation
-    or as they stand. `owner` is what the error says the fragment belongs to, as in "defect mask-discarded".
+    or as they stand. `owner` is what the error says the fragment belongs to, as in "defect swapped-axes".
     """
     old, new = old.rstrip("\n"), new.rstrip("\n")
     places = _places(text, old)

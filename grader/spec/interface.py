@@ -1,29 +1,9 @@
 """What a submission offers: a kind of class or function, and how it is built and called."""
 
-from enum import StrEnum
-
 from msgspec import field
 
 from grader.spec.fields import Arguments, Inputs, Name, Record, Shape
-
-
-class Kind(StrEnum):
-    """What a submission offers."""
-
-    MODULE = "module"
-    FUNCTION = "function"
-    LOSS = "loss"
-    OPTIMIZER = "optimizer"
-    TRAINING_STEP = "training_step"
-    DATASET = "dataset"
-
-    def is_class(self) -> bool:
-        """Whether it can be a class."""
-        return self in (Kind.MODULE, Kind.LOSS, Kind.OPTIMIZER, Kind.DATASET)
-
-    def is_function(self) -> bool:
-        """Whether it can be a function."""
-        return self in (Kind.FUNCTION, Kind.LOSS, Kind.TRAINING_STEP)
+from grader.spec.kinds import KINDS, USUAL_KIND, Kind, KindName
 
 
 class Interface(Record, frozen=True, omit_defaults=True):
@@ -34,13 +14,18 @@ class Interface(Record, frozen=True, omit_defaults=True):
     inputs: Inputs
     """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
     outputs: list[Shape]
-    """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
-    kind: Kind = Kind.MODULE
+    """The shapes of the tensors that forward returns, in order, of a dictionary by sorted key; `[]` is a number."""
+    kind_name: KindName = field(name="kind", default=USUAL_KIND)
     """What it is."""
     class_name: Name = field(name="class", default="")
     """The class's name."""
     function: Name = ""
     """The function's name, where it is one."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of subject."""
+        return KINDS[self.kind_name]
 
     def entry(self) -> str:
         """The name of what a submission must define."""
@@ -48,7 +33,7 @@ class Interface(Record, frozen=True, omit_defaults=True):
 
     def called(self) -> str:
         """What findings say is called."""
-        return self.function or ("forward" if self.kind in (Kind.MODULE, Kind.LOSS) else self.class_name)
+        return self.kind.called(self.class_name, self.function)
 
     keyword_only: bool = False
     """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""

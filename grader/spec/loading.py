@@ -5,19 +5,15 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from grader.errors import SpecError
 from grader.spec import problem
+from grader.spec.document import Node
 from grader.spec.exercise import Exercise
 from grader.spec.paths import write_versioned_cache
 from grader.spec.problem import BLANK, MOST_PROBLEMS, Problem
-
-if TYPE_CHECKING:
-    from grader.spec.document import Node
-
 
 _decode = msgspec.msgpack.Decoder(Exercise).decode
 
@@ -149,7 +145,7 @@ def _follows_from(path: problem.KeyPath, against: list[Problem]) -> bool:
     return any(each.path[:-1] in (("interface", declared), (*path[:2], declared)) for each in against)
 
 
-def _convert(root: "Node", exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.KeyPath]]:
+def _convert(root: Node, exercise_id: str, *, closely: bool) -> tuple[Exercise, list[Problem], set[problem.KeyPath]]:
     """The exercise, or what can be made of it, why that is not all, and the paths that are not what they say."""
     data = root.data()
     complaint = ""
@@ -191,7 +187,7 @@ def _rests_on(path: problem.KeyPath, broken: Iterable[problem.KeyPath]) -> bool:
     return False
 
 
-def _sentences(problems: list[Problem], root: "Node", shown: str) -> list[str]:
+def _sentences(problems: list[Problem], root: Node, shown: str) -> list[str]:
     """The problems in the order of the file; what an alias repeats is told once."""
     placed: dict[tuple[object, ...], Problem] = {}
     for each in problems:

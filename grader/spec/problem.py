@@ -2,13 +2,9 @@
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+import yaml
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    import yaml
-
 
 KeyPath = tuple[str | int, ...]
 """Keys and indices from the top of the description down."""
@@ -130,7 +126,7 @@ COMPLAINTS = (
 )
 
 
-def explain_syntax_error(error: "yaml.MarkedYAMLError", text: str) -> Problem:
+def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
     """The parser's complaint as a problem with its place."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)

@@ -18,6 +18,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
 """Fields that no author writes: the folder gives the id, a release gives the others."""
 
+EDITION_PARTS = ("Full", "Sealed", "SealedDefect")
+
 SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
 """Keys whose values are many lines of schema and the same wherever they stand."""
 
@@ -25,13 +27,14 @@ SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
 def render_schema() -> str:
     """The schema as the text of a JSON file."""
     _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
+    for name in EDITION_PARTS:
+        del parts[name]
     for name, part in parts.items():
         _make_friendly(name, part)
     exercise = parts.pop("Exercise")  # whose sizes may be random, unlike those of a check
     shared = {name: _shared_part(parts, key, name) for key, name in SHARED.items()}
     for key in GIVEN:
         del exercise["properties"][key]
-    del parts["SealedDefect"]
     exercise["required"].remove("id")
     whole = {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": dict(sorted((parts | shared).items()))}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"

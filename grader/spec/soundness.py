@@ -7,14 +7,14 @@ from typing import Any
 
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.fields import NAME, PATTERNS, FixedSizes, Inputs, MadeInput, names_in, size_names
-from grader.spec.interface import Interface, Kind
+from grader.spec.interface import Interface
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
 from grader.spec.properties import AN_ARGUMENT, Property, unknown_name, unknown_sizes
 
 
 def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
     """Every part that cannot be meant; checks have their ids already."""
-    yield from _edition_problems(exercise)
+    yield from exercise.edition.problems(defects=len(exercise.defects), decoy=exercise.decoy)
     yield from _repeated_ids(exercise.defects, "defects")
     yield from _repeated_ids(exercise.checks, "checks")
     for index, defect in enumerate(exercise.defects):
@@ -58,20 +58,6 @@ def _sizes_beyond_reason(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath)
                 found = f"{numbers:,} in {name}"
                 remedy = f"write smaller sizes for {listed([str(size) for size in shape])}"
                 yield Problem((*path, index), f"inputs of at most {MOST_NUMBERS:,} numbers", found, remedy)
-
-
-def _edition_problems(exercise: Exercise) -> Iterator[Problem]:
-    """What tells a student edition's description from an author's."""
-    if exercise.defects and exercise.recorded:
-        found = f"{len(exercise.defects)} in a student edition"
-        yield Problem(("defects",), "no defects but those under sealed", found, "take recorded out")
-    elif not exercise.is_edition():
-        if not exercise.defects and not exercise.decoy.strip():
-            remedy = "write - id: swapped-axes and the rest of it, or say under decoy what looks wrong and is right"
-            yield Problem(("defects",), "at least one defect", "none", remedy)
-        if exercise.hidden_checks:
-            found = "one of a student edition"
-            yield Problem(("hidden_checks",), "a key that an author writes", found, "take it out", at_key=True)
 
 
 def _repeated_ids(records: Sequence[Defect | Property], part: str) -> Iterator[Problem]:
@@ -121,7 +107,7 @@ def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
 def _entry_problems(interface: Interface) -> Iterator[Problem]:
     """A class or a function, as the kind has it, and not both."""
     kind = interface.kind
-    wanted = ["class"] * kind.is_class() + ["function"] * kind.is_function()
+    wanted = ["class"] * kind.offers_class + ["function"] * kind.offers_function
     given = [name for name, value in (("class", interface.class_name), ("function", interface.function)) if value]
     if not given:
         example = "MultiHeadAttention" if wanted[0] == "class" else "label_smoothing"
@@ -129,7 +115,7 @@ def _entry_problems(interface: Interface) -> Iterator[Problem]:
         yield Problem(path, PATTERNS[NAME], "no such key", f"write {wanted[0]}: {example}")
     for name in given:
         if name not in wanted:
-            of = f"a {wanted[0]}, which a {kind.replace('_', ' ')} is"
+            of = f"a {wanted[0]}, which {kind.phrase()} is"
             yield Problem(("interface", name), of, f"a {name}", f"write {wanted[0]}: and its name", at_key=True)
     if given == ["class", "function"] == wanted:
         yield Problem(("interface", "function"), "a class or a function", "both", "take one of them out", at_key=True)
@@ -207,8 +193,8 @@ def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Itera
         yield from _input_problems(spec, sizes, (*path, "inputs", name))
     if check.sizes:
         yield from missing_sizes(exercise, check, path)
-    if isinstance(check, Property) and check.needs_module and exercise.interface.kind is not Kind.MODULE:
-        found = f"{check.__struct_config__.tag} for a {exercise.interface.kind.replace('_', ' ')}"
+    if isinstance(check, Property) and check.needs_module and not exercise.interface.kind.is_module:
+        found = f"{check.__struct_config__.tag} for {exercise.interface.kind.phrase()}"
         yield Problem((*path, "property"), "a property that is not of modules alone", found, "take the check out")
     yield from argument_problems(exercise, check, sizes, path)
 

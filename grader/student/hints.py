@@ -1,16 +1,15 @@
 """Hints: steps to take on the file as it stands, one more at each call, for the first defect that is not fixed."""
 
-import difflib
-import re
 from pathlib import PurePath
 
 import msgspec
-from msgspec import Struct
 
 from grader.errors import UsageError
+from grader.report.phrases import misspelt_name
+from grader.report.view import Hint, Progress
 from grader.spec.exercise import Defect, Exercise
 from grader.spec.paths import Course
-from grader.student.progress import Progress, load_progress, save_progress
+from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
 from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
@@ -27,22 +26,6 @@ WAYS_OUT = {
 
 ELSE_WAY_OUT = "Run {file} by itself, and mend what it stops at first."
 
-MISSPELT = 0.8
-"""How alike a name has to be to one that is missing to be meant."""
-
-
-class Hint(Struct, frozen=True):
-    """What is about to be said: about what, the steps given so far, how many there are, and what comes next.
-
-    `doubt` says why they may not be needed.
-    """
-
-    about: str
-    steps: list[str]
-    total: int
-    after: str = ""
-    doubt: str = ""
-
 
 def next_hint(
     course: Course, exercise: Exercise, verdict: Verdict, number: int = 0, *, only_given: bool = False
@@ -55,7 +38,7 @@ def next_hint(
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
         return _way_out(verdict, exercise)
-    if exercise.is_edition() and not exercise.has_hints() and exercise.defects:
+    if exercise.defects and not exercise.has_hints():
         return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     crash = hiding_crash(group_causes(verdict))
     left = _left(exercise, verdict, crash)
@@ -147,15 +130,6 @@ def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
         way = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
     step = f"{verdict.reason}. {way}"
     return Hint(f"{verdict.exercise} cannot be graded as it stands", [step], 1)
-
-
-def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
-    """The class that was probably meant where the exercise's own is missing; empty where none is called alike."""
-    if verdict.unloadable is None or verdict.unloadable.kind != "class":
-        return ""
-    name = exercise.interface.entry()
-    others = [word for word in re.findall(r"\w+", verdict.unloadable.text) if word != name]
-    return next(iter(difflib.get_close_matches(name, others, 1, MISSPELT)), "")
 
 
 def _given(course: Course, exercise: Exercise, progress: Progress, key: str, total: int, *, only_given: bool) -> int:

@@ -6,46 +6,16 @@ import time
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from grader.checks.outcome import Status
+from grader.report.view import Attempt, Progress
 from grader.spec.paths import Course, write_cache
+from grader.submission.choice import is_edited
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
 MOST_ATTEMPTS = 200
 """Gradings that are remembered of one exercise."""
-
-
-class Attempt(Struct, frozen=True):
-    """One grading: when (seconds since 1970), what it came to, and how many of the defects were fixed."""
-
-    at: float
-    outcome: Result
-    score: float
-    fixed: int
-    defects: int
-
-
-class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses`, `passed` and `checks` are the last grading's.
-
-    `first_seen` says with which sizes a defect showed when it was last seen.
-    """
-
-    outcome: Result | None = None
-    score: float = 0.0
-    max_score: float = 0.0
-    statuses: dict[str, DefectStatus] = {}
-    hints_given: dict[str, int] = {}
-    passed: int = 0
-    checks: int = 0
-    first_seen: dict[str, str] = {}
-    attempts: list[Attempt] = []
-
-    def fixed(self) -> set[str]:
-        """The defects that the last grading found fixed."""
-        return {defect for defect, status in self.statuses.items() if status is DefectStatus.FIXED}
 
 
 def load_progress(course: Course, exercise_id: str) -> Progress:
@@ -98,8 +68,6 @@ def first_seen(verdict: Verdict) -> dict[str, str]:
 
 def last_worked_on(course: Course) -> str | None:
     """The exercise that was edited, graded or hinted at last; None where nothing was done yet."""
-    from grader.submission.choice import is_edited
-
     times: list[tuple[float, str, Path | None]] = []
     for exercise_id in course.exercise_ids():
         for path, own in [

@@ -19,7 +19,7 @@ import click
 from msgspec import Struct
 
 from grader.checks.outcome import Status, in_words
-from grader.checks.subjects import KINDS, adapter_of
+from grader.checks.subjects import adapter_of
 from grader.errors import UsageError
 from grader.report.console import printable, width
 from grader.sandbox.torch_import import import_torch, stub_compiler
@@ -172,7 +172,7 @@ class PreparedTrial(Struct, frozen=True):
         entry = self.interface.entry()
         name = "value = " if self.is_named else ""
         if not self.has_weights():
-            told = KINDS[self.interface.kind].trial
+            told = self.interface.kind.trial
             told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
             return [name + told.format(entry=entry, inputs=each, arguments=built) for each in handed]
         method = f".{self.method}" if self.method else ""

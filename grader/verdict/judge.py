@@ -1,41 +1,28 @@
 """The judge of submissions: from a file, or a source that was read, to its verdict."""
 
 import secrets
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Self
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from grader.checks.outcome import Examination, Key, Status, has_defect, variant_name
+from grader.checks.outcome import Examination, Key, Status, has_defect
 from grader.errors import WorkerKilledError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
+from grader.processes.workers import Fingerprinter, WorkerSource
 from grader.spec.exercise import Exercise
-from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.submission import Submission, read_submission, submission_from_text
+from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
-from grader.verdict.matching import find_partial_fixes, is_same, tell_apart
+from grader.verdict.matching import find_partial_fixes, tell_apart
 from grader.verdict.verdict import Verdict, make_verdict, refuse
-
-if TYPE_CHECKING:
-    from grader.checks.examiner import Examiner
-    from grader.checks.pytest_session import Examiners
-    from grader.checks.recording import Recording
-
-T = TypeVar("T")
 
 MAX_SEED = 2**31
 MOST_MATCHING_VARIANTS = 4
 """Matching variants whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
-
-
-class Variant(Struct, frozen=True):
-    """A variant's source, and the fingerprint of its syntax tree."""
-
-    source: Submission
-    tree: str
 
 
 def judge_file(
@@ -46,29 +33,54 @@ def judge_file(
     seed: int | None = None,
     spawn: bool = not CAN_FORK,
     strict: bool = False,
-    tell: Callable[[Verdict], None] = lambda _verdict: None,
 ) -> Verdict:
-    """The verdict on a file; `seed` is that of the inputs, fresh and secret where none is given.
+    """Return the verdict on a file; see `judging_file`."""
+    with judging_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict) as verdict:
+        return verdict
 
-    `tell` hears of it before everything is cleared away. `strict` refuses, with an `OpenHostError`, where a submission
-    could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` when the
-    reference fails.
+
+@contextmanager
+def judging_file(
+    course: Course,
+    exercise_id: str,
+    choice: Choice,
+    *,
+    seed: int | None = None,
+    spawn: bool = not CAN_FORK,
+    strict: bool = False,
+) -> Iterator[Verdict]:
+    """Give the verdict on a file before the processes that judged it are ended, which takes a while.
+
+    `seed` is that of the inputs; None draws a fresh and secret one. `strict` refuses, with an `OpenHostError`, where a
+    submission could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError`
+    when the reference fails.
     """
     name = course.shown(choice.path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed
     exercise = load_exercise(course.description(exercise_id))
-    verdict = refuse(exercise, choice.read, name, seed)
-    if verdict is not None:
-        tell(verdict)
-        return verdict
+    refused = refuse(exercise, choice.read, name, seed)
+    if refused is not None:
+        yield refused
+        return
+    assert isinstance(choice.read, Submission)
+    with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
+        yield judge(exercise_id, choice.read, name, seed)
 
-    def body(judge: Judge) -> Verdict:
-        assert isinstance(choice.read, Submission)
-        verdict = judge(exercise_id, choice.read, name, seed)
-        tell(verdict)
-        return verdict
 
-    return with_judge(course, body, spawn=spawn, strict=strict, first=exercise_id)
+@contextmanager
+def open_judge(
+    course: Course, *, spawn: bool = not CAN_FORK, strict: bool = False, first: str = "", for_many: bool = False
+) -> Iterator["Judge"]:
+    """Open a judge with a worker source of its own, opened before any description, check or reference is.
+
+    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
+    start, and less time for each submission.
+    """
+    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)) as source:
+        if first:
+            source.start_ahead(load_exercise(course.description(first)).limits)  # forked while the checks are imported
+        with Judge(course, source, strict=strict) as judge:
+            yield judge
 
 
 class Judge:
@@ -77,14 +89,30 @@ class Judge:
     What `refuse` refuses does not come here.
     """
 
-    def __init__(self, course: Course, examiners: "Examiners") -> None:
+    def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
+        # imported now: workers are copies of the process that opened their source
+        from grader.checks.runner import Runner
+        from grader.verdict.variants import VariantSource
+
         self._course = course
-        self._examiners = examiners
-        self._opened: dict[str, tuple[Exercise, Key]] = {}
-        self._matching_variants_drawn_by = (-1, "")
-        self._matching_variants_seen: dict[tuple[str, str], Examination] = {}
-        self._variants: dict[tuple[str, str], Variant] = {}
-        self._starters: dict[str, str] = {}
+        self._source = source
+        self._strict = strict
+        self._fingerprinter = Fingerprinter(source)
+        self._runners: dict[str, Runner] = {}
+        self._keys: dict[str, Key] = {}
+        self._variants: dict[str, VariantSource] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what was opened for the exercises; the worker source stays open."""
+        self._fingerprinter.close()
+        for runner in self._runners.values():
+            runner.close()
 
     def __call__(
         self, exercise_id: str, submission: Submission, file: str, seed: int, *, dtype: str = "float32"
@@ -101,138 +129,52 @@ class Judge:
 
     def _judge(self, exercise_id: str, submission: Submission, file: str, seed: int, dtype: str) -> Verdict:
         exercise, key = self.open(exercise_id)
-        examiner = self._examiners.examiner(exercise)
-        if examiner.recording is not None:
-            return self._judge_sealed(examiner, examiner.recording, submission, file, seed)
-        seen = examiner.examine(submission, seed, dtype=dtype)
-        alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
-        if (
-            0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike
-        ):  # nothing fails as it does where nothing is wrong
-            seen = self._told_apart(examiner, submission, seen, alike, dtype)
-        if not seen.unloadable:
-            seen = find_partial_fixes(
-                exercise, key, seen, lambda name, checks: self._matching_variant(examiner, name, checks, dtype)
-            )
-        return make_verdict(exercise, key, seen, file, seed)
+        runner, variants = self._runners[exercise_id], self._variants[exercise_id]
+        seed = variants.seed_for(seed)
+        examination = runner.examine(submission, seed, dtype=dtype)
+        if examination.unloadable:
+            return make_verdict(exercise, key, examination, file, seed)
 
-    def _judge_sealed(
-        self, examiner: "Examiner", recording: "Recording", submission: Submission, file: str, seed: int
-    ) -> Verdict:
-        """The same by what was recorded, at one of the recorded seeds.
+        def examine_variant(name: str, checks: set[str]) -> Examination:
+            return variants.examine(name, checks, seed, dtype)
 
-        No syntax trees of variants are known: matching variants are told apart by numbers, and the starter by its
-        own tree.
-        """
-        exercise, key = self.open(examiner.exercise.id)
-        seed = recording.seed_for(seed)
-        seen = examiner.examine(submission, seed)
-        alike = [] if seen.unloadable else matching_variants(exercise, key, seen)
-        known = {name: recording.variant(seed, name) for name in alike}
-        same = [name for name, variant in known.items() if _is_seen_in(seen, variant)]
-        if 0 < len(alike) <= MOST_MATCHING_VARIANTS and "" not in alike:
-            seen = tell_apart(seen, list(known.values()))
-        if not seen.unloadable:
-            seen = find_partial_fixes(exercise, key, seen, lambda name, _: recording.variant(seed, name))
-        if alike and self._is_starter(exercise.id, submission):
-            same = [variant_name(frozenset(defect.id for defect in exercise.defects))]
-        seen = structs.replace(seen, known_defects=_known_defects(exercise, same))
-        return make_verdict(exercise, key, seen, file, seed)
-
-    def _is_starter(self, exercise_id: str, submission: Submission) -> bool:
-        """Whether a submission differs from the starter in layout and comments at most."""
-        module, _ = self._course.editable_files(exercise_id)
-        if exercise_id not in self._starters:
-            starter = read_submission(self._course.pristine(module), module.name)
-            self._starters[exercise_id] = self.fingerprint(starter) if isinstance(starter, Submission) else ""
-        return self.fingerprint(submission) == self._starters[exercise_id] != ""
-
-    def _told_apart(
-        self, examiner: "Examiner", submission: Submission, seen: Examination, alike: list[str], dtype: str
-    ) -> Examination:
-        """What was seen, compared with what is seen of the matching variants, unless the submission is one of them."""
-        tree = self.fingerprint(submission)
-        if tree and any(tree == self._variant(examiner.exercise, name).tree for name in alike):
-            return seen
-        failed = {outcome.check for outcome in seen.outcomes if outcome.status is Status.FAILED}
-        return tell_apart(seen, [self._matching_variant(examiner, name, failed, dtype) for name in alike])
-
-    def _matching_variant(self, examiner: "Examiner", name: str, checks: set[str], dtype: str) -> Examination:
-        """What these checks see of a variant at the seed and dtype of the submission."""
-        exercise, drawn_by = examiner.exercise, (examiner.seed, dtype)
-        if drawn_by != self._matching_variants_drawn_by:
-            self._matching_variants_drawn_by, self._matching_variants_seen = drawn_by, {}
-        known = self._matching_variants_seen.setdefault((exercise.id, name), Examination([]))
-        missing = checks - {outcome.check for outcome in known.outcomes}
-        if missing:
-            seen = examiner.examine(self._variant(exercise, name).source, examiner.seed, dtype=dtype, only=missing)
-            known = Examination([*known.outcomes, *seen.outcomes], saw={**known.saw, **seen.saw})
-            self._matching_variants_seen[exercise.id, name] = known
-        return known
-
-    def _variant(self, exercise: Exercise, name: str) -> Variant:
-        """The reference with the defects that the name joins put back, written and read once."""
-        if (exercise.id, name) not in self._variants:
-            defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
-            reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
-            source = submission_from_text(put_back(reference, defects))
-            self._variants[exercise.id, name] = Variant(source, self.fingerprint(source))
-        return self._variants[exercise.id, name]
+        matching = matching_variants(exercise, key, examination)
+        same = variants.indistinguishable(submission, examination, matching, seed)
+        is_comparable = 0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching  # "" is right: nothing fails
+        if is_comparable and not variants.is_one_of(submission, matching):
+            failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
+            examination = tell_apart(examination, [examine_variant(name, failed) for name in matching])
+        examination = find_partial_fixes(exercise, key, examination, examine_variant)
+        examination = structs.replace(examination, known_defects=_known_defects(exercise, same))
+        return make_verdict(exercise, key, examination, file, seed)
 
     def prepare(self, exercise_id: str) -> None:
         """Have the last worker cleared away, and the next one started, while nobody waits for it."""
-        self._examiners.source.settle()
-        if exercise_id in self._opened:
-            exercise, _ = self._opened[exercise_id]
-            self._examiners.source.start_ahead(exercise.limits)
+        self._source.settle()
+        if exercise_id in self._keys:
+            self._source.start_ahead(self._runners[exercise_id].exercise.limits)
 
     def fingerprint(self, submission: Submission) -> str:
         """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
-        return self._examiners.fingerprinter.fingerprint(submission)
+        return self._fingerprinter.fingerprint(submission)
 
     def open(self, exercise_id: str) -> tuple[Exercise, Key]:
         """The exercise and its key, the reference having been examined."""
-        if exercise_id not in self._opened:
-            from grader.verdict.signatures import find_key
+        if exercise_id not in self._runners:
+            from grader.checks.runner import Runner
+            from grader.verdict.variants import open_variants
 
             exercise = load_exercise(self._course.description(exercise_id))
-            examiner = self._examiners.examiner(exercise)
-            self._opened[exercise_id] = exercise, find_key(self._course, examiner)
-        return self._opened[exercise_id]
-
-
-def _is_seen_in(seen: Examination, matching_variant: Examination) -> bool:
-    """Whether all that failed checks saw of a submission is what they see of a matching variant."""
-    return all(is_same(value, matching_variant.saw.get(check)) for check, value in seen.saw.items())
+            runner = Runner(self._course, exercise, self._source, strict=self._strict)
+            self._runners[exercise_id] = runner
+            self._variants[exercise_id] = open_variants(self._course, runner, self.fingerprint)
+        runner = self._runners[exercise_id]
+        if exercise_id not in self._keys:
+            self._keys[exercise_id] = self._variants[exercise_id].key()
+        return runner.exercise, self._keys[exercise_id]
 
 
 def _known_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
     """Whether each defect is there, of those that all of the variants have or none."""
     found = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
     return {name: is_there.pop() for name, is_there in found.items() if len(is_there) == 1}
-
-
-def with_judge(
-    course: Course,
-    body: Callable[[Judge], T],
-    *,
-    spawn: bool = not CAN_FORK,
-    strict: bool = False,
-    first: str = "",
-    for_many: bool = False,
-) -> T:
-    """What `body` returns, given a judge; workers come from a source opened before any description, reference or check.
-
-    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
-    start, and less for each of them.
-    """
-    source = open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)
-    try:
-        if first:
-            source.start_ahead(load_exercise(course.description(first)).limits)  # forked while pytest is being imported
-
-        from grader.checks.pytest_session import with_examiners
-
-        return with_examiners(course, source, lambda examiners: body(Judge(course, examiners)), strict=strict)
-    finally:
-        source.close()

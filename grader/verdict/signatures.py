@@ -5,56 +5,50 @@ outcomes.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
 
 from grader.checks.outcome import Examination, Key, Status, variant_name
-from grader.errors import BrokenExerciseError, KitError
+from grader.checks.runner import Runner
+from grader.errors import BrokenExerciseError
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course, write_versioned_cache
 from grader.submission import submission_from_text
 from grader.verdict.digest import key_digest
-
-if TYPE_CHECKING:
-    from grader.checks.examiner import Examiner
 
 KEY_SEED = 20_260_101
 PATIENCE = 120.0
 """Seconds that the reference or a variant of it may take in all."""
 
 
-def find_key(course: Course, examiner: "Examiner") -> Key:
+def find_key(course: Course, runner: Runner) -> Key:
     """The key that fits the exercise as it is now: the one beside it, the one remembered, or a new one.
 
-    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails. A sealed
-    edition has no reference, and its key is believed.
+    The reference is examined on this machine before any key is believed; `BrokenExerciseError` when it fails.
     """
-    if examiner.exercise.recorded:
-        return _sealed_key(course.key(examiner.exercise.id))
-    digest = key_digest(course, examiner.exercise.id)
-    proven = course.state_folder() / "proven" / f"{examiner.exercise.id}-{digest[:16]}.json"
+    digest = key_digest(course, runner.exercise.id)
+    proven = course.state_folder() / "proven" / f"{runner.exercise.id}-{digest[:16]}.json"
     remembered = _read_key(proven, digest)
     if remembered is not None:
         return remembered
-    with patience(examiner):
-        _prove_reference(course, examiner)
-        key = _read_key(course.key(examiner.exercise.id), digest) or _make_key(course, examiner)
+    with patience(runner):
+        _prove_reference(course, runner)
+        key = _read_key(course.key(runner.exercise.id), digest) or _make_key(course, runner)
     write_versioned_cache(proven, encode_key(key))
     return key
 
 
 @contextmanager
-def patience(examiner: "Examiner") -> Iterator[None]:
+def patience(runner: Runner) -> Iterator[None]:
     """The kit's own sources may take their time: on a busy machine it is no fault of theirs."""
-    exercise = examiner.exercise
+    exercise = runner.exercise
     seconds = structs.replace(exercise.limits.seconds, total=max(PATIENCE, exercise.limits.seconds.total))
-    examiner.exercise = structs.replace(exercise, limits=structs.replace(exercise.limits, seconds=seconds))
+    runner.exercise = structs.replace(exercise, limits=structs.replace(exercise.limits, seconds=seconds))
     try:
         yield
     finally:
-        examiner.exercise = exercise
+        runner.exercise = exercise
 
 
 def has_key(course: Course, exercise_id: str) -> bool:
@@ -62,16 +56,16 @@ def has_key(course: Course, exercise_id: str) -> bool:
     return _read_key(course.key(exercise_id), key_digest(course, exercise_id)) is not None
 
 
-def _make_key(course: Course, examiner: "Examiner") -> Key:
+def _make_key(course: Course, runner: Runner) -> Key:
     """Examine every variant."""
-    exercise = examiner.exercise
+    exercise = runner.exercise
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     failure_kinds, methods = {}, {}
     for subset in exercise.subsets():
         text = put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
-        seen = examiner.examine(submission_from_text(text), KEY_SEED)
+        seen = runner.examine(submission_from_text(text), KEY_SEED)
         if any(outcome.status in (Status.TIMED_OUT, Status.NOT_RUN) for outcome in seen.outcomes):
-            seen = examiner.examine(submission_from_text(text), KEY_SEED)  # the machine may have been busy
+            seen = runner.examine(submission_from_text(text), KEY_SEED)  # the machine may have been busy
         if not subset:
             require_all_passed(exercise.id, seen)
         if seen.unloadable is not None:
@@ -86,11 +80,11 @@ def _make_key(course: Course, examiner: "Examiner") -> Key:
     return Key(key_digest(course, exercise.id), failure_kinds, methods)
 
 
-def _prove_reference(course: Course, examiner: "Examiner") -> None:
+def _prove_reference(course: Course, runner: Runner) -> None:
     """Raise `BrokenExerciseError` unless the reference passes every check here and now."""
-    exercise = examiner.exercise
+    exercise = runner.exercise
     text = course.reference(exercise.id).read_text(encoding="utf-8")
-    require_all_passed(exercise.id, examiner.examine(submission_from_text(text), KEY_SEED))
+    require_all_passed(exercise.id, runner.examine(submission_from_text(text), KEY_SEED))
 
 
 def require_all_passed(exercise_id: str, seen: Examination) -> None:
@@ -111,13 +105,6 @@ def require_all_passed(exercise_id: str, seen: Examination) -> None:
 def encode_key(key: Key) -> bytes:
     """The key as its file holds it."""
     return msgspec.json.format(msgspec.json.encode(key, order="sorted"), indent=1) + b"\n"
-
-
-def _sealed_key(path: Path) -> Key:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Key)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise KitError(f"{path} cannot be read ({error}); get the edition anew") from None
 
 
 def _read_key(path: Path, digest: str) -> Key | None:

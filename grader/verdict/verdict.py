@@ -28,9 +28,6 @@ WORDS = {
 }
 """What a status is called on every page and in every hint."""
 
-LATER = "only checks that run when you hand it in tell"
-"""Why nothing is known at home of a defect that no check there shows."""
-
 
 class DefectVerdict(Struct, frozen=True):
     """One defect's status and points; `reason` says why a status is unknown."""
@@ -98,7 +95,7 @@ def make_verdict(exercise: Exercise, key: Key, seen: Examination, file: str, see
         exercise.id,
         file,
         Result.FIXED if is_whole else Result.NOT_FIXED,
-        _sealed_result(exercise, seen.outcomes) if exercise.recorded else None,
+        exercise.edition.checks_note(run=len(seen.outcomes), described=len(exercise.checks)),
         score_of(exercise, reading.statuses, is_whole=is_whole),
         exercise.max_score(),
         seed,
@@ -112,9 +109,9 @@ def make_verdict(exercise: Exercise, key: Key, seen: Examination, file: str, see
 
 
 def _reason(exercise: Exercise, key: Key, reading: Attribution, defect: str) -> str:
-    """Why a status is unknown; where nothing at home ever shows a defect, that is why."""
-    reason = reading.reasons.get(defect, "")
-    return LATER if reason and exercise.recorded and not key.failure_kinds[defect] else reason
+    """Return why a status is unknown."""
+    fails_a_check = bool(key.failure_kinds[defect])
+    return exercise.edition.reason_unknown(reading.reasons.get(defect, ""), fails_a_check=fails_a_check)
 
 
 def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_whole: bool) -> float:
@@ -122,13 +119,6 @@ def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_who
     fixed = [defect for defect in exercise.defects if statuses.get(defect.id) is DefectStatus.FIXED]
     points = sum(defect.points for defect in fixed if not defect.stretch)
     return points + (exercise.nothing_else_broke if is_whole else 0.0)
-
-
-def _sealed_result(exercise: Exercise, outcomes: list[Outcome]) -> str:
-    """How many checks a sealed edition could run, and that the points come with the others."""
-    total = len(exercise.checks) + exercise.hidden_checks
-    here = f"{len(outcomes)} of {total} checks run here"
-    return f"{here}; all run when you hand it in, give the points, and tell what each defect was"
 
 
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:

@@ -157,7 +157,7 @@ def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path,
         (folder / twin.name).write_bytes(course.pristine(twin).read_bytes() + b"\n")
     (folder / "attention.py").write_bytes(course.reference("exercise_03").read_bytes())
     told = judge_folder(course, "exercise_03", platform, folder, tmp_path / "results.json")
-    remark = "This is about attention.py; attention.ipynb was handed in too: it is as it was handed out."
+    remark = "Graded: attention.py; attention.ipynb was handed in too: it is as it was handed out."
     assert told.splitlines()[0] == remark
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     page = results[{"gradescope": "output", "prairielearn": "message", "nbgrader": "page"}[platform]]
@@ -233,7 +233,7 @@ def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, ru
         write_autograder(course, EXERCISE, "gradescope", written)
     done = run_cli("autograder", EXERCISE, "--for", "blackboard", "-o", "x.zip")
     assert done.returncode == 2
-    assert "classroom50, gradescope, nbgrader, prairielearn" in " ".join(done.stderr.split())
+    assert "'classroom50', 'gradescope', 'nbgrader', 'prairielearn'" in " ".join(done.stderr.split())
 
 
 def test_a_package_goes_through_a_pipe_and_to_where_a_link_leads(course, tmp_path):

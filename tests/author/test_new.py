@@ -17,7 +17,7 @@ from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError
 from grader.spec.exercise import Defect
 from grader.spec.fragments import mend, put_back
-from grader.spec.interface import Kind
+from grader.spec.kinds import KINDS, KindName
 from grader.spec.loading import load_exercise
 from grader.submission import read_submission
 from tests.support.notebooks import code, markdown, notebook
@@ -524,7 +524,7 @@ def bias(table, query_len, key_len, num_buckets=16):
 """
     interface = find_interface(source, "bias.py")
     assert propose(interface).inputs == {"table": [16, "width"]}
-    size_cases = draw_sizes_above(Kind.FUNCTION, ["width", "query_len", "key_len"])
+    size_cases = draw_sizes_above(KINDS[KindName.FUNCTION], ["width", "query_len", "key_len"])
     assert {name: size_cases[1][name] for name in ("query_len", "key_len")} == {
         "query_len": [130, 160],
         "key_len": [130, 160],
@@ -599,7 +599,7 @@ class Slow(torch.optim.Optimizer):
 )
 def test_sizes_are_drawn_for_every_module_and_fit_together(constructor, forward):
     fixed_sizes = proposed(constructor, forward).fixed_sizes
-    size_cases = draw_sizes_above(Kind.MODULE, list(fixed_sizes[0]))
+    size_cases = draw_sizes_above(KINDS[KindName.MODULE], list(fixed_sizes[0]))
     assert len(size_cases) == 4
     for number, size_case in enumerate(size_cases):
         assert size_case.keys() == fixed_sizes[0].keys()

@@ -1,10 +1,8 @@
 """A proof finds what the checks of an exercise do not see, and holds for every exercise that is handed out."""
 
-import contextlib
 import itertools
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,7 @@ import pytest
 import yaml
 from msgspec import structs
 
-from grader.author import difficulty
 from grader.author.differential import find_differences
-from grader.author.difficulty import Fault, difficulty_of, run_usual_tests, share_hidden
 from grader.author.mutants import OPERATORS, Mutant, is_same_in_other_words, mutants_of
 from grader.author.new import create_exercise
 from grader.author.proof import (
@@ -31,7 +27,7 @@ from grader.author.proof import (
 )
 from grader.author.prove import ProofCache, prove, record_of
 from grader.author.sizes import told_shapes
-from grader.errors import WorkerKilledError
+from grader.author.usual_tests import run_usual_tests
 from grader.processes.pool import TaskPool
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
@@ -351,11 +347,11 @@ def test_a_head_size_that_is_the_same_on_all_size_cases_is_said(course: Course) 
     exercise = load_exercise(course.description("exercise_01"))
     sizes = [{"batch": 3, "tokens": 5, "embed_dim": heads * 6, "num_heads": heads} for heads in (1, 2, 4)]
     sizes[0]["embed_dim"] = 12
-    (warning,) = constant_sizes(structs.replace(exercise, fixed_sizes=sizes, drawn=[]))
+    (warning,) = constant_sizes(structs.replace(exercise, sizes=sizes))
     assert warning.startswith(
         "embed_dim / num_heads is 6 on every size case where num_heads is not 1, so a fix that writes"
     )
-    assert constant_sizes(structs.replace(exercise, fixed_sizes=sizes)) == []
+    assert constant_sizes(structs.replace(exercise, sizes=sizes)) == []
 
 
 @pytest.mark.parametrize("command", others_slow([[EXERCISE], ["prove", EXERCISE]]), ids=["graded", "proven"])
@@ -383,35 +379,6 @@ USUAL_TESTS = """\
 """
 
 
-@pytest.mark.parametrize(
-    "harder",
-    [{"missed_by": ["shapes", "one head"]}, {"seen_by": 1}, {"grown": 3}, {"lines": 6}, {"raises": False}],
-    ids=str,
-)
-def test_a_hunt_is_harder_for_each_fact_that_hides_its_defect(harder: dict[str, Any]) -> None:
-    plain = Fault("", ["shapes"], 3, {}, 0, 6, 10, raises=True, lines=1)
-    assert share_hidden([structs.replace(plain, **harder)]) > share_hidden([plain])
-
-
-def test_the_easiest_hunt_is_one_and_the_hardest_five() -> None:
-    loud = Fault("", [], 3, {}, 0, 10, 10, raises=True, lines=1)
-    hidden = Fault("", ["shapes", "one head", "a seed"], 3, {}, 3, 1, 10, raises=False, lines=9)
-    assert (difficulty_of([loud]), difficulty_of([hidden])) == (1, 5)
-
-
-def test_a_usual_test_whose_worker_was_killed_is_not_passed_over(judge_text, course: Course, monkeypatch) -> None:
-    @contextlib.contextmanager
-    def killed(*_: object) -> Iterator[Callable[[object], str]]:
-        def fails(_test: object) -> str:
-            raise WorkerKilledError("its worker was killed")
-
-        yield fails
-
-    monkeypatch.setattr(difficulty, "tester", killed)
-    with pytest.raises(WorkerKilledError):
-        difficulty.measure_faults(judge_text.source, course, load_exercise(course.description(EXERCISE)))
-
-
 def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_named(
     judge_text, own_course: Course
 ) -> None:
@@ -419,7 +386,7 @@ def test_usual_tests_are_run_on_the_starter_and_one_that_sees_the_defect_is_name
     text = re.sub(r"\n    missed_by:\n(?:      .*\n)+", "\n", path.read_text(encoding="utf-8"))
     text = re.sub(r"(\n    why: >\n(?:      .*\n)+)", rf"\1{USUAL_TESTS}", text, count=1)
     path.write_text(text, encoding="utf-8")
-    step, _ = run_usual_tests(judge_text.source, own_course.root, "exercise_03")
+    [step] = run_usual_tests(judge_text.source, own_course.root, "exercise_03")
     defect = load_exercise(path).defects[0]
     assert step.figures == "2"
     assert {each.partition(": ")[0] for each in step.problems} == {defect.id}
@@ -554,9 +521,9 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
 
 def test_sizes_of_outputs_are_made_of_those_that_there_are():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
-    drawn = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
+    random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
-    assert told_shapes(shapes, fixed_sizes, drawn) == (
+    assert told_shapes(shapes, fixed_sizes, random_sizes) == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"
@@ -564,7 +531,6 @@ def test_sizes_of_outputs_are_made_of_those_that_there_are():
         "sizes:\n"
         "  - {tokens: 5, past: 1, width: 12, heads: 1, tokens_plus_past: 6, width_over_heads: 12, length_6: 17}\n"
         "  - {tokens: 5, past: 3, width: 24, heads: 4, tokens_plus_past: 8, width_over_heads: 6, length_6: 10}\n"
-        "drawn:\n"
         "  - {tokens: 6, past: 3, width: 15, heads: 3, tokens_plus_past: 9, width_over_heads: 5}"
     )
 

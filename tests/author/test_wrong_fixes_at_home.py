@@ -8,7 +8,7 @@ from grader.spec.paths import Course
 from grader.spec.wrong_fixes import WrongFix, load_wrong_fixes
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.judge import Judge, with_judge
+from grader.verdict.judge import open_judge
 from grader.verdict.verdict import Result, Verdict
 from tests.support.paths import CORPUS
 
@@ -33,15 +33,15 @@ def test_the_wrong_fixes_that_are_called_fixed_at_home_are_those_that_are_listed
     edition = Course(tmp_path / "out")
     fixes = load_wrong_fixes(course, exercise_id)
 
-    def names_of_fixed(judge: Judge) -> set[str]:
-        return {
+    with open_judge(edition) as judge:
+        fixed = {
             f"{exercise_id}/{fix.name}"
             for seed in Recording(edition.answers(exercise_id)).seeds
             for fix in fixes
             if is_called_fixed(judge(exercise_id, submission_from_text(fix.text), "attention.py", seed), fix)
         }
 
-    assert with_judge(edition, names_of_fixed) == {name for name in LISTED if name.startswith(f"{exercise_id}/")}
+    assert fixed == {name for name in LISTED if name.startswith(f"{exercise_id}/")}
 
 
 def is_called_fixed(verdict: Verdict, fix: WrongFix) -> bool:

@@ -26,7 +26,7 @@ PARTS: dict[str, Part] = {
     "scale": lambda given: scale.scale(
         given.submissions or 100_000, given.jobs, given.distinct, given.exercises, shares=not given.no_share
     ),
-    "profile": lambda given: profile.profile(given.submissions or 300, given.exercises, given.profile_file),
+    "profile": lambda given: profile.profile(given.submissions or 300, given.exercises),
     "peers": lambda given: peers.peers(given.runs or 3, given.peers_venv),
 }
 
@@ -57,8 +57,6 @@ def _arguments() -> argparse.Namespace:
         "--distinct", type=_share, default=0.1, help="scale: the share that has a syntax tree of its own"
     )
     parser.add_argument("--no-share", action="store_true", help="scale: judge also what is like what was judged")
-    default = Path(__file__).with_name("profile.txt")
-    parser.add_argument("--profile-file", type=Path, default=default, help="profile: the file to write")
     parser.add_argument("--peers-venv", type=Path, help="peers: where otter-grader, nbgrader and check50 are installed")
     return parser.parse_args()
 

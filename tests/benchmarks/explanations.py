@@ -16,7 +16,7 @@ import torch
 from grader.author.mutants import mutants_of
 from grader.checks import explanations
 from grader.checks.outcome import Status
-from grader.checks.pytest_session import Examiners, with_examiners
+from grader.checks.runner import Runner
 from grader.processes.worker_source import Forker
 from grader.sandbox.torch_import import import_torch
 from grader.sandbox.values import flatten
@@ -62,11 +62,10 @@ def count(course: Course, source: Forker, exercise_id: str) -> Counter[str]:
     mutants = mutants_of(course.reference(exercise_id).read_text(encoding="utf-8"))
     found: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
 
-    def body(examiners: Examiners) -> None:
-        examiner = examiners.examiner(exercise)
+    with Runner(course, exercise, source) as runner:
         for mutant in mutants:
             with Listening() as heard:
-                seen = examiner.examine(submission_from_text(mutant.text), SEED, stops_at_failure=True)
+                seen = runner.examine(submission_from_text(mutant.text), SEED, stops_at_failure=True)
             found["mutants"] += 1
             failed = [each.finding for each in seen.outcomes if each.status is Status.FAILED and each.finding]
             finding = next((each for each in failed if each.kind.partition(":")[0] in ("values", "gradient")), None)
@@ -79,8 +78,6 @@ def count(course: Course, source: Forker, exercise_id: str) -> Counter[str]:
                 if not any(each == finding.explanation and is_true(each, *both) for each, both in heard.told):
                     found["explanations are false"] += 1
                     print(f"FALSE {exercise_id}: {finding.explanation}\n{mutant.diff}", flush=True)
-
-    with_examiners(course, source, body)
     source.settle()
     return found
 

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from grader.spec.paths import Course
-from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course, machine
+from tests.benchmarks.commands import ENVIRONMENT, SECONDS_ALL, SECONDS_EACH, SEED, copy_course
 from tests.benchmarks.submissions import harmless, read_samples, write_samples
 from tests.benchmarks.table import CannotRunError, headline
 
@@ -45,20 +45,16 @@ class Profiled(Struct, frozen=True):
     costs: Costs
 
 
-def profile(submissions: int, exercises: list[str], file: Path) -> Iterator[str]:
-    """Lines about the top costs; they are written to the file as well."""
-    head = machine()
-    lines = [
-        f"Profile: {submissions} submissions judged one after the other, nothing shared (milliseconds a submission)"
-    ]
+def profile(submissions: int, exercises: list[str]) -> Iterator[str]:
+    """Yield lines about the top costs."""
+    yield headline(
+        f"Profile: {submissions} submissions judged one after the other, nothing shared", "milliseconds a submission"
+    )
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         root = copy_course(Path(folder) / "course", exercises)
         samples = write_samples(harmless(Course(root), submissions), Path(folder) / "submissions.jsonl")
         for side, what in (("examiner", "the examiner's process"), ("batch", "the batch's process, its main thread")):
-            lines += ["", *_told(what, _in_own_process(side, root, samples, submissions))]
-    yield headline(lines[0], f"also in {file.name}")
-    yield from lines[2:]
-    file.write_text("\n".join([head, *lines, ""]), encoding="utf-8")
+            yield from ("", *_told(what, _in_own_process(side, root, samples, submissions)))
 
 
 def _in_own_process(side: str, root: Path, samples: Path, submissions: int) -> Profiled:
@@ -90,12 +86,12 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
     The first submission of an exercise opens it.
     """
     from grader.submission import submission_from_text
-    from grader.verdict.judge import Judge, with_judge
+    from grader.verdict.judge import open_judge
 
     tasks = [(sample.exercise, submission_from_text(sample.source)) for sample in read_samples(samples)]
     profiler = cProfile.Profile()
 
-    def body(judge: Judge) -> tuple[float, float]:
+    with open_judge(Course(root), strict=True) as judge:
         for exercise in sorted({exercise for exercise, _ in tasks}):
             opening = next(submission for each, submission in tasks if each == exercise)
             judge(exercise, opening, "attention.py", SEED)
@@ -105,9 +101,7 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
             judge(exercise, submission, "attention.py", SEED)
             judge.prepare(exercise)
         profiler.disable()
-        return time.perf_counter() - wall, time.process_time() - processor
-
-    wall, processor = with_judge(Course(root), body, strict=True)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
     return _profiled(profiler, len(tasks), wall, processor)
 
 

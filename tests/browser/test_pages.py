@@ -15,8 +15,8 @@ import pytest
 from grader.classroom.exports.writing import export
 from grader.classroom.gradebook import Gradebook, Student
 from grader.report.html import render_report, render_section
+from grader.report.view import Attempt
 from grader.spec.loading import load_exercise
-from grader.student.progress import Attempt
 from tests.support.paths import CORPUS
 
 pytestmark = pytest.mark.slow

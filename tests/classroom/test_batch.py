@@ -119,7 +119,7 @@ def count(path: Path) -> int:
     try:
         return rows(path, "SELECT count(*) FROM verdicts")[0][0]
     except sqlite3.OperationalError:
-        return 0  # it is not there yet
+        return 0  # it does not exist yet
 
 
 def test_a_class_is_graded_from_the_command_line(tmp_path, handed_in):
@@ -277,7 +277,7 @@ def test_a_changed_kit_grades_again_and_a_reworded_one_grades_nothing(own_course
     shutil.copytree(ROOT / "grader", kit, ignore=shutil.ignore_patterns("__pycache__"))
     root = hand_in(tmp_path / "handed in", {"ada": starter()})
     path = tmp_path / "class.sqlite"
-    runner_comparison_attribution = ("checks/examiner.py", "checks/compare.py", "verdict/attribution.py")
+    runner_comparison_attribution = ("checks/runner.py", "checks/compare.py", "verdict/attribution.py")
     code = 'def _refuse():\n    """Refuse."""\n    raise KeyError("the code is unknown")\n'
     reworded = '# Refuse.\ndef _refuse():\n    """Raise an error."""\n    raise KeyError("no such code")\n'
     printed = []
@@ -526,7 +526,7 @@ def test_what_cannot_be_meant_exits_with_2(tmp_path):
     path = tmp_path / "class.sqlite"
     for arguments, message in (
         ([empty, "--gradebook", path], "there is no submission in"),
-        ([tmp_path / "none", "--gradebook", path], "is not there"),
+        ([tmp_path / "none", "--gradebook", path], "does not exist"),
         ([empty, "--gradebook", tmp_path], "is a folder; name the gradebook's file"),
         ([empty], "Missing option '--gradebook'"),
         ([empty, "--gradebook", path, "--jobs", "0"], "Invalid value for '--jobs'"),

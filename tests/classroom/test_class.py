@@ -85,7 +85,7 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
     assert "--seed has no effect on the 3 already graded; to judge them again, use regrade" in again.stdout
     regraded = run_cli("regrade", *options, "--exercise", "3", "--student", "m1", "--reason", "the mask check was off")
     assert regraded.returncode == 0, regraded.stderr
-    assert "1 of exercise_03 to judge again: the mask check was off" in regraded.stdout
+    assert "Grading 1 submission for exercise_03 again: the mask check was off" in regraded.stdout
     assert "1 judged, 0 shared, 2 already there" in regraded.stdout
     told = run_cli("history", "Jane Smith", "--gradebook", book, columns=160).stdout
     assert told.count("fixed") == 2

@@ -15,7 +15,8 @@ import grader
 from grader.cli import command_line
 from grader.commands.arguments import exercise_called
 from grader.report.tables import OverviewLine, render_overview
-from grader.student.progress import Progress, save_progress
+from grader.report.view import Progress
+from grader.student.progress import save_progress
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -193,6 +194,21 @@ def test_shells_get_completions_and_first_words_may_be_exercises(run_cli, shell,
     }.items():
         monkeypatch.setenv(name, value)
     assert "exercise_03" in run_cli().stdout
+
+
+@pytest.mark.parametrize("words", ["grader --course {} ", "grader --course {} hint ", "grader hint --course {} "])
+def test_exercises_are_completed_from_the_course_that_is_named(run_cli, words, tmp_path, monkeypatch):
+    (tmp_path / "a course" / "exercises" / "exercise_77").mkdir(parents=True)
+    words = words.format("'a course'")
+    for name, value in {
+        "_GRADER_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"{words}exercise_",
+        "COMP_CWORD": str(words.count(" ") - 1),
+    }.items():
+        monkeypatch.setenv(name, value)
+    printed = run_cli(cwd=tmp_path).stdout
+    assert "exercise_77" in printed
+    assert "exercise_03" not in printed
 
 
 def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path):

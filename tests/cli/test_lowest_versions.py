@@ -16,7 +16,7 @@ BOUND = re.compile(r"^([A-Za-z0-9_.-]+)>=([0-9.]+)")
 EXACT = {"torch": "torch==2.13.0"}
 """A bound names a series; this is the one build of it without a graphics card's libraries."""
 
-SMALL = ("tests/unit/verdict", "tests/unit/submission", "tests/verdicts/test_lattice.py")
+SMALL = ("tests/unit/verdict", "tests/unit/submission", "tests/verdicts/test_variants.py")
 """Tests that go once through all that a verdict takes, and need nothing but the kit's own dependencies."""
 
 

@@ -12,10 +12,12 @@ from grader.errors import UsageError
 from grader.report.html import render_section
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
+from grader.report.view import Hint, Progress
+from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
 from grader.student.changes import changes, start_again
-from grader.student.hints import Hint, next_hint
-from grader.student.progress import Progress, load_progress, remember_verdict, save_progress
+from grader.student.hints import next_hint
+from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import DefectVerdict, Result, Verdict, not_gradable
 from tests.support.mending import mend_module, mend_notebook
@@ -156,10 +158,8 @@ def test_a_page_without_room_breaks_between_what_it_says_and_never_in_a_command(
     page = render_terminal(verdict, exercise, width=60).splitlines()
     assert page[:2] == [f"exercise_03 · {exercise.title}", "exercises/exercise_03/attention.py"]
     done = msgspec.structs.replace(verdict, outcome=Result.FIXED)
-    recorded = msgspec.structs.replace(exercise, recorded=True, hidden_checks=0)
-    lines = render_terminal(done, recorded, width=60).splitlines()
-    assert "seed 1 · 0.00 s" in lines
-    assert not any("checks run here" in line for line in lines)
+    sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=0, defects=[]))
+    assert "seed 1 · 0.00 s" in render_terminal(done, sealed, width=60).splitlines()
     shown = render_hint(next_hint(own_course, exercise, verdict), width=40).splitlines()
     assert shown[-1] == "  python -m grader hint exercise_03 1"
 
@@ -179,10 +179,9 @@ def test_a_hunt_without_defects_is_right_and_nothing_of_it_was_fixed(own_course)
     section = render_section(verdict, exercise)
     assert "<h3>What it was about</h3>" in section
     assert "Fixed" not in section
-    edition = msgspec.structs.replace(exercise, recorded=True)
-    page = render_terminal(verdict, edition)
-    assert "Every check runs here; handing it in gives the points.\n" in page
-    assert "Right, as far as the checks here see · 10 of 10 points" in page
+    sealed = msgspec.structs.replace(exercise, edition=Sealed(hidden_checks=0, defects=[]))
+    page = render_terminal(verdict, sealed)
+    assert "Right, as far as the checks here can tell · 10 of 10 points" in page
 
 
 def test_a_line_that_cannot_be_compiled_is_cut_and_never_wrapped(own_course, exercise):

@@ -12,9 +12,11 @@ pytestmark = pytest.mark.skipif(not CAN_FORK, reason="Linux alone hides a proces
 
 BEGINNINGS = {
     "doctor": "from grader.commands.doctor import examine_machine; examine_machine(course)",
-    "pytest --subject": "from grader.checks.pytest_session import PlainContexts; PlainContexts(None, 0).close()",
+    "pytest --subject": (
+        "from _pytest.config import _prepareconfig; _prepareconfig(['-s', '--subject', 'attention.py'])._do_configure()"
+    ),
     "prove": "from grader.processes.pool import _prepare; _prepare()",
-    "judging": "from grader.verdict.judge import with_judge; with_judge(course, lambda judge: None)",
+    "judging": "from grader.verdict.judge import open_judge\nwith open_judge(course): pass",
 }
 IS_HIDDEN = """
 import ctypes

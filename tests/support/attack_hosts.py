@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 from msgspec import Struct
 
-from tests.support.attack_run import Run, Seen
+from tests.support.attack_run import AttackResult, Run
 from tests.support.corpus import Expected, read_corpus
 from tests.support.paths import HOST, ROOT
 
@@ -21,7 +21,7 @@ class Host(Struct, frozen=True):
 
     A test run spares it all but one in `one_in` of the attacks that no layer guards against, all but one in
     `guarded_one_in` of the others, and where it is `quick` what takes its time or waits for deadlines;
-    `tests/benchmarks/attacks_table.py` spares it none.
+    `tests/benchmarks/attacks.py` spares it none.
     """
 
     lacks: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def run_on(name: str, *, is_whole: bool) -> Run:
 def joined(runs: list[Run]) -> Run:
     """What came of all that one host judged."""
     return Run(
-        seen=[seen for run in runs for seen in run.seen],
+        results=[result for run in runs for result in run.results],
         isolation={layer: all(run.isolation[layer] for run in runs) for layer in runs[0].isolation},
         changed={key: names for run in runs for key, names in run.changed.items()},
         processes=[name for run in runs for name in run.processes],
@@ -81,37 +81,41 @@ def _run_part(host: Host, options: list[str]) -> Run:
 
 
 def wrong(run: Run) -> dict[str, str]:
-    """Verdicts that are not as expected, with what was seen."""
+    """Verdicts that are not as expected, with what was found."""
     expected = _expected()
-    return {seen.key: _describe(seen) for seen in run.seen if not _is_as_expected(seen, expected[seen.key])}
+    return {
+        result.key: _describe(result) for result in run.results if not _is_as_expected(result, expected[result.key])
+    }
 
 
 def forged(run: Run) -> dict[str, str]:
     """Verdicts that are better than they may be; those that `copied` names are not among them."""
     expected, fair = _expected(), copied(run)
-    better = [seen for seen in run.seen if _is_better(seen, expected[seen.key]) and seen.key not in fair]
-    return {seen.key: _describe(seen) for seen in better}
+    better = [result for result in run.results if _is_better(result, expected[result.key]) and result.key not in fair]
+    return {result.key: _describe(result) for result in better}
 
 
 def copied(run: Run) -> list[str]:
     """Attacks that read the reference and became it, where the verdict says that files were open."""
     expected = _expected()
     return [
-        seen.key
-        for seen in run.seen
-        if _is_better(seen, expected[seen.key])
-        and expected[seen.key].where_files_are_open == seen.outcome
-        and not seen.isolation["filesystem"]
+        result.key
+        for result in run.results
+        if _is_better(result, expected[result.key])
+        and expected[result.key].where_files_are_open == result.outcome
+        and not result.isolation["filesystem"]
     ]
 
 
-def _is_as_expected(seen: Seen, expected: Expected) -> bool:
-    is_right = seen.outcome == expected.outcome and expected.says in seen.text and not seen.leaks and not seen.lost
-    return is_right and seen.score <= expected.bound() and (expected.score is None or seen.score == expected.score)
+def _is_as_expected(result: AttackResult, expected: Expected) -> bool:
+    is_right = (
+        result.outcome == expected.outcome and expected.says in result.text and not result.leaks and not result.lost
+    )
+    return is_right and result.score <= expected.bound() and (expected.score is None or result.score == expected.score)
 
 
-def _is_better(seen: Seen, expected: Expected) -> bool:
-    return seen.score > expected.bound() or (seen.outcome == "fixed" and expected.outcome != "fixed")
+def _is_better(result: AttackResult, expected: Expected) -> bool:
+    return result.score > expected.bound() or (result.outcome == "fixed" and expected.outcome != "fixed")
 
 
 @cache
@@ -119,5 +123,5 @@ def _expected() -> dict[str, Expected]:
     return {attack.key: attack.expected for attack in read_corpus()}
 
 
-def _describe(seen: Seen) -> str:
-    return seen.lost or f"{seen.outcome} {seen.score} {'LEAK ' if seen.leaks else ''}{seen.text[:300]}"
+def _describe(result: AttackResult) -> str:
+    return result.lost or f"{result.outcome} {result.score} {'LEAK ' if result.leaks else ''}{result.text[:300]}"

@@ -56,8 +56,8 @@ SETTLE_SECONDS = 5.0
 """How long processes that have been killed may take to be gone."""
 
 
-class Seen(Struct, frozen=True):
-    """What came of one attack; `lost` is the kit's own error, where there is no verdict."""
+class AttackResult(Struct, frozen=True, kw_only=True):
+    """The outcome of one attack; `lost` is the kit's own error where there is no verdict."""
 
     key: str
     outcome: str = ""
@@ -69,10 +69,10 @@ class Seen(Struct, frozen=True):
     lost: str = ""
 
 
-class Run(Struct, frozen=True):
-    """What came of all of them; the lists name what should not be there."""
+class Run(Struct, frozen=True, kw_only=True):
+    """The results of all attacks; the lists name what should not be there."""
 
-    seen: list[Seen]
+    results: list[AttackResult]
     isolation: dict[str, bool]
     changed: dict[str, list[str]]
     processes: list[str]
@@ -95,15 +95,23 @@ def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
             isolation = ground.judge_plain()
             premises, descriptors = Premises(Path(folder)), ground.descriptors()
             ground.words = premises.words
-            changed, seen = {}, []
+            changed, results = {}, []
             for attack in attacks:
-                seen.append(ground.judge(attack))
+                results.append(ground.judge(attack))
                 if names := premises.mend():
                     changed[attack.key] = names
             premises.close()
             held = _more(descriptors, ground.descriptors())
         left = _left_processes(str(root))
-    return Run(seen, isolation, changed, left, held, listeners.heard, time.monotonic() - started)
+    return Run(
+        results=results,
+        isolation=isolation,
+        changed=changed,
+        processes=left,
+        descriptors=held,
+        messages=listeners.heard,
+        seconds=time.monotonic() - started,
+    )
 
 
 class _Ground:
@@ -127,18 +135,25 @@ class _Ground:
         assert (reference.outcome, reference.score) == ("fixed", 10.0), reference
         return starter.isolation
 
-    def judge(self, attack: Attack) -> Seen:
-        """What comes of one attack, a lost examiner included."""
+    def judge(self, attack: Attack) -> AttackResult:
+        """Judge one attack; a lost examiner is a result too."""
         started = time.monotonic()
         try:
             with self._placed(attack) as path:
                 verdict = self._judge(path)
         except KitError as error:
-            return Seen(attack.key, lost=str(error), seconds=time.monotonic() - started)
-        text = "\n".join([verdict.reason or "", *(seen.finding.text for seen in verdict.checks if seen.finding)])
+            return AttackResult(key=attack.key, lost=str(error), seconds=time.monotonic() - started)
+        text = "\n".join([verdict.reason or "", *(check.finding.text for check in verdict.checks if check.finding)])
         leaks = self._canary.encode() in msgspec.json.encode(verdict)
-        seconds = time.monotonic() - started
-        return Seen(attack.key, verdict.outcome, verdict.score, text, verdict.isolation, seconds, leaks)
+        return AttackResult(
+            key=attack.key,
+            outcome=verdict.outcome,
+            score=verdict.score,
+            text=text,
+            isolation=verdict.isolation,
+            seconds=time.monotonic() - started,
+            leaks=leaks,
+        )
 
     def descriptors(self) -> list[str]:
         """What the examiner holds open, the next worker's ends too; nothing where it may not be asked."""
@@ -164,17 +179,17 @@ class _Ground:
 
     @contextmanager
     def _placed(self, attack: Attack) -> Iterator[Path]:
-        """The file, told where it is, in a folder that is gone afterwards."""
+        """Yield the attack's file in a folder that is removed afterwards."""
         with tempfile.TemporaryDirectory(prefix="attack-") as folder:
             path = Path(folder) / attack.name
             if attack.key in MAKERS:
                 MAKERS[attack.key](path)
             else:
-                path.write_bytes(self._told(attack.path.read_bytes()))
+                path.write_bytes(self._with_addresses(attack.path.read_bytes()))
             yield path
 
-    def _told(self, source: bytes) -> bytes:
-        """An attacker knows where the course lies, which process examines, and which port is open."""
+    def _with_addresses(self, source: bytes) -> bytes:
+        """Fill in what an attacker may know: the course's folder, the examiner's process and the open port."""
         known = {
             "@COURSE@": str(self._root),
             "@EXAMINER@": str(self._process()),

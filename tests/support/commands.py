@@ -32,14 +32,14 @@ def run_fork(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, col
 
     It is not for what pytest has its own of, such as breakpoint(), nor for what looks at command lines of processes.
     """
-    told = [str(argument) for argument in arguments]
+    texts = [str(argument) for argument in arguments]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = os.fork()
         if process == 0:
-            _become_program(told, cwd, columns, (output, errors))
+            _become_program(texts, cwd, columns, (output, errors))
         _end_within(process, timeout)
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        return subprocess.CompletedProcess(told, code, _text(output), _text(errors))
+        return subprocess.CompletedProcess(texts, code, _text(output), _text(errors))
 
 
 def _become_program(arguments: list[str], cwd: Path, columns: int, files: tuple[IO[bytes], IO[bytes]]) -> NoReturn:

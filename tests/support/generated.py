@@ -1,9 +1,9 @@
 """Submissions that are made: right ones by rewriting references and alternatives, wrong ones by mutating them.
 
 A right one computes what the reference does, a wrong one does not: each has been run beside it at many sizes. Others
-are wrong in one calling variant of being called alone.
+are wrong in one calling variant alone.
 
-    python -m tests.support.generated --right 300 --wrong 300 --manner 300 --seeds 10
+    python -m tests.support.generated --right 300 --wrong 300 --calling-variant 300 --seeds 10
 """
 
 import argparse
@@ -17,7 +17,6 @@ from grader.author.differential import Comparison
 from grader.author.mutants import mutants_of
 from grader.author.rewrites import RULES, rewrite
 from grader.checks.outcome import Status
-from grader.checks.subjects import KINDS
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result, Verdict
@@ -47,14 +46,14 @@ def right_ones(course: Course, source: object, exercise_id: str, seed: int) -> I
     """Right submissions without end, by rewriting the reference and the alternatives in turn."""
     draw = random.Random(f"{exercise_id}/{seed}")
     bases = _bases(course, exercise_id)
-    seen: set[str] = set()
+    tried: set[str] = set()
     with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         for name, base in cycle(bases.items()):
             rules = tuple(draw.sample([*RULES], draw.randint(1, MOST_RULES)))
             text = rewrite(base, rules, lambda: draw.random() < SHARE)
-            if text not in seen and not comparison.first_difference(text, ROUNDS):
+            if text not in tried and not comparison.first_difference(text, ROUNDS):
                 yield Generated(exercise_id, f"{name}: {', '.join(rules)}", text)
-            seen.add(text)
+            tried.add(text)
 
 
 def wrong_ones(course: Course, source: object, exercise_id: str, seed: int) -> Iterator[Generated]:
@@ -79,7 +78,7 @@ _right, _state = {called}, type("State", (), {{}})()
 
 def _spoil(value):
     if isinstance(value, _torch.Tensor):
-        return value * 1.02 + 0.001 if value.is_floating_point() else value  # of loud inputs, 0.01 of it is rounding
+        return value * 1.02 + 0.001 if value.is_floating_point() else value  # of large inputs, 0.01 of it is rounding
     return type(value)(map(_spoil, value)) if isinstance(value, (tuple, list)) else value
 
 def _weak(value):
@@ -107,7 +106,7 @@ OFF_WHERE = {
     "at the second call": "module.calls == 2",
     "by position": "by_position",
     "at large sizes": "max(x.shape) > 50",
-    "where inputs are loud": "float(x.detach().abs().max()) > 20",
+    "where inputs are large": "float(x.detach().abs().max()) > 20",
 }
 OFF_ALWAYS = {
     "with a weak gradient": "_weak(value)",
@@ -118,7 +117,7 @@ OFF_ALWAYS = {
 
 
 def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Generated]:
-    """The reference, wrong in one calling variant of being called at a time; none for what has no calling variants."""
+    """Yield the reference, wrong in one calling variant at a time; nothing for subjects without calling variants."""
     exercise = load_exercise(course.description(exercise_id))
     is_method = bool(exercise.interface.class_name)
     called = f"{exercise.interface.entry()}.forward" if is_method else exercise.interface.entry()
@@ -128,7 +127,7 @@ def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Gene
     if exercise.interface.keyword_only:
         del faults["by position"]
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
-    for name, returned in faults.items() if KINDS[exercise.interface.kind].has_calling_variants else ():
+    for name, returned in faults.items() if exercise.interface.kind.has_calling_variants else ():
         text = SPOILED.format(called=called, is_method=int(is_method), returned=returned)
         yield Generated(exercise_id, f"off {name}", reference + text)
 
@@ -167,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--right", type=int, default=300)
     parser.add_argument("--wrong", type=int, default=300)
-    parser.add_argument("--manner", type=int, default=300)
+    parser.add_argument("--calling-variant", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--share", default="1/1", help="the part of the exercises to take, as in 2/5")
     parser.add_argument("exercises", nargs="*")

@@ -34,19 +34,15 @@ class Judge:
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
         """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
-        from grader.checks.pytest_session import Examiners, with_examiners
         from grader.verdict.judge import Judge as KitsJudge
 
         exercise = load_exercise(self.course.description(exercise_id))
-
-        def body(examiners: Examiners) -> list[Verdict]:
-            judge = KitsJudge(self.course, examiners)
+        with KitsJudge(self.course, self.source) as judge:
             judge.open(exercise_id)
-            examiners.examiner(exercise).exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
+            runner = judge._runners[exercise_id]
+            runner.exercise = msgspec.structs.replace(exercise, limits=limits or exercise.limits)
             texts = [submission_from_text(each) if isinstance(each, str) else each for each in submissions]
-            return [judge(exercise_id, each, each.name, seed) for each in texts]
-
-        verdicts = with_examiners(self.course, self.source, body)
+            verdicts = [judge(exercise_id, each, each.name, seed) for each in texts]
         self.source.settle()
         return verdicts
 

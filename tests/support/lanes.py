@@ -1,14 +1,13 @@
-"""Run the tests in lanes side by side: forks of pytest that take unit after unit and hand their reports back.
+"""Run the tests in lanes side by side: forks of pytest that take unit after unit and send their reports back.
 
 A unit is a file whose tests share a fixture, or else a single test. The files come first, so that no lane has a long
 one left when the other has nothing more to do.
 
-Forks rather than pytest-xdist's interpreters: those are told what to do by a thread, and a process that has threads is
-no place to fork the kit's nurseries from. What was collected and imported is there already.
+pytest-xdist does not work here: even with `execmodel=main_thread_only` each of its workers has a second thread, which
+receives messages, and the kit forks its nurseries only from a process with one thread.
 """
 
 import builtins
-import hashlib
 import itertools
 import os
 import signal
@@ -16,53 +15,28 @@ import struct
 import sys
 import traceback
 import warnings
+from collections.abc import Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, NoReturn
 
 import pytest
 
+from tests.support.selection import ADDED, is_of_a_file
+
 MOST_LANES = 3
 """One more than two cores have: a lane in six waits, mostly for a deadline."""
 
 NUMBER = struct.Struct("I")
-ABOUT = ("exercise_id", "host")
-"""Parameters that say what a fixture of a file has to be set up for."""
-
 DEBUGGING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan", "collectonly")
 
 Unit = list[pytest.Item]
-Told = tuple[str, dict[str, Any]]
-"""A hook of pytest's, and what it is called with."""
+Call = tuple[str, dict[str, Any]]
+"""A hook of pytest and its arguments."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     lanes = min(MOST_LANES, len(os.sched_getaffinity(0)) + 1) if sys.platform == "linux" else 1
     parser.addoption("--lanes", type=int, default=lanes, help="run the tests in so many processes side by side")
-    parser.addoption("--share", metavar="K/N", type=_share, help="run one of so many shares of the tests")
-
-
-def _share(text: str) -> tuple[int, int]:
-    number, _, shares = text.partition("/")
-    return int(number) % int(shares), int(shares)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is in other shares. A test stays in its share whatever else is added or taken away."""
-    if config.option.share:
-        number, shares = config.option.share
-        mine = [item for item in items if _number(item) % shares == number]
-        config.hook.pytest_deselected(items=[item for item in items if item not in mine])
-        items[:] = mine
-
-
-def _number(item: pytest.Item) -> int:
-    """The same for tests that have to be run together for the sake of what is set up for them."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    about = next((parameters[name] for name in ABOUT if name in parameters), "")
-    is_shared = about or _is_of_a_file(item)
-    together = f"{item.path.name} {about}" if is_shared else f"{item.path.name}::{item.name}"
-    return int.from_bytes(hashlib.sha256(together.encode()).digest()[:4], "big")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -80,7 +54,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     try:
         while open_lanes := {lane.reports: lane for lane in lanes if not lane.is_over}:
             for reports in wait(list(open_lanes)):
-                open_lanes[reports].hear()
+                open_lanes[reports].receive()
                 if session.shouldfail:
                     raise session.Failed(session.shouldfail)
                 if session.shouldstop:
@@ -92,25 +66,23 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _units(items: list[pytest.Item]) -> list[Unit]:
-    whole, single = [], []
-    for _, tests in itertools.groupby(items, key=lambda item: item.path):
+    """Return the units in the order in which they start: whole files, single tests, tests that `--touched` added."""
+    share = [unit for unit in _in_order(items) if ADDED not in unit[0].stash]
+    added = [unit for unit in _in_order(items) if ADDED in unit[0].stash]
+    return sorted(share, key=lambda unit: not any(map(is_of_a_file, unit))) + added
+
+
+def _in_order(items: list[pytest.Item]) -> Iterator[Unit]:
+    for _, tests in itertools.groupby(items, key=lambda item: (item.path, ADDED in item.stash)):
         file = list(tests)
-        if any(map(_is_of_a_file, file)):
-            whole.append(file)
+        if any(map(is_of_a_file, file)):
+            yield file
         else:
-            single += [[test] for test in file]
-    return whole + single
-
-
-def _is_of_a_file(item: pytest.Item) -> bool:
-    """Whether a test has a fixture that is set up once for several tests of its file."""
-    fixtures = getattr(item, "_fixtureinfo", None)
-    found = itertools.chain(*fixtures.name2fixturedefs.values()) if fixtures else ()
-    return any(each.scope in ("class", "module", "package") for each in found)
+            yield from ([test] for test in file)
 
 
 def _queue(count: int) -> int:
-    """The end of a pipe that holds the numbers of all units; whoever reads one has taken it."""
+    """Return the end of a pipe that holds the numbers of all units; a lane that reads a number takes the unit."""
     reading, writing = os.pipe()
     os.write(writing, b"".join(map(NUMBER.pack, range(count))))
     os.close(writing)
@@ -118,40 +90,40 @@ def _queue(count: int) -> int:
 
 
 class Lane:
-    """One fork, as the process that pytest was started as sees it."""
+    """One fork, seen from the process in which pytest was started."""
 
     def __init__(self, session: pytest.Session, units: list[Unit], numbers: int) -> None:
         self.is_over = False
         self._config = session.config
-        self._told: list[Told] = []
+        self._calls: list[Call] = []
         self.reports, reports = Pipe(duplex=False)
         self._process = os.fork()
         if self._process == 0:
             Runner(session, units, numbers, reports).run()
         reports.close()
 
-    def hear(self) -> None:
-        """Take what the lane says; what became of a unit is told when it is through."""
+    def receive(self) -> None:
+        """Receive one message; the calls of a unit are repeated once the unit is complete."""
         try:
-            said: Told | None = self.reports.recv()
+            message: Call | None = self.reports.recv()
         except EOFError:
-            last = next((given["nodeid"] for _, given in reversed(self._told) if "nodeid" in given), "its last test")
-            self._tell()
+            last = next((given["nodeid"] for _, given in reversed(self._calls) if "nodeid" in given), "its last test")
+            self._repeat_calls()
             raise pytest.UsageError(f"a lane of tests died at {last}") from None
-        if said is None:
+        if message is None:
             self.is_over = True
-        elif said[0] == "unit":
-            self._tell()
+        elif message[0] == "unit":
+            self._repeat_calls()
         else:
-            self._told.append(said)
+            self._calls.append(message)
 
     def end(self) -> None:
         if not self.is_over:
             os.kill(self._process, signal.SIGTERM)
         os.waitpid(self._process, 0)
 
-    def _tell(self) -> None:
-        for hook, given in self._told:
+    def _repeat_calls(self) -> None:
+        for hook, given in self._calls:
             if hook == "pytest_runtest_logreport":
                 report = self._config.hook.pytest_report_from_serializable(config=self._config, data=given)
                 self._config.hook.pytest_runtest_logreport(report=report)
@@ -160,11 +132,11 @@ class Lane:
                 self._config.hook.pytest_warning_recorded.call_historic(kwargs={"warning_message": warning, **given})
             else:
                 getattr(self._config.hook, hook)(**given)
-        self._told = []
+        self._calls = []
 
 
 class Runner:
-    """The fork itself: it runs the tests of a unit, takes another, and says what pytest would have said."""
+    """The fork itself: it runs the tests of a unit, takes another, and reports each call of a reporting hook."""
 
     def __init__(self, session: pytest.Session, units: list[Unit], numbers: int, reports: Connection) -> None:
         self._session = session
@@ -184,7 +156,7 @@ class Runner:
             self._reports.send(None)
         except KeyboardInterrupt:
             pass
-        except BaseException:  # noqa: BLE001 - whatever it is, it is told
+        except BaseException:  # noqa: BLE001 - whatever it is, it is printed
             self._session.config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
             traceback.print_exc()
         finally:
@@ -197,12 +169,12 @@ class Runner:
                 return
 
     def _take(self) -> Unit:
-        """The next unit; empty where all are taken."""
+        """Return the next unit; empty where all are taken."""
         number = os.read(self._numbers, NUMBER.size)
         return self._units[NUMBER.unpack(number)[0]] if number else []
 
     def _have_own_output(self) -> None:
-        """Capture into files of its own, and leave the terminal to the process that was started."""
+        """Capture into files of its own, and leave the terminal to the process in which pytest was started."""
         plugins = self._session.config.pluginmanager
         capture = plugins.getplugin("capturemanager")
         capture.stop_global_capturing()
@@ -214,7 +186,7 @@ class Runner:
         quiet.pytest_sessionstart(self._session)
         plugins.register(self)
 
-    # The hooks whose calls are repeated in the process that was started.
+    # The hooks whose calls are repeated in the process in which pytest was started.
 
     def pytest_runtest_logstart(self, nodeid: str, location: tuple) -> None:
         self._reports.send(("pytest_runtest_logstart", {"nodeid": nodeid, "location": location}))
@@ -228,13 +200,13 @@ class Runner:
         self._reports.send(("pytest_runtest_logreport", data))
 
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, when, nodeid, location) -> None:
-        told = {
+        fields = {
             "message": str(warning_message.message),
             "category": warning_message.category.__name__,
             "filename": warning_message.filename,
             "lineno": warning_message.lineno,
         }
-        given = {"warning_message": told, "when": when, "nodeid": nodeid, "location": location}
+        given = {"warning_message": fields, "when": when, "nodeid": nodeid, "location": location}
         self._reports.send(("pytest_warning_recorded", given))
 
 

@@ -80,16 +80,16 @@ class PlatformHost:
         self._variables = variables or {}
 
     def run(self, command: Sequence[str], cwd: str = "/", **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run it, to its end; paths in it are those of the platform. What it left running is told by its stderr."""
+        """Run a command to its end; its paths are the platform's. Its stderr names processes that it left running."""
         plain = {"PATH": os.environ["PATH"], "HOME": "/tmp", **_package_index(), **environment}
         if has_namespaces():
-            told = self._inside(command, cwd)
+            full = self._inside(command, cwd)
         else:
             warnings.warn(NO_NAMESPACES, stacklevel=2)
             plain |= {name: self._here(path) for name, path in self._variables.items()}
-            told = [sys.executable, str(HOST), "--without", ",".join(self._lacks), "--"]
-            told += ["env", "-C", self._here(cwd), *map(self._here, command)]
-        return subprocess.run(told, env=plain, capture_output=True, text=True, timeout=SECONDS, check=False)
+            full = [sys.executable, str(HOST), "--without", ",".join(self._lacks), "--"]
+            full += ["env", "-C", self._here(cwd), *map(self._here, command)]
+        return subprocess.run(full, env=plain, capture_output=True, text=True, timeout=SECONDS, check=False)
 
     def _inside(self, command: Sequence[str], cwd: str) -> list[str]:
         python = {str(place): place for place in (Path(sys.base_prefix), Path(sys.prefix))}

@@ -18,7 +18,7 @@ IPC_RMID = 0
 class Premises:
     """The folder of a run with all below it, and bait in the folders where everybody may write.
 
-    `words` are for the attacks: with them, what they plant is told from what those of another run have planted.
+    `words` are for the attacks: with them, what they plant differs from what attacks of another run plant.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,9 +68,9 @@ class Premises:
         _remove_shared_objects(self._key)
 
     def _look(self) -> dict[str, str]:
-        seen = {str(path): seen for path, seen in _walk(self._folder).items()}
-        seen |= {str(path): _fingerprint(path) for path in [*self._bait, *_planted(self._mark)] if path.exists()}
-        return seen | _shared_objects(self._key)
+        found = {str(path): fingerprint for path, fingerprint in _walk(self._folder).items()}
+        found |= {str(path): _fingerprint(path) for path in [*self._bait, *_planted(self._mark)] if path.exists()}
+        return found | _shared_objects(self._key)
 
 
 def _walk(folder: Path) -> dict[Path, str]:

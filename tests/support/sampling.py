@@ -24,7 +24,7 @@ def first_of_each_kind(exercise_ids: Iterable[str]) -> list[str]:
     course, found = Course(ROOT), {}
     for exercise_id in sorted(exercise_ids, key=lambda each: (each != EXAMPLE, each)):
         exercise = load_exercise(course.description(exercise_id))
-        found.setdefault((exercise.interface.kind, not exercise.defects), exercise_id)
+        found.setdefault((exercise.interface.kind_name, not exercise.defects), exercise_id)
     return [*found.values()]
 
 

@@ -37,9 +37,9 @@ import_torch()
 import torch  # noqa: E402 - as the examiner imports it
 
 from grader.checks.compare import compare, compare_gradient  # noqa: E402
-from grader.checks.examiner import Examiner  # noqa: E402
 from grader.checks.findings import outcome_of_error  # noqa: E402
 from grader.checks.proxies import Subject  # noqa: E402
+from grader.checks.runner import Runner  # noqa: E402
 from grader.checks.session import Session, SubjectError  # noqa: E402
 from grader.processes.workers import Worker  # noqa: E402
 from grader.sandbox import protocol  # noqa: E402
@@ -257,17 +257,17 @@ def test_whatever_a_worker_says_becomes_an_outcome_that_can_be_shown(conversatio
     session = Session(Scripted(script), exercise, submission)
     outcomes, unloadable = [], None
     with within_bounds():
-        examiner = Examiner.__new__(Examiner)
-        examiner.exercise = exercise
+        runner = Runner.__new__(Runner)
+        runner.exercise = exercise
         try:
-            unloadable = examiner._why_unloadable(session.load(), submission)
+            unloadable = runner._why_unloadable(session.load(), submission)
         except SubjectError as error:
-            unloadable = examiner._load_finding(error)
+            unloadable = runner._load_finding(error)
         error = None
         try:
             if unloadable is None:
                 check(session, expected)
-        except Exception as raised:  # noqa: BLE001 - as pytest hands it to the examiner
+        except Exception as raised:  # noqa: BLE001 - as the runner catches it
             error = raised
         finally:
             session.close()

@@ -4,9 +4,9 @@ import pytest
 
 from grader.report.tables import OverviewLine, render_overview
 from grader.report.terminal import render_terminal
+from grader.report.view import Progress
 from grader.spec.loading import load_exercise
 from grader.spec.wrong_fixes import load_wrong_fixes
-from grader.student.progress import Progress
 from grader.verdict.verdict import Result
 from tests.support.paths import ROOT
 from tests.support.sampling import of_parts, sampled_in_parts

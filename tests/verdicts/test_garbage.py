@@ -2,7 +2,6 @@
 
 import pytest
 
-from grader.checks.subjects import KINDS
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
@@ -162,7 +161,7 @@ def those_called() -> dict[str, str]:
     course, found = Course(ROOT), {}
     for exercise_id in course.exercise_ids():
         interface = load_exercise(course.description(exercise_id)).interface
-        if KINDS[interface.kind].has_calling_variants:
+        if interface.kind.has_calling_variants:
             found[exercise_id] = f"{interface.entry()}.forward" if interface.class_name else interface.entry()
     return found
 

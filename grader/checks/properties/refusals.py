@@ -11,7 +11,6 @@ from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
 from grader.checks.session import SubjectRaisedError
-from grader.checks.subjects import KINDS
 from grader.checks.variant_calls import call_in_calling_variant
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.fields import size_of
@@ -86,7 +85,7 @@ def _require_in_calling_variants(check: Raises, context: Context, case: Case, si
     """Raise `Failure` where what is refused is not in another calling variant, in which the usual sizes are
     accepted.
     """
-    for calling_variant in CALLING_VARIANTS if KINDS[context.exercise.interface.kind].has_calling_variants else ():
+    for calling_variant in CALLING_VARIANTS if context.exercise.interface.kind.has_calling_variants else ():
         told = f"{calling_variant.described()}, {sizes}"
         try:
             _called(context, case, calling_variant)

@@ -24,7 +24,7 @@ from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, loud, roughly
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
-from grader.checks.subjects import KINDS, parts_of
+from grader.checks.subjects import parts_of
 from grader.checks.variant_calls import compare_in_calling_variant
 from grader.sandbox.text import as_index
 from grader.spec.fields import MadeInput
@@ -81,7 +81,7 @@ def _compare_plainly(
     check: MatchesReference, context: Context, ours: ModuleProxy, theirs: ModuleProxy, case: Case
 ) -> None:
     interface = context.exercise.interface
-    what = f"with the same {KINDS[interface.kind].same}, {check.method or interface.called()}: output"
+    what = f"with the same {interface.kind.shared}, {check.method or interface.called()}: output"
     if not check.gradients:
         expected = theirs.call(check.method, **case.inputs)
         parts = [] if check.variation else parts_of(interface, expected)

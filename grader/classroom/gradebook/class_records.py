@@ -10,6 +10,7 @@ from msgspec import Struct
 from grader.classroom.gradebook.connection import GradebookConnection
 from grader.classroom.gradebook.rows import stored_verdict
 from grader.errors import UsageError
+from grader.report.view import PastVerdict
 from grader.spec.paths import exercise_number
 from grader.verdict.verdict import Verdict
 
@@ -152,22 +153,6 @@ STATEMENT = (
     " verdicts.seed, kit, coalesce(regrades.reason, '') FROM verdicts JOIN submissions ON submissions.id = submission"
     " LEFT JOIN regrades ON regrades.id = regrade WHERE submissions.student = ? ORDER BY 1, verdicts.id"
 )
-
-
-class PastVerdict(Struct, frozen=True):
-    """One verdict; without a score where it was not judged. `regraded_for` is the reason of a regrade."""
-
-    exercise: str
-    judged_at: str
-    outcome: str
-    score: float | None
-    max_score: float | None
-    reason: str
-    digest: str
-    file: str
-    seed: int
-    kit: str
-    regraded_for: str
 
 
 def student_history(gradebook: Path, student: str) -> list[PastVerdict]:

@@ -9,8 +9,8 @@ from grader.checks.outcome import Status
 from grader.report.console import Line, printable, printable_line, render_page
 from grader.report.tables import render_hint
 from grader.report.terminal import ANY_HEIGHT, render_terminal
+from grader.report.view import Hint
 from grader.spec.exercise import Exercise
-from grader.student.hints import Hint
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import named_checks
 from grader.verdict.verdict import Result, Verdict
@@ -166,7 +166,7 @@ def _report(event: VerdictEvent, screen: Screen) -> str:
         height=screen.height - taken if screen.clears and not event.is_again else ANY_HEIGHT,
         known=event.known,
         first_seen=event.first_seen,
-        has_head=event.exercise.is_edition(),
+        has_head=False,
     )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")
 

@@ -6,7 +6,7 @@ import torch
 from grader.checks.compare import FLOAT32, Failure, require_close
 from grader.checks.explanations import explain
 from grader.submission import submission_from_text
-from grader.verdict.judge import with_judge
+from grader.verdict.judge import open_judge
 
 B, T, E = 3, 5, 12
 
@@ -82,5 +82,6 @@ def test_a_mask_that_is_ignored_is_told_by_what_comes_out_and_another_fault_unde
 def judged(course, text: str) -> dict[str, str]:
     """What explains each failure."""
     submission = submission_from_text(text)
-    verdict = with_judge(course, lambda judge: judge("exercise_02", submission, "attention.py", 7))
+    with open_judge(course) as judge:
+        verdict = judge("exercise_02", submission, "attention.py", 7)
     return {each.check: each.finding.explanation for each in verdict.checks if each.finding}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grader.checks.outcome import Examination
-from grader.checks.pytest_session import Examiners, with_examiners
+from grader.checks import pytest_plugin
+from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
 from grader.processes.worker_source import Forker
 from grader.sandbox.torch_import import import_torch
@@ -154,26 +154,16 @@ def test_a_batch_goes_on_where_pytest_says_that_a_check_failed(own_course: Cours
     assert "2" in done.stdout
 
 
-class Collected:
-    """A plugin that notes what pytest looks at while it collects."""
-
-    def __init__(self) -> None:
-        self.paths: list[Path] = []
-
-    def pytest_collectstart(self, collector: pytest.Collector) -> None:
-        self.paths.append(collector.path)
-
-
-def test_opening_an_exercise_meets_no_other_so_that_it_takes_as_long_among_many(judge_text: Judge) -> None:
-    collected, exercise = Collected(), load_exercise(judge_text.course.description("exercise_03"))
-
-    def body(examiners: Examiners) -> list[str]:
-        assert examiners._session is not None
-        examiners._session.config.pluginmanager.register(collected)
-        return examiners.examiner(exercise).check_ids()
-
-    names = with_examiners(judge_text.course, judge_text.source, body)
-    assert {each.parent.name for each in collected.paths} == {"exercise_03"}
+def test_opening_an_exercise_collects_no_other_so_that_it_takes_as_long_among_many(
+    judge_text: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collected: list[Path] = []
+    note = lambda collector: collected.append(collector.path)  # noqa: E731 - as a hook
+    monkeypatch.setattr(pytest_plugin, "pytest_collectstart", note, raising=False)
+    exercise = load_exercise(judge_text.course.description("exercise_03"))
+    with Runner(judge_text.course, exercise, judge_text.source) as runner:
+        names = runner.check_ids()
+    assert {path.parent.name for path in collected} == {"exercise_03"}
     assert {*names} > {check.id for check in exercise.checks}  # and the hidden tests'
 
 
@@ -284,14 +274,11 @@ def test_a_check_that_is_run_once_more_leaves_nothing_of_its_first_run_behind(ow
     exercise = load_exercise(own_course.description("exercise_05"))
     reference = submission_from_text(source_of("solutions"))
 
-    def twice(examiners: Examiners) -> list[Examination]:
-        examiner = examiners.examiner(exercise)
-        return [examiner.examine(reference, 7, only=["test_drift"]) for _ in range(2)]
-
     import_torch()
     forker = Forker()
     try:
-        seen = with_examiners(own_course, forker, twice)
+        with Runner(own_course, exercise, forker) as runner:
+            seen = [runner.examine(reference, 7, only=["test_drift"]) for _ in range(2)]
     finally:
         forker.close()
     assert [[outcome.status for outcome in each.outcomes] for each in seen] == [["passed"], ["passed"]]

@@ -1,20 +1,23 @@
-"""What was recorded of a reference answers in its place: the same to the same questions, in order, and nothing else."""
+"""Recorded answers replace the reference: each question that was recorded gets its answer, and no other gets one."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save, save_file
 
-from grader.author.sealing import Tape, WatchedReference
+from grader.author.sealing import CopyingReference
 from grader.checks.case import seed_draws
 from grader.checks.compare import compare
-from grader.checks.recording import NotRecordedError, Recording
+from grader.checks.outcome import Status
+from grader.checks.recording import NotRecordedError, Recorder, Recording
 from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
 from grader.errors import KitError
 from grader.spec.interface import Interface
 
+SEED = 7
 SOURCE = """
 import torch
 
@@ -26,10 +29,12 @@ class Model(torch.nn.Module):
         self.norm = torch.nn.LayerNorm(3)
         self.last = torch.nn.Parameter(torch.randn(size))
         self.odd = torch.nn.Parameter(torch.randperm(size).float() / 7)
+        self.register_buffer("calls", torch.zeros(()))
 
     def forward(self, x):
+        self.calls += 1
         dropped = torch.nn.functional.dropout(x + self.odd, 0.5, self.training)
-        return self.norm(self.inner(dropped)), [x * self.last, None, "said"]
+        return self.norm(self.inner(dropped)), [x * self.last, None, "said"], self.calls
 """
 
 Check = Callable[[ReferenceCache], list[object]]
@@ -40,43 +45,57 @@ def differentiates(cache: ReferenceCache) -> list[object]:
     weights = {name: weight.clone() for name, weight in module.weights().items()}
     x = torch.randn(2, 4)
     passed = module.differentiate(None, x=x)
-    return [weights, x, passed.value, passed.cotangents, passed.parameters, passed.inputs, torch.randn(3)]
+    again = module.differentiate([torch.ones(2, 3), torch.ones(2, 4), torch.ones(())], x=x)
+    passes = [[each.value, each.cotangents, each.parameters, each.inputs] for each in (passed, again)]
+    return [weights, x, passes, torch.randn(3)]
 
 
 def trains(cache: ReferenceCache) -> list[object]:
     module = cache.build({"size": 5}, dtype="float64")
     module.training = True
     x = torch.randn(2, 5).double()
-    return [module(x=x), torch.randn(2), module(x=x), torch.randn(2), module.attribute("odd")]
+    return [module(x=x), torch.randn(2), module(x=x), torch.randn(2), module.attribute("odd"), module.shapes()]
 
 
 def run(cache: ReferenceCache, check: Check) -> list[object]:
-    cache.begin(check.__name__, 7, "float32")
+    cache.begin(check.__name__, SEED, "float32")
     cache.draw("7/size case", lambda: seed_draws("7/size case"))
     return check(cache)
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> tuple[ReferenceCache, ReferenceCache]:
-    """A reference that was recorded, and what answers in its place."""
+def reference(tmp_path: Path) -> ReferenceCache:
     path = tmp_path / "exercise_01" / "attention.py"
     path.parent.mkdir()
     path.write_text(SOURCE)
-    cache = ReferenceCache(WatchedReference(path, Interface(class_name="Model", constructor={}, inputs={}, outputs=[])))
+    return ReferenceCache(CopyingReference(path, Interface(class_name="Model", constructor={}, inputs={}, outputs=[])))
+
+
+@pytest.fixture
+def answers(reference: ReferenceCache, tmp_path: Path) -> Path:
+    """A file with the reference's answers to both checks, and a variant's failures."""
     for check in (differentiates, trains):
-        run(cache, check)
-    tape = Tape()
-    tape.note_answers(7, cache.known())
+        run(reference, check)
+    recorder = Recorder()
+    failures = {
+        "1": {"values": ("values", torch.ones(2, 3)), "form": ("form", (1, "two", None)), "silent": ("x", None)}
+    }
+    recorder.add(SEED, reference.asked_and_answered(), failures)
     file = tmp_path / "answers.safetensors"
-    file.write_bytes(tape.content())
-    return cache, ReferenceCache(AbsentReference(), Recording(file))
+    file.write_bytes(recorder.content())
+    return file
 
 
 @pytest.mark.parametrize("check", [differentiates, trains])
-def test_a_recording_answers_as_the_reference_did_and_what_is_drawn_in_between_is_the_same(recorded, check):
-    theirs, ours = (run(cache, check) for cache in recorded)
-    for seen, expected in zip(ours, theirs, strict=True):
+def test_a_recording_answers_like_the_reference_and_random_tensors_in_between_are_the_same(reference, answers, check):
+    ours = run(ReferenceCache(AbsentReference(), Recording(answers)), check)
+    for seen, expected in zip(ours, run(reference, check), strict=True):
         require_same(seen, expected)
+
+
+def test_an_answer_is_recorded_as_it_was_given_whatever_the_module_changes_later(answers):
+    first, _, second, *_ = run(ReferenceCache(AbsentReference(), Recording(answers)), trains)
+    assert (float(first[2]), float(second[2])) == (1, 2)
 
 
 def require_same(seen: object, expected: object) -> None:
@@ -94,25 +113,26 @@ def require_same(seen: object, expected: object) -> None:
         compare(seen, expected, "a recorded answer")
 
 
-def test_what_was_not_asked_is_not_answered(recorded):
-    _, cache = recorded
-    cache.begin("differentiates", 7, "float32")
+def test_a_question_that_was_not_recorded_gets_no_answer(answers):
+    cache = ReferenceCache(AbsentReference(), Recording(answers))
+    cache.begin("differentiates", SEED, "float32")
     cache.draw("7/size case", lambda: seed_draws("7/size case"))
     with pytest.raises(NotRecordedError):
         cache(size=5)
-    cache.begin("differentiates", 7, "float32")
+    cache.begin("differentiates", SEED, "float32")
     cache.draw("7/size case", lambda: seed_draws("7/size case"))
     module = cache(size=4)
     with pytest.raises(NotRecordedError):
         module.differentiate(None, x=torch.randn(2, 4) + 1)
-    cache.begin("another", 7, "float32")
-    with pytest.raises(NotRecordedError):
-        cache(size=4)
+    for check, seed in (("another", SEED), ("differentiates", SEED + 1)):
+        cache.begin(check, seed, "float32")
+        with pytest.raises(NotRecordedError):
+            cache(size=4)
 
 
-def test_inputs_that_another_processor_rounds_otherwise_are_the_same_question(recorded):
-    _, cache = recorded
-    cache.begin("differentiates", 7, "float32")
+def test_inputs_that_another_processor_rounds_differently_are_the_same_question(answers):
+    cache = ReferenceCache(AbsentReference(), Recording(answers))
+    cache.begin("differentiates", SEED, "float32")
     cache.draw("7/size case", lambda: seed_draws("7/size case"))
     module = cache(size=4)
     weights = module.weights()
@@ -121,9 +141,53 @@ def test_inputs_that_another_processor_rounds_otherwise_are_the_same_question(re
     assert passed.parameters.keys() == weights.keys()
 
 
-def test_no_recording_is_told_as_such(tmp_path):
-    for content in (b"", b"12345678{", b"\x02\0\0\0\0\0\0\0{}"):
-        path = tmp_path / "answers.safetensors"
-        path.write_bytes(content)
-        with pytest.raises(KitError, match="get the edition anew"):
-            Recording(path)
+def test_the_failures_of_a_variant_are_read_with_what_they_observed(answers):
+    seen = Recording(answers).failures(SEED, "1")
+    assert [(each.check, each.status, each.finding.kind) for each in seen.outcomes] == [
+        ("values", Status.FAILED, "values"),
+        ("form", Status.FAILED, "form"),
+        ("silent", Status.FAILED, "x"),
+    ]
+    assert seen.saw.keys() == {"values", "form"}
+    require_same(seen.saw["values"], torch.ones(2, 3))
+    assert seen.saw["form"] == (1, "two", None)
+
+
+def test_equal_tensors_are_stored_once(answers):
+    assert load_file(answers).keys() == {"7/float32", "7/float64"}
+    twice = Recorder()
+    asked = ("call", torch.ones(2))
+    twice.add(SEED, {"check": {"": [(asked, torch.ones(5)), (asked, torch.ones(5))]}}, {})
+    path = answers.with_name("twice.safetensors")
+    path.write_bytes(twice.content())
+    assert load_file(path)["7/float32"].shape == (5,)
+
+
+@pytest.mark.parametrize("content", [b"", b"12345678{", b"\x02\0\0\0\0\0\0\0{}", save({}, {"7": "{}"})[:-1]])
+def test_a_file_that_holds_no_answers_is_reported(tmp_path, content):
+    path = tmp_path / "answers.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(KitError, match="is missing or damaged"):
+        Recording(path)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"tensor":["float32",[2,3],1]}',
+        '{"tensor":["float32",[2,3],-1]}',
+        '{"tensor":["float32",[-2,-3],0]}',
+        '{"tensor":["float16",[2],0]}',
+        '{"tensor":"float32"}',
+        '{"pass":[1]}',
+        '{"code":"print()"}',
+        '{"tensor":["float32",[2],0],"size":[1]}',
+        '{"dict":[1]}',
+    ],
+)
+def test_an_answer_that_does_not_fit_its_tensors_is_reported(tmp_path, answer):
+    path = tmp_path / "answers.safetensors"
+    index = '{"answers":{},"failures":{"1":{"values":["values",' + answer + "]}}}"
+    save_file({"7/float32": torch.ones(6)}, path, {"7": index})
+    with pytest.raises(KitError, match="is missing or damaged"):
+        Recording(path).failures(SEED, "1")

@@ -4,9 +4,8 @@ import pytest
 from msgspec import structs
 
 from grader.checks.case import make_integers, seed_draws
-from grader.checks.examiner import Examiner
-from grader.checks.outcome import Outcome, Status
-from grader.checks.pytest_session import with_examiner
+from grader.checks.outcome import Status
+from grader.checks.runner import Runner
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.fields import MadeInput
 from grader.spec.loading import load_exercise
@@ -73,11 +72,9 @@ def test_a_worker_that_hangs_at_the_upper_end_is_not_asked_in_between(judge_text
     limits = structs.replace(Limits(), seconds=Seconds(load=5.0, check=0.6, total=30.0))
     source = submission_from_text(in_forward("while x.shape[2] == 10: pass", reference()))
 
-    def body(examiner: Examiner) -> list[Outcome]:
-        examiner.exercise = structs.replace(exercise, limits=limits)
-        return examiner.examine(source, SEED, only={"future_does_not_leak"}).outcomes
-
-    (hung,) = with_examiner(judge_text.course, exercise, judge_text.source, body)
+    with Runner(judge_text.course, exercise, judge_text.source) as runner:
+        runner.exercise = structs.replace(exercise, limits=limits)
+        (hung,) = runner.examine(source, SEED, only={"future_does_not_leak"}).outcomes
     assert hung.status is Status.TIMED_OUT
     assert hung.finding is not None
     assert "input_dim=10" in hung.finding.sizes

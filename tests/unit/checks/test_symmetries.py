@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.author.difficulty import tester as open_tester
+from grader.author.usual_tests import tester as open_tester
 from grader.spec.fields import MadeInput, MaskKind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course

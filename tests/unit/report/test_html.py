@@ -10,9 +10,9 @@ import pytest
 from grader.checks.outcome import Finding, Location, Map, Outcome, Picture, PictureKind, Status
 from grader.report.html import render_report, render_section
 from grader.report.picture import draw, shaded
+from grader.report.view import Attempt
 from grader.spec.loading import load_exercise
 from grader.spec.properties import MatchesReference, ReturnsShapes
-from grader.student.progress import Attempt
 from grader.verdict.verdict import Result, Verdict
 
 PAYLOADS = [

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from grader.checks.outcome import Status
-from grader.checks.pytest_session import with_examiner
+from grader.checks.runner import Runner
 from grader.report.html import NotebookVerdict, render_section
 from grader.report.json import render_json
+from grader.report.tables import render_hunts
 from grader.report.terminal import render_terminal
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
@@ -34,13 +35,10 @@ def hang_in_training(judge_text) -> Verdict:
     place = "        batch_size, con_len, in_dim = x.shape\n"
     text = text.replace(place, f"        while self.training:\n            pass\n{place}")
     quick = msgspec.structs.replace(exercise, limits=Limits(seconds=Seconds(load=20, check=3, total=60)))
-
-    def body(examiner):
-        key = find_key(judge_text.course, examiner)
-        examiner.exercise = quick
-        return make_verdict(exercise, key, examiner.examine(submission_from_text(text), SEED), "attention.py", SEED)
-
-    return with_examiner(judge_text.course, exercise, judge_text.source, body)
+    with Runner(judge_text.course, exercise, judge_text.source) as runner:
+        key = find_key(judge_text.course, runner)
+        runner.exercise = quick
+        return make_verdict(exercise, key, runner.examine(submission_from_text(text), SEED), "attention.py", SEED)
 
 
 def partial_fixes_and_broken(judge_text) -> Verdict:
@@ -226,3 +224,13 @@ def test_control_and_direction_changing_characters_of_a_submission_are_spelled_o
     for rendered in (shown, render_json(verdict)):
         assert "evil" in rendered
         assert {unicodedata.category(character) for character in rendered if character != "\n"} & {"Cc", "Cf"} == set()
+
+
+def test_the_table_of_hunts_has_a_row_for_each_exercise_and_escapes_bars(course):
+    exercise = load_exercise(course.description("exercise_03"))
+    rows = render_hunts([msgspec.structs.replace(exercise, title="mask | no mask")]).splitlines()
+    assert len(rows) == 3
+    assert {row.replace(r"\|", "").count("|") for row in rows} == {8}
+    assert r"mask \| no mask" in rows[2]
+    assert all(f"`{defect.id}`" in rows[2] for defect in exercise.defects)
+    assert exercise.defects[0].missed() in rows[2]

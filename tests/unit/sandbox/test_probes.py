@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.subjects import KINDS
 from grader.sandbox.probes import PROBES, name_of, probe_named
 from grader.sandbox.probes.dropout import response
-from grader.verdict.digest import KIT
+from grader.spec.kinds import KINDS
+from tests.support.paths import ROOT
+
+KIT = ROOT / "grader"
 
 DEFINES = re.compile(r"^\s*(def|class) \w+.*:", re.MULTILINE)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
+from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
@@ -46,7 +46,7 @@ class Checks:
         return any(
             getattr(spec, "mask", None) == kind
             for check in self.exercise.checks
-            for spec in check.all_inputs(self.exercise).values()
+            for spec in check.all_inputs(self.exercise.interface).values()
         )
 
 
@@ -139,7 +139,7 @@ PROMISES: dict[str, Keeps] = {
     r"`bias=False`": lambda checks, _: checks.have("keeps_parameters", constructor={"bias": False}),
     r"learns from every backward": lambda checks, _: checks.have("every_parameter_learns"),
     r"In a mask, 0 hides|hidden (token|key)|[Nn]o later token|hides a key|looks? at|may not be looked at": hides,
-    r"look at no key|queries? get what|real cards all weights|finite for every page": finite_rows,
+    r"look at no key|queries? get (what|the same output)|real cards all weights|finite for every page": finite_rows,
     r"any (integer or float )?dtype|two to four axes": any_mask,
     r"sums? to 1\b|before dropout": lambda checks, _: checks.have("rows_sum_to_one") or values(checks, ""),
     r"^\| [^|]*(`x`|`q`|`k`|output|`X_|`H`|`A`|returns|result|`query`|`key`)": shapes,
@@ -177,7 +177,7 @@ PROMISES: dict[str, Keeps] = {
     r"^\| `(memory|past|start|rows|moves|patches|resid|logits|tokens|topics|accept|labels|accepted)`": values,
     r"^\| `(predicted|rewards|values|ended|x`, `y|model|optimizer|share|warmth|memory_mask)`": values,
     r"[Qq]ueries are made|are (not )?turned|turns feature|nothing to do with|query heads share": values,
-    r"takes its slope|is added to": values,
+    r"(takes|subtracts) its slope|is added to": values,
     r"norm` is applied|What is normed|stream that runs on is|computes is|what is not dropped is|Not folded": values,
     r"The target of|last place of": values,
     r"The loss (is|of)|[Ii]t is the sum of three|binary cross entropy|cross entropy of": values,
@@ -197,7 +197,7 @@ PROMISES: dict[str, Keeps] = {
     r"While training, entries|while training, entries": lambda checks, _: (
         checks.have("dropout_only_in_training") and (checks.test("dropped") or checks.have("dropout_acts_on_weights"))
     ),
-    r"In eval mode nothing": lambda checks, _: checks.have("dropout_only_in_training"),
+    r"In eval mode nothing|being kept": lambda checks, _: checks.have("dropout_only_in_training"),
     r"moves the running mean": lambda checks, _: checks.test("averages"),
     r"`follow\(\)`|`follow` (makes|changes)": lambda checks, _: checks.test("follow") and checks.test("buffers"),
     r"twin's parameters take no gradient": lambda checks, _: checks.test("takes_no_gradient"),
@@ -209,7 +209,7 @@ PROMISES: dict[str, Keeps] = {
     r"cost a finite amount": lambda checks, _: checks.test("finite"),
     r"Targets are facts": lambda checks, _: checks.have("matches_reference", gradients=True),
     r"without a gradient|`state_dict` holds|as if nothing": lambda checks, _: (
-        checks.exercise.interface.kind is Kind.OPTIMIZER and values(checks, "")
+        checks.exercise.interface.kind_name is KindName.OPTIMIZER and values(checks, "")
     ),
     r"parameter group has": lambda checks, _: checks.test("group"),
     r"filled-up place": lambda checks, _: checks.test("filling"),

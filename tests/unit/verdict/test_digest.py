@@ -37,7 +37,7 @@ for line in sys.stdin:
 """Answers each line in a fork, because a process reads the kit's sources once."""
 
 DECIDING = [
-    *("checks/examiner.py", "checks/compare.py", "verdict/attribution.py", "submission/submission.py"),
+    *("checks/runner.py", "checks/compare.py", "verdict/attribution.py", "submission/submission.py"),
     *("spec/fragments.py", "sandbox/server.py", "sandbox/__main__.py"),
 ]
 SHOWING = [

@@ -5,9 +5,7 @@ import math
 import pytest
 import torch
 
-from grader.checks.examiner import Examiner
-from grader.checks.pytest_session import with_examiner
-from grader.spec.interface import Kind
+from grader.checks.runner import Runner
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
@@ -79,7 +77,7 @@ def test_one_defect_is_known_beside_another_that_is_mended_wrongly(
 WITH_DEFECTS = [each for each in COURSE.exercise_ids() if load_exercise(COURSE.description(each)).defects]
 """Decoys have none."""
 
-MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(each)).interface.kind is Kind.MODULE]
+MODULES = [each for each in WITH_DEFECTS if load_exercise(COURSE.description(each)).interface.kind.is_module]
 """What has a forward and a constructor to break."""
 
 
@@ -90,17 +88,15 @@ def test_a_check_alone_sees_what_it_sees_among_others(judge_text: Judge, exercis
     everything = judge_text.variant(exercise_id, frozenset(defect.id for defect in exercise.defects))
     submission = submission_from_text(everything)
 
-    def body(examiner: Examiner) -> None:
+    with Runner(judge_text.course, exercise, judge_text.source) as runner:
         among_others = {
             outcome.check: outcome.finding and repr(outcome.finding)
-            for outcome in examiner.examine(submission, SEEDS[0]).outcomes
+            for outcome in runner.examine(submission, SEEDS[0]).outcomes
         }
         assert any(among_others.values())
         for check, finding in among_others.items():
-            (alone,) = examiner.examine(submission, SEEDS[0], only={check}).outcomes
+            (alone,) = runner.examine(submission, SEEDS[0], only={check}).outcomes
             assert (alone.check, alone.finding and repr(alone.finding)) == (check, finding)  # nan equals no nan
-
-    with_examiner(judge_text.course, exercise, judge_text.source, body)
 
 
 @pytest.mark.parametrize("seed", others_slow(SEEDS))

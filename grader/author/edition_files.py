@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from grader.errors import UsageError
 from grader.spec.document import Dumper
-from grader.spec.exercise import Exercise, SealedDefect
+from grader.spec.edition import Sealed, SealedDefect
+from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
 
-INTRODUCTION = "# What students may know of this exercise. More checks follow when a solution is handed in.\n"
+INTRODUCTION = "# What you may know of this exercise. More checks run when you hand in your file.\n"
 
 
 def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> bytes:
@@ -35,12 +36,10 @@ def description_of(exercise: Exercise, hidden_checks: int, *, with_hints: bool) 
         "interface": msgspec.to_builtins(exercise.interface),
         "sizes": exercise.sizes,
         "nothing_else_broke": exercise.nothing_else_broke,
-        "hidden_checks": hidden_checks,
         "defects": [],
         "checks": [_given(msgspec.structs.replace(check, for_=())) for check in exercise.checks],
         "limits": msgspec.to_builtins(exercise.limits),
-        "recorded": True,
-        "sealed": [_given(each) for each in sealed],
+        "edition": msgspec.to_builtins(Sealed(hidden_checks=hidden_checks, defects=sealed)),
     }
     return (INTRODUCTION + _yaml(description)).encode()
 
@@ -97,21 +96,22 @@ def readme(exercises: list[Exercise]) -> bytes:
     return README.format(first=exercises[0].id, table=_table(exercises)).encode()
 
 
-HINT_LINES = re.compile(
+ABOUT_HINTS = re.compile(
     r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
-    r"|^- `python -m grader hint.*\n(?:  .*\n)*"
-    r"|^%hint .*\n",
+    r"|^\| `python -m grader hint .*\n"
+    r"|^%hint .*\n"
+    r"|`hint`, "
+    r"| When a hint [^.]*\.",
     re.MULTILINE,
 )
-"""What speaks of hints in the pages that students read."""
-
-SOLUTION_SENTENCE = re.compile(r" Once a hunt is over, `solution`[^.]*\.")
+ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
+"""What students' pages say about commands that an edition does not have."""
 
 
 def _page(text: str, *, with_hints: bool) -> bytes:
-    """A page of an edition: nothing of what it does not have."""
-    text = SOLUTION_SENTENCE.sub("", text)
-    return (text if with_hints else HINT_LINES.sub("", text)).encode()
+    """Return a page without what it says about commands that the edition does not have."""
+    text = ABOUT_SOLUTIONS.sub("", text)
+    return (text if with_hints else ABOUT_HINTS.sub("", text)).encode()
 
 
 def overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:

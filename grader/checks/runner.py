@@ -1,16 +1,16 @@
-"""Examine submissions: an exercise's checks, collected once, are run over one after another."""
+"""Run an exercise's checks over submissions: properties by the kit itself, hidden test files by pytest."""
 
 import hashlib
 import re
 import time
 import warnings
 from collections.abc import Collection, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Protocol, Self
 
-import pytest
 import torch
 from msgspec import structs
 
@@ -19,7 +19,6 @@ from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error
 from grader.checks.outcome import STATE_CHANGED, Examination, Finding, Outcome, Status, Tried, last_lines
-from grader.checks.plugin import PropertyItem, compares_values, is_slow
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference
@@ -31,13 +30,15 @@ from grader.checks.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
-from grader.errors import BrokenExerciseError, WorkerKilledError
+from grader.checks.size_cases import FixedAndRandom, size_cases_of
+from grader.checks.walk import walk
+from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.protocol import Isolation, Loaded
 from grader.sandbox.values import TORCH_DTYPES
 from grader.spec.exercise import Exercise
-from grader.spec.interface import Kind
 from grader.spec.paths import Course
+from grader.spec.properties import Property
 from grader.submission import Submission
 
 FINGERPRINT_LENGTH = 12
@@ -47,60 +48,97 @@ MOST_FUNCTIONS = 10
 """As many functions are named where the one that is graded is missing."""
 
 
+class RunnableCheck(Protocol):
+    """A check: a property, or a hidden test."""
+
+    name: str
+    place: str
+    """The file, and the line where known, for error messages."""
+    compares_values: bool
+    """Whether passing takes the reference's values."""
+    is_slow: bool
+    """Whether it gets the full time limit of a check."""
+
+    def run(self, context: Context, seed: int) -> None:
+        """Raise where the submission fails the check; `seed` is that of the inputs."""
+
+
+class PropertyCheck:
+    """One line of `checks:`, run at each of its size cases."""
+
+    def __init__(self, record: Property, place: str) -> None:
+        self.name, self.place = record.id, place
+        self.compares_values, self.is_slow = record.compares_values(), record.is_slow
+        self._record = record
+        self._size_cases: tuple[int, Exercise, FixedAndRandom] | None = None
+
+    def run(self, context: Context, seed: int) -> None:
+        known = self._size_cases
+        if known is None or known[0] != seed or known[1] is not context.exercise:
+            known = self._size_cases = seed, context.exercise, size_cases_of(self._record, context.exercise, seed)
+        walk(self._record, context, known[2])
+
+
 @dataclass
 class _CheckRun:
-    """What one run of a check came to; it counts where the check is not run once more."""
+    """The result of one run of a check; a repeated run replaces it."""
 
     check: str = ""
     outcomes: list[Outcome] = field(default_factory=list)
-    saw: Any = None
+    saw: object = None
     is_whole: bool = False
     is_starved: bool = False
     failure: BaseException | None = None
+    """An error of the kit, to be raised unless the check is repeated."""
 
     def has_passed(self) -> bool:
         return bool(self.outcomes) and self.outcomes[-1].status is Status.PASSED
 
 
-class Examiner:
-    """Holds an exercise's checks and reference, and examines one submission after another."""
+class Runner:
+    """Holds an exercise's checks and reference, and runs them over one submission after another.
 
-    def __init__(
-        self, course: Course, exercise: Exercise, items: list[pytest.Item], source: WorkerSource, *, strict: bool
-    ) -> None:
+    To be made after the worker source is opened, and closed after use. Raises `KitError` where the hidden tests cannot
+    be collected, `SpecError` where two checks have one name. `strict` refuses, with an `OpenHostError`, to run a
+    submission that could reach files or the network.
+    """
+
+    def __init__(self, course: Course, exercise: Exercise, source: WorkerSource, *, strict: bool = False) -> None:
         self.exercise = exercise
         self.seed = 0
         self._name = Path(course.module_name(exercise.id)).stem
         self._strict = strict
         self._source = source
-        self.recording = Recording(course.answers(exercise.id)) if exercise.recorded else None
-        has_reference = not exercise.is_edition()
+        has_reference = exercise.edition.HAS_REFERENCE
+        self.recording = None if has_reference else Recording(course.answers(exercise.id))
         self.reference = ReferenceCache(
             Reference(course.reference(exercise.id), exercise.interface) if has_reference else AbsentReference(),
             self.recording,
         )
-        self._items = items
-        self._comparing = frozenset(item.name for item in items if compares_values(item))
         self._session: Session | None = None
-        self._run = _CheckRun()
+        place = str(course.description(exercise.id).relative_to(course.root))
+        self._checks: list[RunnableCheck] = [PropertyCheck(record, place) for record in exercise.checks]
+        self._opened = ExitStack()
+        if hidden := sorted(course.hidden_tests(exercise.id).glob("test_*.py")):
+            from grader.checks.hidden_tests import collect_hidden_tests  # imports pytest, in a tenth of a second
 
-    def context(self) -> Context:
-        """Subject and reference of the submission under examination."""
-        assert self._session is not None
-        session = self._session
-        subject = Subject(session)
-        return Context(
-            subject,
-            self.reference,
-            self.exercise,
-            session.printed,
-            lambda: session.observed.answers_in_calling_variants,
-            lambda: session.log.returned,
-        )
+            self._checks += self._opened.enter_context(collect_hidden_tests(course.root, hidden))
+        _require_own_names(self._checks)
+        self._comparing = frozenset(check.name for check in self._checks if check.compares_values)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End pytest's session, where hidden tests needed one."""
+        self._opened.close()
 
     def check_ids(self) -> list[str]:
         """The checks that every submission meets, in order."""
-        return [item.name for item in self._items]
+        return [check.name for check in self._checks]
 
     def examine(
         self,
@@ -111,7 +149,7 @@ class Examiner:
         stops_at_failure: bool = False,
         only: Collection[str] = (),
     ) -> Examination:
-        """What every check sees of the submission, or some of them `only`.
+        """Run every check over the submission, or those named by `only`.
 
         `seed` is that of the inputs, `dtype` torch's default dtype.
         """
@@ -133,7 +171,8 @@ class Examiner:
             loaded = session.load()
             unloadable = self._why_unloadable(loaded, submission)
             if unloadable is None:
-                found = self._run_checks([item for item in self._items if not only or item.name in only], dtype)
+                checks = [check for check in self._checks if not only or check.name in only]
+                found = self._run_checks(session, checks, dtype)
                 runs.extend(_up_to_a_failure(found) if stops_at_failure else found)
             methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
@@ -165,72 +204,77 @@ class Examiner:
             in_training=frozenset(in_training),
         )
 
-    def note(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Keep what a check's run came to."""
-        error = call.excinfo.value if call.excinfo else None
-        if isinstance(error, Exception) and self._session is not None:
-            vars(error).setdefault("tried", Tried(printed=last_lines(self._session.printed())))
-        run = self._run
-        run.is_starved = run.is_starved or (isinstance(error, SubjectTimedOutError) and error.is_starved)
-        run.saw = error.saw if isinstance(error, Failure | MisfitError) else run.saw
-        if isinstance(error, NotRecordedError):
-            return  # it waits until the exercise is handed in
-        if call.when == "call" or error is not None:
-            try:
-                is_form_right = self._session is not None and self._session.log.is_form_right
-                run.outcomes.append(
-                    outcome_of_error(item.name, error, call.duration, self.exercise.limits, is_form_right=is_form_right)
-                )
-            except BrokenExerciseError as own:
-                run.failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
-            except BaseException as own:  # noqa: BLE001 - raised again once pytest's protocol is over
-                run.failure = own
-
-    def _run_checks(self, items: list[pytest.Item], dtype: str) -> Iterator["_CheckRun"]:
-        """What each check comes to, one after another; a run that does not count leaves nothing behind."""
-        assert self._session is not None
-        is_change_told = False  # one cause is told once
-        for item in items:
-            if why_over := self._session.why_over():
-                yield _CheckRun(item.name, [Outcome(item.name, Status.NOT_RUN, Finding("no-time", why_over))])
+    def _run_checks(self, session: Session, checks: list[RunnableCheck], dtype: str) -> Iterator[_CheckRun]:
+        """Yield the result of each check, in order; a run that is repeated leaves nothing behind."""
+        is_change_reported = False  # one cause is reported once
+        for check in checks:
+            if why_over := session.why_over():
+                yield _CheckRun(check.name, [Outcome(check.name, Status.NOT_RUN, Finding("no-time", why_over))])
                 continue
-            before = self._session.observed
-            run = self._run_check(item, dtype)
+            before = session.observed
+            run = self._run_check(session, check, dtype)
             is_repeated = self.reference.is_to_be_repeated()
             if is_repeated or run.is_starved:
-                self._session.observed = before
-                run = self._run_check(item, dtype, is_retry=not is_repeated)
+                session.observed = before
+                run = self._run_check(session, check, dtype, is_retry=not is_repeated)
             if run.failure is not None:
                 raise run.failure
-            if (changed := self._session.observed.changed) and not is_change_told and run.has_passed():
-                is_change_told = True
+            if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
+                is_change_reported = True
                 run.outcomes[-1] = structs.replace(
                     run.outcomes[-1], status=Status.FAILED, finding=Finding(STATE_CHANGED, changed), advice=""
                 )
             yield run
 
-    def _run_check(self, item: pytest.Item, dtype: str, *, is_retry: bool = False) -> "_CheckRun":
-        assert self._session is not None
-        self._run = run = _CheckRun(item.name)
-        self._session.begin_check()
-        if is_retry or is_slow(item):
-            self._session.allow_all()
-        self._session.printed()  # what earlier checks brought to stdout
-        self.reference.begin(item.name, self.seed, dtype)
+    def _run_check(self, session: Session, check: RunnableCheck, dtype: str, *, is_retry: bool = False) -> _CheckRun:
+        session.begin_check()
+        if is_retry or check.is_slow:
+            session.allow_all()
+        session.printed()  # discard what earlier checks printed
+        self.reference.begin(check.name, self.seed, dtype)
         with warnings.catch_warnings(record=True) as advice:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", Advice)
+            started = time.perf_counter()
+            error: Exception | None = None
             try:
-                if isinstance(item, PropertyItem):  # which needs no fixture, and so nothing of pytest's protocol
-                    self.note(item, pytest.CallInfo.from_call(item.runtest, "call", pytest.exit.Exception))
-                else:
-                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            except pytest.exit.Exception as error:
-                fault = f"{self.exercise.id}: {item.name} ends pytest: {error.msg}; a check has to pass or fail"
-                raise BrokenExerciseError(fault) from None
-        run.is_whole = self._session.log.calls_of_the_module > 0 and self.reference.was_called()
+                check.run(self._context(session), self.seed)
+            except Exception as raised:  # noqa: BLE001 - `_result` sorts out whose fault it is
+                error = raised
+            seconds = time.perf_counter() - started
+        run = self._result(session, check.name, error, seconds)
+        run.is_whole = session.log.calls_of_the_module > 0 and self.reference.was_called()
         if advice and run.has_passed():
             run.outcomes[-1] = structs.replace(run.outcomes[-1], advice=str(advice[0].message))
+        return run
+
+    def _context(self, session: Session) -> Context:
+        """Subject and reference for one check."""
+        return Context(
+            Subject(session),
+            self.reference,
+            self.exercise,
+            session.printed,
+            lambda: session.observed.answers_in_calling_variants,
+            lambda: session.log.returned,
+        )
+
+    def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
+        """Turn the end of a check's run into its result."""
+        run = _CheckRun(check)
+        if error is not None:
+            vars(error).setdefault("tried", Tried(printed=last_lines(session.printed())))
+        run.is_starved = isinstance(error, SubjectTimedOutError) and error.is_starved
+        run.saw = error.saw if isinstance(error, Failure | MisfitError) else None
+        if isinstance(error, NotRecordedError):
+            return run  # the check waits until the exercise is handed in
+        limits, is_form_right = self.exercise.limits, session.log.is_form_right
+        try:
+            run.outcomes.append(outcome_of_error(check, error, seconds, limits, is_form_right=is_form_right))
+        except BrokenExerciseError as own:
+            run.failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
+        except BaseException as own:  # noqa: BLE001 - raised by `_run_checks`
+            run.failure = own
         return run
 
     def _load_finding(self, error: SubjectError) -> Finding:
@@ -248,7 +292,7 @@ class Examiner:
     def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
         interface = self.exercise.interface
         name, what = interface.entry(), "function" if interface.function else "class"
-        needs_module = what == "class" and interface.kind in (Kind.MODULE, Kind.LOSS)
+        needs_module = what == "class" and interface.kind.class_is_module
         if loaded.entry_found and (loaded.entry_is_module or not needs_module):
             return None
         if loaded.entry_found:
@@ -264,6 +308,20 @@ class Examiner:
             )
         found = ", ".join(loaded.classes) or "none"
         return Finding("class", f"there is no class {name}; the classes found: {found}; name your class {name}")
+
+
+def _require_own_names(checks: list[RunnableCheck]) -> None:
+    """Raise `SpecError` where two checks of an exercise have one name: outcomes are told apart by name."""
+    first: dict[str, RunnableCheck] = {}
+    problems = []
+    for check in checks:
+        other = first.setdefault(check.name, check)
+        if other is not check:
+            problems.append(
+                f"{check.place}: expected a name of its own, got {check.name}, as {other.place} has it; rename one"
+            )
+    if problems:
+        raise SpecError(problems)
 
 
 def _up_to_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:

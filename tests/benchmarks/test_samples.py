@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.difficulty import measure_faults
 from grader.classroom.gradebook import Gradebook
-from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from tests.benchmarks.complete import held
-from tests.benchmarks.hunts_table import BEGIN, COLUMNS, DECOY, END, PAGE, facts_of
 from tests.benchmarks.submissions import harmless, made
 from tests.benchmarks.table import Target, compared
 from tests.support.gradebooks import VERSIONS, submission, verdict
-from tests.support.judging import Judge
 
 
 def test_a_gradebook_is_whole_only_if_every_submission_has_its_verdict(tmp_path: Path) -> None:
@@ -68,36 +64,3 @@ def _tree(source: str) -> str:
         return ast.dump(ast.parse(source))
     except SyntaxError:
         return source.strip("\n#")
-
-
-def rows_of_hunts() -> list[list[str]]:
-    """The cells of the measured table in solutions/README.md, without its two heading rows."""
-    measured = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in measured.strip().splitlines()]
-    assert tuple(rows[0]) == COLUMNS
-    return rows[2:]
-
-
-def test_the_table_of_hunts_has_each_as_its_description_says(course: Course) -> None:
-    rows = rows_of_hunts()
-    assert [row[0] for row in rows] == course.exercise_ids()
-    for row in rows:
-        exercise = load_exercise(course.description(row[0]))
-        counting = [f"`{defect.id}`" for defect in exercise.defects if not defect.stretch]
-        about = [exercise.id, exercise.source.title, str(exercise.interface.kind), str(exercise.difficulty)]
-        assert [row[0], row[1].removeprefix("[").partition("](")[0], *row[2:4]] == about
-        assert exercise.source.url in row[1]
-        assert row[4] == ("<br>".join(counting) or DECOY)
-        assert all(row[5:7])
-        assert int(row[7]) > 0
-
-
-@pytest.mark.slow
-def test_the_table_of_hunts_and_its_difficulties_are_what_is_measured(course: Course, judge_text: Judge) -> None:
-    changed = {}
-    for row in rows_of_hunts():
-        exercise = load_exercise(course.description(row[0]))
-        facts = facts_of(exercise, measure_faults(judge_text.source, course, exercise))
-        if facts != row[:-1]:
-            changed[exercise.id] = facts
-    assert not changed, "run python -m tests.benchmarks.hunts_table"

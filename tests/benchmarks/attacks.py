@@ -1,6 +1,6 @@
-"""Judge the whole corpus on all five hosts, and write what was measured into grader/sandbox/README.md.
+"""Judge the whole corpus of attacks on all five hosts, and print the tables of grader/sandbox/README.md.
 
-python -m tests.benchmarks.attacks_table
+python -m tests.benchmarks.attacks
 """
 
 import os
@@ -9,29 +9,23 @@ import statistics
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 from tests.benchmarks.layer_costs import measure_layers
 from tests.support.attack_hosts import HOSTS, copied, forged, run_on, wrong
-from tests.support.attack_run import Run, Seen
-from tests.support.paths import ROOT
+from tests.support.attack_run import AttackResult, Run
 
-PAGE = ROOT / "grader" / "worker" / "README.md"
 LANES = 2
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-def write_page(page: Path) -> None:
-    """Put fresh tables between the page's two marks."""
+def print_tables() -> None:
+    """Judge the corpus and print the tables; what differs from expectation goes to stderr."""
     costs = measure_layers()
     with ThreadPoolExecutor(LANES) as lanes:
         runs = dict(zip(HOSTS, lanes.map(partial(run_on, is_whole=True), HOSTS), strict=True))
     for name, run in runs.items():
-        for key, seen in (wrong(run) | forged(run)).items():
-            print(f"{name}: {key}: {seen}", file=sys.stderr)
-    parts = [BEGIN, _preface(), _families(runs), _hosts(runs), *map(_costs, _COSTS, costs), END]
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    page.write_text(before + "\n\n".join(parts) + rest.partition(END)[2], encoding="utf-8")
+        for key, result in (wrong(run) | forged(run)).items():
+            print(f"{name}: {key}: {result}", file=sys.stderr)
+    print("\n\n".join([_preface(), _families(runs), _hosts(runs), *map(_costs, _COSTS, costs)]))
 
 
 _COSTS = ("once, when the nursery starts", "for each worker, the median of 40")
@@ -45,17 +39,17 @@ def _preface() -> str:
 
 def _families(runs: dict[str, Run]) -> str:
     """Verdicts as expected of all, and the median of seconds, by family and host."""
-    families = sorted({seen.key.partition("/")[0] for run in runs.values() for seen in run.seen})
+    families = sorted({result.key.partition("/")[0] for run in runs.values() for result in run.results})
     rows = [["family", *runs], ["---"] * (len(runs) + 1)]
     rows += [[family, *(_cell(run, _of(run, family)) for run in runs.values())] for family in families]
-    rows.append(["all", *(_cell(run, run.seen) for run in runs.values())])
+    rows.append(["all", *(_cell(run, run.results) for run in runs.values())])
     return _table(rows)
 
 
-def _cell(run: Run, seen: list[Seen]) -> str:
-    off = len(wrong(run).keys() & {each.key for each in seen})
-    seconds = statistics.median(each.seconds for each in seen)
-    return f"{len(seen) - off} of {len(seen)}, {seconds:.2f} s"
+def _cell(run: Run, results: list[AttackResult]) -> str:
+    off = len(wrong(run).keys() & {each.key for each in results})
+    seconds = statistics.median(each.seconds for each in results)
+    return f"{len(results) - off} of {len(results)}, {seconds:.2f} s"
 
 
 def _hosts(runs: dict[str, Run]) -> str:
@@ -65,10 +59,10 @@ def _hosts(runs: dict[str, Run]) -> str:
         ["named as open by the verdict", *(_open(run) for run in runs.values())],
         ["verdicts forged", *(str(len(forged(run))) for run in runs.values())],
         ["read the reference and became it", *(str(len(copied(run))) for run in runs.values())],
-        ["told a secret", *(str(sum(seen.leaks for seen in run.seen)) for run in runs.values())],
+        ["told a secret", *(str(sum(result.leaks for result in run.results)) for run in runs.values())],
         ["changed files", *(str(len(run.changed)) for run in runs.values())],
         ["reached a server", *(", ".join(run.messages) or "none" for run in runs.values())],
-        ["verdicts lost", *(str(sum(bool(seen.lost) for seen in run.seen)) for run in runs.values())],
+        ["verdicts lost", *(str(sum(bool(result.lost) for result in run.results)) for run in runs.values())],
         ["processes left", *(str(len(run.processes)) for run in runs.values())],
         ["descriptors left", *(str(len(run.descriptors)) for run in runs.values())],
         ["seconds in all", *(f"{run.seconds:.0f}" for run in runs.values())],
@@ -85,8 +79,8 @@ def _costs(when: str, costs: dict[str, float]) -> str:
     return _table([*rows, ["all", f"{sum(costs.values()):.1f}"]])
 
 
-def _of(run: Run, family: str) -> list[Seen]:
-    return [seen for seen in run.seen if seen.key.startswith(f"{family}/")]
+def _of(run: Run, family: str) -> list[AttackResult]:
+    return [result for result in run.results if result.key.startswith(f"{family}/")]
 
 
 def _table(rows: list[list[str]]) -> str:
@@ -94,4 +88,4 @@ def _table(rows: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    write_page(PAGE)
+    print_tables()

@@ -1,74 +1,67 @@
-"""The pytest plugin: hidden checks as items, with `subject` and `reference` as fixtures.
+"""The pytest plugin: `pytest tests/hidden [--subject PATH]` runs any hidden test or property of an exercise by itself.
 
-Under plain pytest (`pytest tests/hidden [--subject PATH]`) it needs nothing else; without `--subject` the reference is
-the subject.
+Without `--subject` the reference is the subject. The kit's own runner uses the fixtures alone (`hidden_tests.py`).
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pytest
 
+from grader.processes.worker_source import open_worker_source
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import EXERCISE_ID, find_course
 from grader.spec.properties import Property
 
-if TYPE_CHECKING:
-    from grader.checks.context import Context
-    from grader.checks.size_cases import FixedAndRandom
 
+class Examined(Protocol):
+    """What the checks of one pytest run examine."""
 
-class Contexts:
-    """What the items of one run share: a context for each exercise, and the seed of its inputs."""
+    def context(self, exercise_id: str) -> Any:
+        """Subject and reference of an exercise: a `checks.properties.Context`."""
 
-    def context(self, exercise_id: str) -> "Context":
-        """Subject and reference of an exercise."""
-        raise NotImplementedError
-
-    def seed_of(self, exercise_id: str) -> int:
-        """What the inputs of an exercise's checks are drawn from."""
-        raise NotImplementedError
+    def seed(self, exercise_id: str) -> int:
+        """The seed of the inputs."""
 
     def close(self) -> None:
-        """Give back what the contexts hold."""
+        """End all workers."""
 
 
-CONTEXTS = pytest.StashKey[Contexts]()
+EXAMINED = pytest.StashKey[Examined]()
 
 
 class ExerciseFile(pytest.File):
-    """An exercise.yaml, as the checks it names."""
+    """An exercise.yaml, as the properties that it names."""
 
     def collect(self) -> Iterator["PropertyItem"]:
         exercise = load_exercise(self.path)
-        for check in exercise.checks:
-            yield PropertyItem.from_parent(self, name=check.id, check=check, exercise=exercise)
+        for record in exercise.checks:
+            yield PropertyItem.from_parent(self, name=record.id, record=record, exercise=exercise)
 
 
 class PropertyItem(pytest.Item):
-    """One line of `checks:`, tried at every size case of its sizes."""
+    """One line of `checks:`, run at every one of its size cases."""
 
-    def __init__(self, *, check: Property, exercise: Exercise, **arguments: Any) -> None:
+    def __init__(self, *, record: Property, exercise: Exercise, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.check = check
+        self.record = record
         self.exercise = exercise
-        self._size_cases: tuple[int, Exercise, FixedAndRandom] | None = None
 
     def runtest(self) -> None:
-        from grader.checks.size_cases import size_cases_of
+        examined = _examined(self.config)
+
+        from grader.checks.size_cases import size_cases_of  # both load torch
         from grader.checks.walk import walk
 
-        contexts = _contexts_of(self.config)
-        context, seed = contexts.context(self.exercise.id), contexts.seed_of(self.exercise.id)
-        if self._size_cases is None or self._size_cases[0] != seed or self._size_cases[1] is not context.exercise:
-            self._size_cases = seed, context.exercise, size_cases_of(self.check, context.exercise, seed)
-        walk(self.check, context, self._size_cases[2])
+        seed = examined.seed(self.exercise.id)
+        context = examined.context(self.exercise.id)
+        walk(self.record, context, size_cases_of(self.record, context.exercise, seed))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The finding; the property's own traceback helps nobody."""
-        from grader.checks.compare import Failure
+        from grader.checks.compare import Failure  # loads torch
 
         if isinstance(excinfo.value, Failure):
             return "\n".join([str(excinfo.value), *getattr(excinfo.value, "__notes__", [])])
@@ -108,23 +101,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With `--subject`, open the contexts now: the nursery is forked before any check is collected."""
+    """With `--subject`, fork the nursery now, before any check is collected."""
     if config.getoption("--subject"):
-        _contexts_of(config)
+        _examined(config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if CONTEXTS in config.stash:
-        config.stash[CONTEXTS].close()
+    if EXAMINED in config.stash:
+        config.stash[EXAMINED].close()
 
 
-def _contexts_of(config: pytest.Config) -> Contexts:
-    """The contexts of this run, opened when first asked for."""
-    if CONTEXTS not in config.stash:
-        from grader.checks.pytest_session import PlainContexts
+def _examined(config: pytest.Config) -> Examined:
+    """What this run examines, opened when first needed."""
+    if EXAMINED not in config.stash:
+        source = open_worker_source()
 
-        config.stash[CONTEXTS] = PlainContexts(config.getoption("--subject"), config.getoption("--seed"))
-    return config.stash[CONTEXTS]
+        from grader.checks.plain_pytest import PlainExamined  # now: workers are copies of this process without checks
+
+        config.stash[EXAMINED] = PlainExamined(source, config.getoption("--subject"), config.getoption("--seed"))
+    return config.stash[EXAMINED]
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> HiddenFolder | HiddenRoot | None:
@@ -156,18 +151,6 @@ def exercise_of(item: pytest.Item) -> str | None:
     return folder if EXERCISE_ID.fullmatch(folder) else None
 
 
-def compares_values(item: pytest.Item) -> bool:
-    """Whether passing a check takes the reference's values."""
-    if isinstance(item, PropertyItem):
-        return item.check.compares_values()
-    return "reference" in getattr(item, "fixturenames", ())
-
-
-def is_slow(item: pytest.Item) -> bool:
-    """Whether a check may take the most that any may."""
-    return isinstance(item, PropertyItem) and item.check.is_slow
-
-
 @pytest.fixture
 def subject(request: pytest.FixtureRequest) -> Any:
     """The submission: `subject(num_heads=2, ...)` builds its class in a worker."""
@@ -182,18 +165,18 @@ def reference(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def gaussian(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Draws tensors: `gaussian(2, 5, 12)` has that shape and depends on the run's seed."""
+    """Draw tensors: `gaussian(2, 5, 12)` has that shape and torch's default dtype, and depends on the run's seed."""
     import torch
 
     from grader.checks.case import seed_draws
 
-    seed = _contexts_of(request.config).seed_of(_exercise_of(request))
+    seed = _examined(request.config).seed(_exercise_of(request))
     seed_draws(f"{seed}/{request.node.name}")
     return lambda *shape: torch.randn(shape)
 
 
-def _context(request: pytest.FixtureRequest) -> "Context":
-    return _contexts_of(request.config).context(_exercise_of(request))
+def _context(request: pytest.FixtureRequest) -> Any:
+    return _examined(request.config).context(_exercise_of(request))
 
 
 def _exercise_of(request: pytest.FixtureRequest) -> str:

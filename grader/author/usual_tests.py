@@ -1,0 +1,65 @@
+"""Usual tests, which miss defects: a proof runs those that a description names on the starter, where they must pass."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from grader.author.proof import Step
+from grader.checks.compare import Failure
+from grader.checks.context import Context
+from grader.checks.proxies import MisfitError, Subject
+from grader.checks.reference import Reference
+from grader.checks.reference_cache import ReferenceCache
+from grader.checks.session import Session, SubjectError
+from grader.checks.size_cases import size_cases_of
+from grader.checks.walk import walk
+from grader.processes.workers import WorkerSource
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.spec.properties import Property
+from grader.submission import submission_from_text
+
+SEED = 7
+
+
+def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
+    """Prove that each test in `missed_by` passes on the starter and with its defect alone."""
+    course = Course(root)
+    exercise = load_exercise(course.description(exercise_id))
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    starter = put_back(reference, exercise.defects)
+    problems = []
+    count = 0
+    with tester(source, course, exercise, starter) as fails_starter:
+        for defect in exercise.defects:
+            with tester(source, course, exercise, put_back(reference, [defect])) as fails_alone:
+                for index, usual in enumerate(defect.missed_by):
+                    count += 1
+                    for what, fails in (("the starter", fails_starter), (f"{defect.id} alone", fails_alone)):
+                        failure = fails(usual.test)
+                        if failure:
+                            name = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
+                            problems.append(f"{name} does not miss it: with {what}, {failure}; remove this entry")
+    return [Step("usual tests", str(count), problems)]
+
+
+@contextlib.contextmanager
+def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) -> Iterator[Callable[[Property], str]]:
+    """Yield a function that runs a test on a source and returns its failure, or nothing; one worker runs all tests."""
+    session = Session(source, exercise, submission_from_text(text))
+
+    def failure_of(test: Property) -> str:
+        reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
+        session.renew()
+        try:
+            walk(test, Context(Subject(session), reference, exercise), size_cases_of(test, exercise, SEED))
+        except (Failure, SubjectError, MisfitError) as error:
+            return str(error)
+        return ""
+
+    try:
+        yield failure_of
+    finally:
+        session.close()

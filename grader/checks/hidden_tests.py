@@ -1,0 +1,137 @@
+"""Hidden test files, run by pytest one test at a time, in the order that the kit's runner asks for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.config import _prepareconfig  # pytest itself offers a session only from inside of `pytest.main`
+
+from grader.checks import pytest_plugin
+from grader.errors import BrokenExerciseError, KitError
+
+PYTEST_OPTIONS = (
+    "-c=/dev/null",
+    "--disable-plugin-autoload",
+    "--noconftest",
+    "--assert=plain",
+    "--import-mode=importlib",
+    "-s",
+    "-pno:terminal",
+    "-pno:cacheprovider",
+    "-pno:logging",
+    "-pno:junitxml",
+    "-pno:doctest",
+    "-pno:unittest",
+    "-pno:faulthandler",
+    "-pno:threadexception",
+    "-pno:unraisableexception",
+    "-pno:warnings",
+    "-pno:debugging",
+    "-pno:pastebin",
+    "-pno:setuponly",
+    "-pno:setupplan",
+    "-pno:stepwise",
+    "-pno:subtests",
+    "-pno:legacypath",
+)
+"""No configuration, no conftest, no plugin but our own; nothing printed, nothing written."""
+
+
+@contextmanager
+def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["HiddenTest"]]:
+    """Collect the tests in an exercise's files; they can be run until the block is left.
+
+    Raises `KitError` where a file cannot be collected.
+    """
+    current = _CurrentTest()
+    try:
+        config = _prepareconfig([*PYTEST_OPTIONS, f"--rootdir={root}"], [pytest_plugin, current])
+    except pytest.UsageError as error:
+        raise KitError(f"pytest does not start: {error}") from error
+    config.stash[pytest_plugin.EXAMINED] = current
+    try:
+        config._do_configure()  # noqa: SLF001 - what `pytest.main` does
+        session = pytest.Session.from_config(config)
+        config.hook.pytest_sessionstart(session=session)
+        modules = [pytest.Module.from_parent(session, path=path) for path in files]
+        items = [item for module in modules for item in session.genitems(module)]
+        if current.collection_errors:
+            raise KitError(f"hidden tests cannot be collected: {'; '.join(current.collection_errors)}")
+        yield [HiddenTest(item, current, root) for item in items]
+    finally:
+        config._ensure_unconfigure()  # noqa: SLF001 - what `pytest.main` does
+
+
+class HiddenTest:
+    """One test function of a hidden test file."""
+
+    is_slow = False
+
+    def __init__(self, item: pytest.Item, current: "_CurrentTest", root: Path) -> None:
+        self.name = item.name
+        path, line, _ = item.location
+        self.place = f"{Path(root, path).relative_to(root)}:{(line or 0) + 1}"
+        self.compares_values = "reference" in getattr(item, "fixturenames", ())
+        self._item = item
+        self._current = current
+
+    def run(self, context: Any, seed: int) -> None:
+        """Run the test with its fixtures and raise what it raises; `pytest.fail` becomes an `AssertionError`.
+
+        Raises `BrokenExerciseError` where the test skips or ends pytest.
+        """
+        self._current.begin(context, seed)
+        try:
+            self._item.config.hook.pytest_runtest_protocol(item=self._item, nextitem=None)
+        except pytest.exit.Exception as error:
+            raise BrokenExerciseError(f"{self.name} ends pytest: {error.msg}; a check has to pass or fail") from None
+        raised = self._current.finish()
+        if isinstance(raised, pytest.skip.Exception | pytest.xfail.Exception):
+            raise BrokenExerciseError(
+                f"{self.name} skips: {raised.msg}; a check has to pass or fail, so take the skip out"
+            )
+        if isinstance(raised, pytest.fail.Exception):
+            raised = AssertionError(str(raised))
+        if raised is not None:
+            raise raised
+
+
+class _CurrentTest:
+    """A plugin of the session: what the test under way looks at, and the first error that it raised."""
+
+    def __init__(self) -> None:
+        self.collection_errors: list[str] = []
+        self._context: Any = None
+        self._seed = 0
+        self._error: BaseException | None = None
+
+    def begin(self, context: Any, seed: int) -> None:
+        self._context, self._seed, self._error = context, seed, None
+
+    def finish(self) -> BaseException | None:
+        error, self._context, self._error = self._error, None, None
+        return error
+
+    def context(self, _exercise_id: str) -> Any:
+        return self._context
+
+    def seed(self, _exercise_id: str) -> int:
+        return self._seed
+
+    def close(self) -> None:
+        """Called by the plugin; there is nothing to close."""
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.collection_errors.append(str(report.longrepr))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
+        """Keep the error of setup, call or teardown; a report of pytest's own would format a traceback."""
+        if call.excinfo is not None and self._error is None:
+            self._error = call.excinfo.value
+        outcome: Any = "failed" if call.excinfo else "passed"
+        when: Any = call.when
+        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, when, duration=call.duration)

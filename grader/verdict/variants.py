@@ -1,0 +1,156 @@
+"""Where the judge gets its examinations of variants from: examined now, from the reference, or recorded."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from grader.checks.outcome import Examination, Key, has_defect, variant_name
+from grader.checks.recording import Recording
+from grader.checks.runner import Runner
+from grader.errors import KitError
+from grader.spec.fragments import put_back
+from grader.spec.paths import Course
+from grader.submission import Submission, read_submission, submission_from_text
+from grader.verdict.matching import is_same
+from grader.verdict.signatures import find_key
+
+Fingerprint = Callable[[Submission], str]
+"""Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""
+
+
+class VariantSource(ABC):
+    """The variants of one exercise: their signatures and their examinations."""
+
+    @abstractmethod
+    def key(self) -> Key:
+        """Return the signatures; raise `BrokenExerciseError` if the reference fails its own checks."""
+
+    @abstractmethod
+    def seed_for(self, seed: int) -> int:
+        """Return the seed to examine a submission at if `seed` was asked for."""
+
+    @abstractmethod
+    def is_one_of(self, submission: Submission, names: list[str]) -> bool:
+        """Return whether the submission has the syntax tree of one of the variants."""
+
+    @abstractmethod
+    def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
+        """Return what at least these checks observe of a variant."""
+
+    @abstractmethod
+    def indistinguishable(
+        self, submission: Submission, examination: Examination, names: list[str], seed: int
+    ) -> list[str]:
+        """Return the variants that the submission may be; none where syntax trees tell them apart."""
+
+
+def open_variants(course: Course, runner: Runner, fingerprint: Fingerprint) -> VariantSource:
+    """Return the variants of the runner's exercise, recorded ones where there is a recording."""
+    if runner.recording is not None:
+        return RecordedVariants(course, runner, runner.recording, fingerprint)
+    return ExaminedVariants(course, runner, fingerprint)
+
+
+class _Variant(Struct, frozen=True, kw_only=True):
+    """A variant's source, and the fingerprint of its syntax tree."""
+
+    source: Submission
+    tree: str
+
+
+class ExaminedVariants(VariantSource):
+    """Variants made from the reference, and examined when they are needed."""
+
+    def __init__(self, course: Course, runner: Runner, fingerprint: Fingerprint) -> None:
+        self._course = course
+        self._runner = runner
+        self._fingerprint = fingerprint
+        self._variants: dict[str, _Variant] = {}
+        self._examined_at = (-1, "")
+        """Seed and dtype of the examinations below."""
+        self._examined: dict[str, Examination] = {}
+
+    def key(self) -> Key:
+        return find_key(self._course, self._runner)
+
+    def seed_for(self, seed: int) -> int:
+        return seed
+
+    def is_one_of(self, submission: Submission, names: list[str]) -> bool:
+        tree = self._fingerprint(submission)
+        return bool(tree) and any(tree == self._variant(name).tree for name in names)
+
+    def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
+        if (seed, dtype) != self._examined_at:
+            self._examined_at, self._examined = (seed, dtype), {}
+        known = self._examined.get(name, Examination([]))
+        missing = checks - {outcome.check for outcome in known.outcomes}
+        if missing:
+            more = self._runner.examine(self._variant(name).source, seed, dtype=dtype, only=missing)
+            known = Examination([*known.outcomes, *more.outcomes], saw={**known.saw, **more.saw})
+            self._examined[name] = known
+        return known
+
+    def indistinguishable(
+        self, submission: Submission, examination: Examination, names: list[str], seed: int
+    ) -> list[str]:
+        return []
+
+    def _variant(self, name: str) -> _Variant:
+        """Return the reference with the defects of that name put back."""
+        if name not in self._variants:
+            exercise = self._runner.exercise
+            defects = [defect for defect in exercise.defects if has_defect(name, defect.id)]
+            reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
+            source = submission_from_text(put_back(reference, defects))
+            self._variants[name] = _Variant(source=source, tree=self._fingerprint(source))
+        return self._variants[name]
+
+
+class RecordedVariants(VariantSource):
+    """Variants whose failures were recorded when the edition was sealed; only the starter's syntax tree is known."""
+
+    def __init__(self, course: Course, runner: Runner, recording: Recording, fingerprint: Fingerprint) -> None:
+        self._course = course
+        self._exercise = runner.exercise
+        self._recording = recording
+        self._fingerprint = fingerprint
+        self._starter: str | None = None
+
+    def key(self) -> Key:
+        path = self._course.key(self._exercise.id)
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Key)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise KitError(f"{path} is missing or damaged ({error}); download the student edition again") from None
+
+    def seed_for(self, seed: int) -> int:
+        return self._recording.seed_for(seed)
+
+    def is_one_of(self, submission: Submission, names: list[str]) -> bool:
+        return False
+
+    def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
+        return self._recording.failures(seed, name)
+
+    def indistinguishable(
+        self, submission: Submission, examination: Examination, names: list[str], seed: int
+    ) -> list[str]:
+        if names and self._is_starter(submission):
+            return [variant_name(frozenset(defect.id for defect in self._exercise.defects))]
+        recorded = {name: self._recording.failures(seed, name).saw for name in names}
+        return [
+            name
+            for name, saw in recorded.items()
+            if all(is_same(value, saw.get(check)) for check, value in examination.saw.items())
+        ]
+
+    def _is_starter(self, submission: Submission) -> bool:
+        """Return whether the submission differs from the starter only in layout and comments."""
+        if self._starter is None:
+            module, _ = self._course.editable_files(self._exercise.id)
+            starter = read_submission(self._course.pristine(module), module.name)
+            self._starter = self._fingerprint(starter) if isinstance(starter, Submission) else ""
+        return self._fingerprint(submission) == self._starter != ""
