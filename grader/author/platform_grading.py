@@ -1,6 +1,5 @@
 """What an autograder package runs: grade a student's files and write the results that the platform reads."""
 
-import contextlib
 import os
 import secrets
 import shutil
@@ -13,6 +12,7 @@ from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit, UnitSubmissions
 from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.tasks import SubmissionLoader
+from grader.processes.fork import is_true_in_fork
 from grader.report.phrases import open_layers, points, result_words
 from grader.sandbox.layers import readable_folders
 from grader.sandbox.sandbox import become_nobody, drop_capabilities
@@ -101,16 +101,14 @@ def _is_closed_by_owner(path: Path) -> bool:
 
     This holds where the kit runs as root and only root may read the file. Elsewhere the sandbox must close the file.
     """
-    if not hasattr(os, "fork") or os.geteuid() != 0:
+
+    def is_refused() -> bool:
+        become_nobody(readable_folders())
+        drop_capabilities()
+        try:
+            path.open("rb").close()
+        except PermissionError:
+            return True
         return False
-    process = os.fork()
-    if process == 0:
-        with contextlib.suppress(BaseException):
-            become_nobody(readable_folders())
-            drop_capabilities()
-            try:
-                path.open("rb").close()
-            except PermissionError:
-                os._exit(0)
-        os._exit(1)
-    return os.waitpid(process, 0)[1] == 0
+
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and is_true_in_fork(is_refused)
