@@ -66,7 +66,7 @@ class ClassList:
             elif self._roster.students and not is_known:
                 self._strangers[files.student] = None
             if not is_known and files.name:
-                self._gradebook.name_student(Student(files.student, files.name))
+                self._gradebook.name_student(Student(id=files.student, name=files.name))
             yield identified
 
     def _is_anothers(self, enrolled: str, student: str) -> bool:
@@ -121,7 +121,7 @@ def read_roster(path: Path) -> Roster:
         else:
             others = {name: cell for name, cell in cells.items() if name not in COLUMNS and cell}
             name, group = cells.get("name", ""), cells.get("group", "")
-            students[cells["id"]] = Student(cells["id"], name, group, others, is_enrolled=True)
+            students[cells["id"]] = Student(id=cells["id"], name=name, group=group, columns=others, is_enrolled=True)
     if problems:
         raise UsageError("\n".join(problems))
     return make_roster(students.values())
