@@ -504,7 +504,7 @@ def test_a_full_disk_ends_a_batch_with_one_sentence_and_keeps_what_was_judged(tm
         pytest.skip("no disk can be made here that is small enough")
     assert done.returncode == 3
     last = done.stderr.splitlines()[-1]
-    assert re.fullmatch(rf"grader: {path}: the disk .*; make room.*; the verdicts so far are stored", last)
+    assert re.fullmatch(rf"grader: {path}: the disk .*; free some space.*; the verdicts so far are stored", last)
     kept = out / "class.sqlite"
     assert 0 < count(kept) < 20
     assert rows(kept, "PRAGMA integrity_check") == [("ok",)]

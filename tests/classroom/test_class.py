@@ -107,7 +107,7 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
         assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
     handed_in.rename(tmp_path / "moved")
     lost = run_cli("regrade", *options, "--exercise", "3", "--reason", "again")
-    assert (lost.returncode, "name their place with --submissions" in lost.stderr) == (2, True)
+    assert (lost.returncode, "give their folder with --submissions" in lost.stderr) == (2, True)
 
 
 class Deceived(contextlib.AbstractContextManager):

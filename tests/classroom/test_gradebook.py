@@ -326,8 +326,8 @@ def test_what_is_no_gradebook_is_refused_and_left_as_it_is(tmp_path):
     wanted = {
         other: r"other\.sqlite is another program's SQLite file, not a gradebook; name another file",
         text: r"notes\.sqlite is not a SQLite file, so it is not a gradebook; name another file",
-        newer: r"newer\.sqlite was written by a newer version of the kit; use that one",
-        tmp_path: r"is a folder; name the gradebook's file, say .*class\.sqlite",
+        newer: r"newer\.sqlite was written by another version of the kit; grade into",
+        tmp_path: r"is a folder; name the gradebook's file, such as .*class\.sqlite",
         tmp_path / "none" / "class.sqlite": r"there is no folder .*none for the gradebook; make it first",
     }
     for path, message in wanted.items():

@@ -179,7 +179,7 @@ def inode(path: Path) -> int:
 def require_place(path: Path, *, is_new: bool) -> None:
     """Raise `UsageError` if no gradebook can be at the path."""
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it, such as {path / 'class.sqlite'}")
+        raise UsageError(f"{path} is a folder; name the gradebook's file, such as {path / 'class.sqlite'}")
     if is_special_file(path):
         raise UsageError(f"{path} is a pipe or a device, and a gradebook is a file; name another file")
     if path.suffix.lower() in OTHER_SUFFIXES:

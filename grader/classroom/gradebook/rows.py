@@ -75,7 +75,7 @@ def verdict_columns(verdict: Verdict) -> dict[str, Any]:
         "score": verdict.score,
         "max_score": verdict.max_score,
         "reason": None if verdict.reason is None else _bounded(verdict.reason),
-        "unloadable": None if verdict.unloadable is None else as_json(_finding_columns(verdict.unloadable)),
+        "unloadable": None if verdict.unloadable is None else _unloadable(verdict.unloadable),
         "seed": verdict.seed,
         "seconds": verdict.seconds,
         "isolation": as_json(isolation),
@@ -136,6 +136,22 @@ def _location(finding: Finding) -> str | None:
     return None if at is None else as_json(structs.replace(at, label=_bounded(at.label), text=_bounded(at.text)))
 
 
+def _unloadable(finding: Finding) -> str | None:
+    """Return the finding about a submission that is not gradable as JSON."""
+    columns = _finding_columns(finding)
+    location = msgspec.Raw((columns["location"] or "null").encode())
+    return as_json(
+        {"kind": columns["kind"], "text": columns["finding"], "sizes": columns["sizes"], "location": location}
+    )
+
+
+def _stored_unloadable(content: str | None) -> Finding | None:
+    if not content:
+        return None
+    found = msgspec.json.decode(content)
+    return _stored_finding(found | {"finding": found["text"], "location": as_json(found["location"])})
+
+
 def _bounded(text: str) -> str:
     """Return a submission's text, or its beginning and how much is left out."""
     return cut(text, MOST_CHARACTERS)
@@ -172,7 +188,7 @@ def stored_verdict(exercise: str, about: Row, defects: list[Row], checks: list[R
             for row in checks
             if row["explained_by"]
         },
-        unloadable=_stored_finding(msgspec.json.decode(about["unloadable"])) if about["unloadable"] else None,
+        unloadable=_stored_unloadable(about["unloadable"]),
     )
 
 
