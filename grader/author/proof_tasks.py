@@ -10,7 +10,7 @@ from grader.author.differential import Comparison, find_differences
 from grader.author.mutants import Mutant, is_same_in_other_words
 from grader.author.proof import MutantStatus, Step
 from grader.author.rewrites import rewrites_of
-from grader.author.sizes import told_shapes
+from grader.author.sizes import describe_shapes
 from grader.checks.case import make_case, seed_draws
 from grader.checks.outcome import Examination, Key, Status, variant_name
 from grader.checks.reference import Reference
@@ -126,7 +126,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
         return ""
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
         return ""
-    told = told_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
+    told = describe_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
     return f"for the reference returns other shapes than interface.outputs says, write\n{told}"
 
 

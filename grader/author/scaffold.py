@@ -9,7 +9,7 @@ import yaml
 from grader.author.first_checks import first_checks
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
-from grader.author.sizes import draw_sizes_above
+from grader.author.sizes import propose_random_sizes
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
 from grader.spec.kinds import USUAL_KIND
@@ -66,7 +66,7 @@ def join_cells(cells: list[Cell]) -> str:
     return "\n\n\n".join(graded) + "\n"
 
 
-def told_in_notebook(text: str, exercise: Exercise) -> str:
+def with_story(text: str, exercise: Exercise) -> str:
     """A notebook that `make_cells` began, with the exercise's title and story in its first cell."""
     cells = json.loads(text)["cells"]
     if cells and cells[0].get("id") == "story":
@@ -179,7 +179,7 @@ def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
         constructor[keyword] = blank(f"a number, a truth value, a word or null for {keyword}")
     names = [name for name in proposal.left_out if name not in constructor]
     left_out = f"; left out: {', '.join(names)}" if names else ""
-    drawn = draw_sizes_above(
+    drawn = propose_random_sizes(
         interface.kind,
         list(proposal.fixed_sizes[0]),
         in_pairs=interface.halves_features,

@@ -135,7 +135,7 @@ def other_fixed_sizes(inputs: object, kind: Kind, lengths: list[str], *, in_pair
     )
 
 
-def draw_sizes_above(
+def propose_random_sizes(
     kind: Kind, names: list[str], *, in_pairs: bool = False, widths: Collection[str] = ()
 ) -> list[dict[str, Range]]:
     """The size cases of `drawn`, for the sizes of a list of sizes; features that are taken in pairs are even.
@@ -189,7 +189,7 @@ def size_role(name: str) -> Role:
     return next(role for role in Role if re.search(role.value, name.lower()))
 
 
-def told_shapes(
+def describe_shapes(
     shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, drawn: Sequence[dict[str, Any]]
 ) -> str:
     """What to write under `outputs` for outputs of these shapes, and under `sizes` where that takes
