@@ -1,4 +1,4 @@
-"""The command line: every command, what is asked about this machine, and what becomes of errors."""
+"""The command line: all commands, and how errors become messages and exit codes."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from grader.commands import instructor, student
 from grader.commands.arguments import (
     complete_exercise,
     course_option,
@@ -14,22 +13,23 @@ from grader.commands.arguments import (
     looks_like_an_exercise,
     require_exercise,
 )
-from grader.commands.student import list_exercises, solution
+from grader.commands.instructor import INSTRUCTOR_COMMANDS
+from grader.commands.student import STUDENT_COMMANDS, list_exercises, solution
 from grader.errors import KitError, UsageError
 from grader.report.console import has_color, keep_traceback, print_report, printable_lines, width, wrapped
 
 SHORT_NAME = "grader"
-"""What installing the kit puts on the path, and what shells complete."""
+"""The program that an installation puts on the path. Shells complete this name."""
 
 COMPLETE_VARIABLE = "_GRADER_COMPLETE"
-"""How a shell that asks for completions says so."""
+"""The variable by which a shell asks for completions."""
 
 
 @click.command()
 @course_option
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
-    """Show which protections hold on this machine, each proven by an attempt, and what to do about the rest."""
+    """Show which protections work on this machine, and how to get the missing ones."""
     from grader.commands.doctor import examine_machine
     from grader.report.tables import render_host_states
 
@@ -42,7 +42,7 @@ def doctor(ctx: click.Context) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what makes a shell complete `grader`, short for `python -m grader`: source it from the shell's settings."""
+    """Print the shell completion for `grader`. Source it from your shell's settings."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -50,23 +50,38 @@ def completion(ctx: click.Context, shell: str) -> None:
     click.echo(kind(ctx.find_root().command, {}, SHORT_NAME, COMPLETE_VARIABLE).source())
 
 
+SHORT_HELP = 90
+"""The length of a command's help in the list of commands."""
+
 UNEXPECTED = 3
 INTERRUPTED = 130
 
-STUDENTS_COMMANDS = [each for each in vars(student).values() if isinstance(each, click.Command)]
-INSTRUCTORS_COMMANDS = [each for each in vars(instructor).values() if isinstance(each, click.Command)]
+MACHINE_COMMANDS = (doctor, completion)
+SECTIONS = {
+    "For students": STUDENT_COMMANDS,
+    "For instructors": INSTRUCTOR_COMMANDS,
+    "For this machine": MACHINE_COMMANDS,
+}
 
 
 class Commands(click.Group):
-    """`python -m grader exercise_03` means `... grade exercise_03`, and `3 hint` means `hint 3`.
+    """Accept an exercise in place of a command: `exercise_03` means `grade exercise_03`, `3 hint` means `hint 3`.
 
-    Students have no instructors' commands.
+    A student edition has no commands for instructors.
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        is_instructors = any(cmd_name == each.name for each in (*INSTRUCTORS_COMMANDS, solution))
-        is_there = not is_instructors or (Path(__file__).parent / "author").is_dir()
-        return super().get_command(ctx, cmd_name) if is_there else None
+        needs_full_course = any(cmd_name == each.name for each in (*INSTRUCTOR_COMMANDS, solution))
+        is_available = not needs_full_course or (Path(__file__).parent / "author").is_dir()
+        return super().get_command(ctx, cmd_name) if is_available else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section of the help page for each audience."""
+        for title, commands in SECTIONS.items():
+            available = [each for each in commands if self.get_command(ctx, str(each.name))]
+            if available:
+                with formatter.section(title):
+                    formatter.write_dl([(str(each.name), each.get_short_help_str(SHORT_HELP)) for each in available])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -77,7 +92,7 @@ class Commands(click.Group):
                 with ctx:
                     there = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
                     require_exercise(current_course(), name, there)
-            is_second = args[1:] and args[1] in {each.name for each in STUDENTS_COMMANDS}
+            is_second = args[1:] and args[1] in {each.name for each in STUDENT_COMMANDS}
             args = [args[1], name, *args[2:]] if is_second else ["grade", *args]
         return super().resolve_command(ctx, args)
 
@@ -94,20 +109,30 @@ def _say_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @course_option
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_version, help="Say which.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def command_line(ctx: click.Context) -> None:
-    """Hunt bugs in attention code: list the exercises, or grade one with `python -m grader exercise_03`."""
+    """Hunt bugs in attention code. Without a command, list the exercises.
+
+    `python -m grader exercise_03` grades an exercise.
+    """
     if ctx.invoked_subcommand is None:
         list_exercises()
 
 
-for _command in (*STUDENTS_COMMANDS, *INSTRUCTORS_COMMANDS, doctor, completion):
+for _command in (*STUDENT_COMMANDS, *INSTRUCTOR_COMMANDS, *MACHINE_COMMANDS):
     command_line.add_command(_command)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; its exit code."""
+    """Run a command and return its exit code."""
     try:
         return command_line.main(arguments, "python -m grader", COMPLETE_VARIABLE, standalone_mode=False) or 0
     except click.exceptions.Abort:
@@ -120,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the one place where the unexpected is turned into words
+    except Exception as error:  # noqa: BLE001 - the one place that turns unexpected errors into a message
         text = printable_lines(f"{type(error).__name__}: {error}")
         click.echo(f"grader: unexpected {text}; the details are in {keep_traceback()}", err=True)
         return UNEXPECTED

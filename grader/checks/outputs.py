@@ -6,6 +6,7 @@ import torch
 
 from grader.checks.case import Case
 from grader.checks.compare import Failure, describe, require_shape, require_tensor
+from grader.sandbox.values import outputs_of
 from grader.spec.exercise import Exercise
 from grader.spec.fields import size_of
 from grader.spec.properties import Property
@@ -13,7 +14,7 @@ from grader.spec.properties import Property
 
 def nth_output(value: Any, index: int) -> torch.Tensor:
     """One of the returned tensors."""
-    values = value if isinstance(value, tuple | list) else [value]
+    values = outputs_of(value)
     if index >= len(values):
         raise Failure("type", f"forward: expected at least {index + 1} values, saw {describe(value)}")
     seen = values[index]
@@ -29,7 +30,7 @@ def require_declared(value: Any, exercise: Exercise, check: Property, sizes: dic
     """
     shapes, own = exercise.interface.outputs, [check.inputs.get(name) for name in exercise.interface.inputs]
     is_declared = all(isinstance(size, str) for shape in own if isinstance(shape, list) for size in shape)
-    values = value if isinstance(value, tuple | list) else [value]
+    values = outputs_of(value)
     if len(values) != len(shapes):
         raise Failure("type", f"forward: expected {len(shapes)} values, saw {describe(value)}")
     for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):

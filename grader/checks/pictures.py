@@ -14,6 +14,7 @@ from msgspec import structs
 
 from grader.checks.outcome import Map, Picture, PictureKind
 from grader.sandbox.text import as_index
+from grader.sandbox.values import outputs_of
 
 Gradients = Mapping[str, "torch.Tensor | None"]
 
@@ -163,8 +164,8 @@ class WrongElement(NamedTuple):
         here = as_index(self.at) if self.at else ""
         if returned is self.tensor:
             return here
-        parts = returned if isinstance(returned, tuple | list) else []
-        return next((f"[{number}]{here}" for number, part in enumerate(parts) if part is self.tensor), None)
+        parts = returned if isinstance(returned, dict) else dict(enumerate(outputs_of(returned)))
+        return next((f"[{key!r}]{here}" for key, part in parts.items() if part is self.tensor), None)
 
 
 def place_of_largest(values: torch.Tensor) -> list[int]:

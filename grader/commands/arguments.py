@@ -1,4 +1,4 @@
-"""What commands share: which course, which exercise, however it is called."""
+"""Arguments that several commands share: the course, the exercise, the seed."""
 
 import difflib
 import re
@@ -14,29 +14,31 @@ from grader.spec.paths import EXERCISE_ID, Course, find_course
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DIGIT_LIKE = re.compile(r"(?<=[\d_])[oO]|[oO](?=\d)")
-"""A letter where a zero is meant."""
+"""A letter O in place of a zero."""
 
 LIKE_A_COMMAND = 0.7
-"""How alike a command's name has to be to be meant: `completion` is not what somebody means by `solution`."""
+"""How similar a word has to be to a command to suggest it: `completion` is not a typo of `solution`."""
 
 SHORT = 3
 ONE_OF_THREE_WRONG = 0.66
-"""How alike names are of which one letter of `SHORT` is wrong."""
+"""The similarity of names of `SHORT` letters that differ in one letter."""
 
 BY_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
 def current_course() -> Course:
-    """The course named by `--course`, or the one around the current folder; another one is never used in silence."""
+    """Return the course of `--course`, or the one around the current folder. Print a note if it is elsewhere."""
     context = click.get_current_context().find_root()
     if context.obj is None:
         try:
             here = Path.cwd()
         except FileNotFoundError:
-            raise UsageError("the folder that you are in is gone; go to the course's, and run it there") from None
+            raise UsageError(
+                "the current folder no longer exists; change to the course's folder and run the command again"
+            ) from None
         context.obj = find_course(here)
         if not here.is_relative_to(context.obj.root):
-            found = f"this is about the one in {context.obj.root} (--course DIR names another)"
+            found = f"using the one in {context.obj.root} (--course DIR chooses another)"
             click.echo(f"There is no course in {here}; {found}.", err=True)
     course: Course = context.obj
     return course
@@ -46,7 +48,9 @@ def _choose_course(ctx: click.Context, _parameter: click.Parameter, folder: Path
     if folder is None:
         return
     if not (folder / "exercises").is_dir():
-        raise UsageError(f"there is no exercises/ in {folder}; name what holds it, or make it for a course of your own")
+        raise UsageError(
+            f"there is no exercises/ in {folder}; name the folder that contains it, or create it for a new course"
+        )
     ctx.find_root().obj = Course(folder.absolute())
 
 
@@ -57,12 +61,12 @@ course_option = click.option(
     expose_value=False,
     is_eager=True,
     callback=_choose_course,
-    help="The course's folder, where it is not the current one.",
+    help="The course's folder; the default is the current folder.",
 )
 
 
 def exercise_called(course: Course, name: str) -> str | None:
-    """The exercise meant by its id, its number, or the path of its folder or of a file in it; None where none is."""
+    """Return the exercise with this id, number, folder or file; None if there is none."""
     ids, name = course.exercise_ids(), name.rstrip("/")
     if name in ids:
         return name
@@ -76,13 +80,13 @@ def exercise_called(course: Course, name: str) -> str | None:
 
 
 def _parts(course: Course, path: Path) -> tuple[str, ...]:
-    """What leads from the course's exercises to the path; nothing where it lies elsewhere."""
+    """Return the parts of a path below the course's exercises; none if the path is elsewhere."""
     home = (course.root / "exercises").resolve()
     return path.resolve().relative_to(home).parts if path.resolve().is_relative_to(home) else ()
 
 
 def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) -> str:
-    """The exercise that is meant; `UsageError` with the nearest name, of commands too, where there is none."""
+    """Return the exercise with this name. Raise `UsageError` with the nearest name of an exercise or command."""
     found = exercise_called(course, name)
     if found is not None:
         return found
@@ -90,14 +94,14 @@ def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) 
     nearest = _nearest(name, ids, commands)
     what = "exercise or command" if commands else "exercise"
     listed = course.listed()
-    told = f"did you mean {nearest}? {listed[:1].upper()}{listed[1:]}" if nearest else listed
-    raise UsageError(f"there is no {what} {name!r} here; {told}")
+    remedy = f"did you mean {nearest}? {listed[:1].upper()}{listed[1:]}" if nearest else listed
+    raise UsageError(f"there is no {what} {name!r} here; {remedy}")
 
 
 def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
-    """A name that somebody may have meant who wrote this one; empty where none is near.
+    """Return the most similar name; empty if none is similar enough.
 
-    Nobody means one number by another, and a command is near where few of its letters are wrong.
+    A number is never a typo of another number. A command is similar if few of its letters are wrong.
     """
     plain = DIGIT_LIKE.sub("0", name)
     if EXERCISE_ID.fullmatch(plain) and plain not in ids:
@@ -122,7 +126,7 @@ def _named(ctx: click.Context, _parameter: click.Parameter, value: str | None) -
 
 
 def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """The exercise that is named, or the one whose folder this is, or the last one that was edited or graded."""
+    """Return the given exercise, or that of the current folder, or the last one that was edited or graded."""
     from grader.student.progress import last_worked_on
 
     if value is not None or ctx.resilient_parsing:
@@ -130,7 +134,7 @@ def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | 
     course = current_course()
     found = exercise_called(course, str(Path.cwd())) or last_worked_on(course)
     if found is not None:
-        click.echo(f"{found}, as none is named:", err=True)
+        click.echo(f"No exercise named; taking the last one, {found}:", err=True)
     return _named(ctx, parameter, found)
 
 
@@ -146,7 +150,7 @@ def complete_exercise(ctx: click.Context, _parameter: click.Parameter | None, in
 def exercise_argument(
     *, required: bool = True, many: bool = False, or_last: bool = False
 ) -> Callable[[Command], Command]:
-    """The exercise, or the exercises, that a command is about; `or_last` takes the last one where none is named."""
+    """Add an argument for one or many exercises. With `or_last` the default is the last one worked on."""
     metavar = "EXERCISE" if required and not or_last else "[EXERCISE]"
     return click.argument(
         "exercise_ids" if many else "exercise_id",
@@ -159,26 +163,26 @@ def exercise_argument(
 
 
 def _require_seed(_ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int | None:
-    from grader.verdict.judge import MAX_SEED  # here, for other commands need none of it
+    from grader.verdict.judge import MAX_SEED  # other commands do not need it
 
     if value is not None and value >= MAX_SEED:
-        raise click.BadParameter(f"{value} is too large; name one from 0 to {MAX_SEED - 1}")
+        raise click.BadParameter(f"{value} is too large; use a seed from 0 to {MAX_SEED - 1}")
     return value
 
 
-def seed_option(told: str) -> Callable[[Command], Command]:
-    """Which inputs are drawn."""
-    return click.option("--seed", type=click.IntRange(0), callback=_require_seed, help=told)
+def seed_option(text: str) -> Callable[[Command], Command]:
+    """Add `--seed` with this help text."""
+    return click.option("--seed", type=click.IntRange(0), callback=_require_seed, help=text)
 
 
 def require_file(path: Path) -> None:
-    """Raise `UsageError` unless there is a file of that name, and no link, which may lead to another's work."""
+    """Raise `UsageError` unless the file exists and is not a link, which could lead to somebody else's work."""
     if path.is_symlink():
-        raise UsageError(f"{path} is a link, and none is followed; name the file that it leads to")
+        raise UsageError(f"{path} is a link; name the file that it points to")
     if not path.exists():
-        raise UsageError(f"there is no {path}; name the file to grade")
+        raise UsageError(f"there is no file {path}; name the file to grade")
 
 
 def looks_like_an_exercise(name: str) -> bool:
-    """Whether a first word that is no command means an exercise: an id, a number or a path."""
+    """Return whether the first word is an exercise and not a command: an id, a number or a path."""
     return bool(EXERCISE_ID.fullmatch(name) or BY_NUMBER.fullmatch(name) or Path(name).exists())

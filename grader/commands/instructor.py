@@ -1,4 +1,4 @@
-"""What an instructor asks for: exercises made, proven and released; a class graded, its gradebook handed on."""
+"""Commands for instructors: write, prove and release exercises; grade a class and export its gradebook."""
 
 import sys
 from functools import partial
@@ -25,10 +25,12 @@ PROOF_WIDTH = 130
 @click.command()
 @click.argument("exercise_id", metavar="EXERCISE")
 @course_option
-@click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="The file with a fault in it.")
-@click.option("--name", default="", metavar="NAME.py", help="What students get it as (loss.py); else by its kind.")
+@click.option("--from", "source", type=click.Path(path_type=Path), required=True, help="The file with the bugs.")
+@click.option(
+    "--name", default="", metavar="NAME.py", help="The name of the students' file; the default depends on the kind."
+)
 def new(exercise_id: str, source: Path, name: str) -> None:
-    """Lay out a new exercise around a faulty .py or .ipynb file, its description filled in as far as can be."""
+    """Create an exercise from a .py or .ipynb file with bugs, with a first exercise.yaml."""
     from grader.author.new import create_exercise
 
     click.echo(create_exercise(current_course(), exercise_id, source, name))
@@ -37,10 +39,10 @@ def new(exercise_id: str, source: Path, name: str) -> None:
 @click.command()
 @exercise_argument(required=False, many=True)
 @course_option
-@click.option("--fresh", is_flag=True, help="Find everything out anew, whatever was found and recorded before.")
+@click.option("--fresh", is_flag=True, help="Prove everything again and ignore stored results.")
 @click.pass_context
 def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> None:
-    """Prove exercises sound: sources agree, every subset of defects is named, no mutant survives the checks."""
+    """Prove exercises: every subset of defects is identified, and no mutant survives."""
     from grader.author.proof import render_proofs
     from grader.author.prove import prove as prove_all
 
@@ -55,7 +57,7 @@ def prove(ctx: click.Context, exercise_ids: tuple[str, ...], fresh: bool) -> Non
 @click.command()
 @course_option
 def hunts() -> None:
-    """Print a table of all hunts for instructors: origins, defects and the usual tests that miss them (spoilers)."""
+    """Print a table of all hunts with their defects (spoilers)."""
     from grader.report.tables import render_hunts
     from grader.spec.loading import load_exercise
 
@@ -271,3 +273,6 @@ def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any
         report = grade_submissions(course, submissions, gradebook, chosen, options, display.show, write)
     print_report(render_batch(report, display.clock, str(gradebook), width=width(), color=has_color()))
     return report.exit_code()
+
+
+INSTRUCTOR_COMMANDS = (new, prove, hunts, schema, release, autograder, batch, regrade, history, export)

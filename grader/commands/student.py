@@ -1,4 +1,4 @@
-"""What a student asks for: the list, a verdict, a watch, a hint, a diff, a report, a fresh start."""
+"""Commands for students: the list, grade, watch, hint, try, diff, reset, solution, report."""
 
 import contextlib
 from pathlib import Path
@@ -24,7 +24,7 @@ from grader.verdict.verdict import Verdict
 
 
 def list_exercises() -> None:
-    """Print every exercise with its last state, and the overall progress."""
+    """Print every exercise with its state, and the overall progress."""
     from grader.report.tables import OverviewLine, render_overview
     from grader.spec.loading import load_exercise
     from grader.student.progress import load_progress
@@ -38,22 +38,20 @@ def list_exercises() -> None:
             told = exercise.title, progress, exercise.difficulty, exercise.theme
             entries.append(OverviewLine(exercise_id, *told))
         except SpecError:
-            entries.append(OverviewLine(exercise_id, "(grading it says what is wrong with its description)", progress))
+            entries.append(OverviewLine(exercise_id, "(its description is wrong; grade it to see the error)", progress))
     print_report(render_overview(entries, width=width(), color=has_color()))
 
 
 @click.command()
 @exercise_argument(required=False)
 @course_option
-@click.option("--all", "every", is_flag=True, help="Grade every exercise, and show the list.")
+@click.option("--all", "every", is_flag=True, help="Grade every exercise and show the list.")
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object and nothing else.")
-@seed_option("Draw the inputs from this seed, to repeat a verdict.")
-@click.option(
-    "--names", is_flag=True, help="Show the defects' names, which tell what is wrong; a student edition has none."
-)
-@click.option("--strict", is_flag=True, help="Refuse to grade where a submission could reach files or the network.")
-@click.option("--spawn", is_flag=True, hidden=True, help="Start workers anew instead of forking them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object, and nothing else.")
+@seed_option("Use this seed for the random inputs, to repeat a verdict.")
+@click.option("--names", is_flag=True, help="Show the names of the defects, which give the answers away.")
+@click.option("--strict", is_flag=True, help="Refuse to grade if a submission could reach files or the network.")
+@click.option("--spawn", is_flag=True, hidden=True, help="Start new worker processes instead of forking them.")
 @click.pass_context
 def grade(
     ctx: click.Context,
@@ -66,7 +64,7 @@ def grade(
     strict: bool,
     spawn: bool,
 ) -> None:
-    """Grade one exercise: which defects are fixed, which are still there, what else broke."""
+    """Grade an exercise: show which defects are fixed and what your module does wrong."""
     from grader.processes.worker_source import CAN_FORK
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choice_of, choose_file
@@ -75,10 +73,10 @@ def grade(
     course = current_course()
     if every:
         if exercise_id or path or as_json:
-            raise UsageError("--all grades every exercise's own file and shows the list; leave the rest out")
+            raise UsageError("--all grades every exercise's own file; leave out EXERCISE, --file and --json")
         ctx.exit(_grade_all(course, seed, strict=strict, spawn=spawn or not CAN_FORK))
     if exercise_id is None:
-        raise UsageError(f"name an exercise, or grade --all of them; {course.listed()}")
+        raise UsageError(f"name an exercise, or grade all with --all; {course.listed()}")
     if path is not None:
         require_file(path)
     choice = choice_of(path) if path else choose_file(course, exercise_id)
@@ -97,7 +95,7 @@ def grade(
 
 
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
-    """Grade every exercise, and show the list; the exit code."""
+    """Grade every exercise and show the list. Return the largest exit code."""
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
@@ -109,7 +107,7 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
                 choice = choose_file(course, exercise_id)
                 verdict = judge_file(course, exercise_id, choice, seed=seed, spawn=spawn, strict=strict)
         except (UsageError, BrokenExerciseError) as error:
-            click.echo(printable_lines(f"{exercise_id} is left out: {error}"), err=True)
+            click.echo(printable_lines(f"{exercise_id} was skipped: {error}"), err=True)
             codes.append(error.exit_code)
             continue
         remember_verdict(course, verdict)
@@ -119,7 +117,7 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
 
 
 def _print_verdict(course: Course, exercise_id: str, verdict: Verdict, *, as_json: bool, names: bool) -> None:
-    """Print a verdict; what draws it is imported only now, for getting ready beside the judging is no faster."""
+    """Print a verdict. The renderers are imported here, because importing them during the judging is no faster."""
     if as_json:
         from grader.report.json import render_json
 
@@ -148,7 +146,7 @@ def _print_verdict(course: Course, exercise_id: str, verdict: Verdict, *, as_jso
 @exercise_argument(required=False)
 @course_option
 def watch(exercise_id: str | None) -> None:
-    """Grade again on every save; without a name, the first exercise not yet fixed, then the next."""
+    """Grade on every save. Without an exercise: the first one that is not fixed, then the next."""
     from grader.student.watch.events import Screen, render_event
     from grader.student.watch.watch import watching
 
@@ -162,10 +160,10 @@ def watch(exercise_id: str | None) -> None:
 @click.command()
 @exercise_argument(or_last=True)
 @click.argument("number", metavar="[DEFECT]", type=click.IntRange(1), required=False)
-@click.option("--all", "only_given", is_flag=True, help="Show the steps given so far, and no new one.")
+@click.option("--all", "only_given", is_flag=True, help="Show the hints so far, and no new one.")
 @course_option
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
-    """Give one step more for the first defect that is still in your file, or for the one of that number."""
+    """Give the next hint for the first defect that is left in your file, or for defect DEFECT."""
     from grader.report.tables import render_hint
     from grader.student.hints import next_hint
 
@@ -175,7 +173,7 @@ def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
 
 
 def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
-    """What the student has of an exercise, and the verdict on it, which is remembered."""
+    """Grade the student's file of an exercise and store the verdict."""
     from grader.spec.loading import load_exercise
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
@@ -197,7 +195,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
 @course_option
 @click.pass_context
 def try_(ctx: click.Context, exercise_id: str) -> None:
-    """Run your file once as your own code, at the smallest sizes that fail: print, input and breakpoint all work."""
+    """Run your file at the smallest sizes that fail. print(), input() and breakpoint() work."""
     from grader.student.trial import plan_trial, start_trial
 
     course, exercise, choice, verdict = _graded_now(exercise_id)
@@ -207,10 +205,10 @@ def try_(ctx: click.Context, exercise_id: str) -> None:
 @click.command()
 @exercise_argument(or_last=True)
 @course_option
-@click.option("--yes", is_flag=True, help="Do not ask before telling the answer.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def solution(ctx: click.Context, exercise_id: str, yes: bool) -> None:
-    """Show your change beside the reference's."""
+    """Compare your fix with the reference."""
     from grader.student.changes import compare_with_reference
     from grader.student.progress import load_progress
     from grader.verdict.verdict import Result
@@ -218,8 +216,8 @@ def solution(ctx: click.Context, exercise_id: str, yes: bool) -> None:
     course = current_course()
     found = compare_with_reference(course, exercise_id)
     is_fixed = load_progress(course, exercise_id).outcome is Result.FIXED
-    told = f"{exercise_id} is not fixed yet, and this tells the answer. Show it?"
-    if not (is_fixed or yes or click.confirm(told)):
+    question = f"{exercise_id} is not fixed yet, and this shows the answer. Show it?"
+    if not (is_fixed or yes or click.confirm(question)):
         ctx.exit(1)
     click.echo(printable_lines(found.yours) or "You have changed nothing since the starter.\n", nl=False)
     click.echo()
@@ -241,7 +239,7 @@ def diff(exercise_id: str) -> None:
 @exercise_argument()
 @course_option
 def reset(exercise_id: str) -> None:
-    """Put the starter back, keeping a copy of what you have."""
+    """Restore the starter and keep a copy of your file."""
     from grader.student.changes import start_again
 
     for line in start_again(current_course(), exercise_id):
@@ -252,10 +250,10 @@ def reset(exercise_id: str) -> None:
 @exercise_argument(or_last=True)
 @course_option
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="The file to write, report-EXERCISE.html if not given."
+    "-o", "--output", type=click.Path(path_type=Path), help="The file to write; the default is report-EXERCISE.html."
 )
 def report(exercise_id: str, output: Path | None) -> None:
-    """Grade the exercise and write the verdict as one HTML page: pictures, checks, your attempts."""
+    """Write the verdict as an HTML page with pictures and your earlier attempts."""
     from grader.report.html import render_report
     from grader.student.progress import load_progress
 
@@ -266,4 +264,7 @@ def report(exercise_id: str, output: Path | None) -> None:
     attempts = load_progress(course, exercise_id).attempts
     page = render_report(verdict, exercise, attempts)
     write_product(path, page.encode("utf-8", "backslashreplace"))
-    click.echo(f"{path} holds the report; open it in a browser. It is no part of what you hand in.")
+    click.echo(f"Wrote {path}. Open it in a browser. You don't hand this in.")
+
+
+STUDENT_COMMANDS = (grade, watch, hint, try_, diff, reset, solution, report)

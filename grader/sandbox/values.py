@@ -165,8 +165,14 @@ def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
     yield value
     value = _plain_tuple(value)
     if depth < MAX_DEPTH and type(value) in (tuple, list, dict):
-        for item in value.values() if type(value) is dict else value:
+        for item in _items(value):
             yield from _parts(item, depth + 1)
+
+
+def _items(value: Any) -> Iterable[Any]:
+    """What a container holds, a dictionary's values in the order of `outputs_of`."""
+    is_named = type(value) is dict and all(type(key) is str for key in value)
+    return outputs_of(value) if is_named or type(value) is not dict else value.values()
 
 
 def _is_tensor(value: Any) -> bool:
@@ -266,21 +272,31 @@ def _draw(parameters: Iterable[torch.nn.Parameter]) -> None:
     torch.default_generator.set_state(state)
 
 
+def outputs_of(value: Any) -> list[Any]:
+    """Return the outputs in a returned value: the items of a tuple or list, a dictionary's sorted by key, or itself."""
+    if isinstance(value, dict):
+        return [value[key] for key in sorted(value)]
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
 def flatten(value: Any) -> list[torch.Tensor]:
     """The tensors in a returned value, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
-    if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in flatten(item)]
+    if isinstance(value, tuple | list | dict):
+        return [tensor for item in outputs_of(value) for tensor in flatten(item)]
     return []
 
 
 def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """A returned value, its tensors changed."""
+    """A returned value, its tensors changed; a named tuple as the tuple that it is."""
     if isinstance(value, torch.Tensor):
         return change(value)
+    if isinstance(value, dict):
+        return {key: map_tensors(item, change) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return type(value)(map_tensors(item, change) for item in value)
+        items = [map_tensors(item, change) for item in value]
+        return tuple(items) if isinstance(value, tuple) else items
     return value
 
 

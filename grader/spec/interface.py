@@ -14,7 +14,7 @@ class Interface(Record, frozen=True, omit_defaults=True):
     inputs: Inputs
     """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
     outputs: list[Shape]
-    """The shapes of the tensors that forward returns, in order; `[]` is a single number."""
+    """The shapes of the tensors that forward returns, in order, of a dictionary by sorted key; `[]` is a number."""
     kind_name: KindName = field(name="kind", default=USUAL_KIND)
     """What it is."""
     class_name: Name = field(name="class", default="")

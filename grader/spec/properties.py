@@ -169,7 +169,7 @@ class DropoutActsOnWeights(Property, frozen=True, kw_only=True, tag="dropout_act
 
 
 class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_not_leak"):
-    """Changing a later token leaves the outputs of earlier ones alone, and moves the last one's."""
+    """Changing a token leaves the outputs of earlier ones alone, and moves its own or a later one's."""
 
     needs_reference: ClassVar[bool] = False
     shows_values: ClassVar[bool] = False

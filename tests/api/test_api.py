@@ -76,11 +76,10 @@ def test_text_with_a_byte_order_mark_and_other_line_ends_is_what_it_is_in_a_file
 
 def test_a_second_call_needs_no_second_import_of_torch():
     grade("exercise_03", REFERENCE)
-    started = time.monotonic()
+    examiners = examiners_of(os.getpid())
+    assert examiners
     grade("exercise_03", REFERENCE)
-    seconds = time.monotonic() - started
-    print(f"a call once torch is there: {seconds:.3f} s")
-    assert seconds < 1
+    assert examiners_of(os.getpid()) == examiners
 
 
 @pytest.mark.parametrize(

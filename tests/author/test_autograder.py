@@ -142,7 +142,7 @@ def grader(package, tmp_path) -> Callable[..., Grader]:
 def told(attack: Attack, course: str) -> bytes:
     """The attack's text; an attacker knows where the course lies."""
     words = {"@COURSE@": course, "@EXAMINER@": "1", "@PORT@": "9", "@ABSTRACT@": "none"}
-    text = attack.path.read_bytes()
+    text = attack.source()
     for word, value in words.items():
         text = text.replace(word.encode(), value.encode())
     return text

@@ -166,7 +166,7 @@ def _read(attack: Attack, path: Path) -> Submission | Unreadable:
     if attack.key in MAKERS:
         MAKERS[attack.key](path)
     else:
-        path.write_bytes(attack.path.read_bytes())
+        path.write_bytes(attack.source())
     return read_submission(path, path.name, inside=path.parent)
 
 

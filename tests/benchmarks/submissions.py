@@ -175,7 +175,7 @@ def _hostile() -> list[Base]:
     """Attacks that end quickly and are text."""
     quick = [each for each in read_corpus() if not each.expected.slow and each.family not in UNQUIET]
     return [
-        _base("hostile", HOSTILE_EXERCISE, each.path)
+        Base("hostile", HOSTILE_EXERCISE, f"{HOSTILE_EXERCISE}: attacks/{each.key}", each.source().decode())
         for each in quick
         if each.path.suffix == ".py" and each.path.is_file()
     ]

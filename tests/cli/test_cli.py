@@ -170,10 +170,7 @@ def test_a_mistyped_name_gets_the_nearest_one(run_cli, arguments, meant):
 
 def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):
     done = run_cli(cwd=tmp_path)
-    assert (
-        done.stderr
-        == f"There is no course in {tmp_path}; this is about the one in {ROOT} (--course DIR names another).\n"
-    )
+    assert done.stderr == f"There is no course in {tmp_path}; using the one in {ROOT} (--course DIR chooses another).\n"
     for arguments in (["--course", str(ROOT), "diff", "3"], ["diff", "3", "--course", str(ROOT)]):
         done = run_cli(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
@@ -219,7 +216,7 @@ def test_a_file_that_is_not_there_or_is_a_link_is_wrong_usage(run_cli, tmp_path)
     link.symlink_to(ROOT / "solutions/exercise_03/attention.py")
     done = run_cli("3", "--file", str(link))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is a link, and none is followed" in done.stderr
+    assert "is a link; name the file that it points to" in done.stderr
 
 
 def test_outside_its_environment_it_says_so_in_a_sentence():
@@ -241,7 +238,7 @@ def test_all_are_graded_and_listed(own_course, run_cli):
     own_course.description("exercise_02").write_text("title: nothing else\n", encoding="utf-8")
     done = run_cli("grade", "--all", cwd=own_course.root)
     assert done.returncode == 2
-    assert done.stderr.startswith("exercise_02 is left out: ")
+    assert done.stderr.startswith("exercise_02 was skipped: ")
     states = {line[2:13]: line for line in done.stdout.splitlines() if line[2:10] == "exercise"}
     assert "2 of 2 fixed" in states["exercise_03"]
     assert "0 of 1 fixed" in states["exercise_06"]
@@ -264,12 +261,14 @@ def test_a_command_without_an_exercise_means_the_last_one_edited_or_graded(run_c
     edited = own_course.root / "exercises" / "exercise_03" / "attention.py"
     edited.write_text(edited.read_text(encoding="utf-8") + "\nMINE = 1\n", encoding="utf-8")
     shown = run_cli("diff", "--course", own_course.root)
-    assert (shown.returncode, shown.stderr) == (0, "exercise_03, as none is named:\n")
+    assert (shown.returncode, shown.stderr) == (0, "No exercise named; taking the last one, exercise_03:\n")
     assert "+MINE = 1" in shown.stdout
     remembered = own_course.root / ".grader" / "progress" / "exercise_02.json"
     save_progress(own_course, "exercise_02", Progress())
     os.utime(remembered, (time.time() + 60,) * 2)
-    assert run_cli("diff", "--course", own_course.root).stderr == "exercise_02, as none is named:\n"
+    assert (
+        run_cli("diff", "--course", own_course.root).stderr == "No exercise named; taking the last one, exercise_02:\n"
+    )
 
 
 def test_nothing_is_put_back_that_was_not_named(run_cli, own_course):
@@ -296,4 +295,4 @@ def test_a_folder_that_has_gone_is_a_sentence(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("grader: the folder that you are in is gone")
+    assert done.stderr.startswith("grader: the current folder no longer exists")

@@ -84,11 +84,11 @@ class Killer(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        ages: dict[int, float] = {}
+        first_seen: dict[int, float] = {}
         while not self._over.wait(PAUSE) and len(self.killed) < self._most:
             for process in descendants(os.getpid()) - self.killed - self._spared:
-                ages[process] = ages.get(process, 0.0) + PAUSE
-                if ages[process] > self._age and len(self.killed) < self._most:
+                age = time.monotonic() - first_seen.setdefault(process, time.monotonic())
+                if age >= self._age and len(self.killed) < self._most:
                     os.kill(process, signal.SIGKILL)
                     self.killed.add(process)
 

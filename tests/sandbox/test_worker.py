@@ -44,6 +44,8 @@ from tests.support.paths import ROOT
 
 SOON = 0.3
 LONG = 30.0
+MOST_SECONDS = 3.0
+"""Processor time for what would take minutes if it were not cut short."""
 
 
 def reply_to(sent: bytes, deadline: float = LONG, *, hang_up: bool = True) -> protocol.Reply:
@@ -141,11 +143,11 @@ def test_bytes_that_make_no_tensor_are_refused(dtype: str, shape: list[int], siz
 
 
 def test_a_shape_of_a_million_sizes_is_refused_before_it_is_multiplied_out() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for sizes in ([2**63 - 1] * 1_000_000, [0] * 1_000_000, [1] * (MAX_DIMENSIONS + 1)):
         with pytest.raises(ValueError, match="dimensions; 64 are the most"):
             to_tensor(TensorValue("float32", sizes, b""))
-    assert time.monotonic() - started < SOON
+    assert time.process_time() - started < MOST_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -204,13 +206,13 @@ def test_what_is_too_much_together_is_never_written_out() -> None:
     for _ in range(MAX_DEPTH - 1):
         shared = [shared] * 100
     views = [torch.zeros(1).expand(7_500_000)] * 999
-    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     described = [from_python(value) for value in ([None] * 1_000_000, shared, views, {"views": views})]
     assert all(isinstance(value, protocol.Other) for value in described)
     assert "with more than 1,000 values" in described[1].description
     assert "tensors of 29,970,000,000 bytes together" in described[2].description
     assert not tensors_in(views)
-    assert time.monotonic() - started < SOON
+    assert time.process_time() - started < MOST_SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000  # kB
 
 

@@ -9,20 +9,19 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from grader.spec.loading import load_exercise
 from tests.support.paths import ROOT
-from tests.support.watching import VERDICT, Watch, examiners_of, small_course
-
-SOON = 1.0
-"""Seconds that a verdict may take on a busy machine; the benchmark measures a tenth of this."""
+from tests.support.watching import PATIENCE, VERDICT, Watch, examiners_of, small_course
 
 SETTLED = 0.6
 """Seconds after which whatever a save can lead to has been seen."""
+
+TRIES = 20
+"""Times that saves in quick succession are repeated while the machine is too busy to make them in time."""
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +62,31 @@ def watch(shared: Watch, module: Path, starter: str) -> Watch:
     return shared
 
 
-def test_a_save_is_judged_within_a_second_and_the_first_line_says_what_changed(watch, module, starter, fix):
-    seconds = []
+def save_within(watch: Watch, seconds: float, save: Callable[[], object]) -> None:
+    """Call `save`, and again if it took longer: a watch rightly judges what lies there for long."""
+    for _ in range(TRIES):
+        started = time.monotonic()
+        save()
+        if time.monotonic() - started < seconds:
+            return
+        watch.verdict()
+        time.sleep(SETTLED)
+        watch.forget()
+    pytest.fail(f"the machine is too busy: no {TRIES} times within {seconds} s")
+
+
+def test_the_examiner_that_is_there_judges_each_save_and_the_first_line_says_what_changed(watch, module, starter, fix):
+    examiners = examiners_of(watch.process.pid)
     for number in range(5):
         watch.forget()
-        started = time.monotonic()
         module.write_text(f"{(fix, starter)[number % 2]}\n# {number}\n", encoding="utf-8")
         told = watch.verdict()
-        seconds.append(time.monotonic() - started)
         first = told.rpartition("\x1b[H\x1b[2J\x1b[3J")[2].splitlines()[0]
         word = ("fixed", "back")[number % 2]
         changed = rf"defect 1 is {word} · defect 2 is {word}"
         assert re.fullmatch(rf"attention.py · \d\d:\d\d:\d\d · {changed}", first)
         assert ("Fixed · 10 of 10", "Not yet · 0 of 10")[number % 2] in told
-    print("save to verdict:", *(f"{each:.3f}" for each in seconds))
-    assert sorted(seconds)[2] < SOON
+    assert examiners_of(watch.process.pid) == examiners
 
 
 def test_every_verdict_of_a_watch_is_drawn_from_one_seed(watch, module, fix):
@@ -94,10 +103,14 @@ def test_editors_that_save_by_renaming_are_followed_and_no_moment_without_a_file
     draft.replace(module)
     assert "Fixed" in watch.verdict()
     watch.forget()
-    module.rename(module.with_name("attention.py~"))  # as vim does where it keeps a backup
-    time.sleep(0.1)
-    module.write_text(fix + "# renamed again\n", encoding="utf-8")
-    module.with_name("attention.py~").unlink()
+
+    def save() -> None:
+        module.rename(module.with_name("attention.py~"))  # as vim does where it keeps a backup
+        time.sleep(0.1)
+        module.write_text(f"{fix}# renamed again {time.monotonic_ns()}\n", encoding="utf-8")
+        module.with_name("attention.py~").unlink()
+
+    save_within(watch, 0.35, save)
     time.sleep(SETTLED)
     assert "Fixed" in watch.verdict()
     assert watch.verdicts() == 1
@@ -113,33 +126,44 @@ def test_editors_that_save_by_renaming_are_followed_and_no_moment_without_a_file
     ],
 )
 def test_a_half_written_file_gets_no_verdict_of_its_own(watch, module, fix, half):
-    text = f"{fix}# written in two halves {time.monotonic_ns()}\n"
-    with module.open("w", encoding="utf-8") as file:
-        file.write(text[: half(text)])
-        file.flush()
-        time.sleep(0.2)
-        file.write(text[half(text) :])
+    def save() -> None:
+        text = f"{fix}# written in two halves {time.monotonic_ns()}\n"
+        with module.open("w", encoding="utf-8") as file:
+            file.write(text[: half(text)])
+            file.flush()
+            time.sleep(0.2)
+            file.write(text[half(text) :])
+
+    save_within(watch, 0.35, save)
     time.sleep(SETTLED)
     assert "Fixed" in watch.verdict()
     assert watch.verdicts() == 1
 
 
 def test_of_a_burst_of_saves_the_last_is_told_and_saving_the_same_again_tells_nothing(watch, module, starter, fix):
-    for number in range(20):
-        module.write_text(f"{(fix, starter)[number % 2]}# burst {number}\n", encoding="utf-8")
-        time.sleep(0.005)
-    module.write_text(fix + "# last\n", encoding="utf-8")
+    def save_often() -> None:
+        for number in range(20):
+            module.write_text(f"{(fix, starter)[number % 2]}# burst {number}\n", encoding="utf-8")
+            time.sleep(0.005)
+        module.write_text(f"{fix}# last {time.monotonic_ns()}\n", encoding="utf-8")
+
+    save_within(watch, 0.2, save_often)
     time.sleep(SETTLED)
     told = watch.verdict()
     assert "Fixed" in VERDICT.split(told)[-1]
     assert watch.verdicts() == 1
     watch.forget()
-    module.write_text(fix + "# last\n", encoding="utf-8")
+    last = module.read_text(encoding="utf-8")
+    module.write_text(last, encoding="utf-8")
     module.touch()
     time.sleep(SETTLED)
-    module.write_text(starter, encoding="utf-8")
-    time.sleep(0.02)
-    module.write_text(fix + "# last\n", encoding="utf-8")  # taken back before there was a verdict
+
+    def take_back() -> None:
+        module.write_text(starter, encoding="utf-8")
+        time.sleep(0.02)
+        module.write_text(last, encoding="utf-8")  # before there was a verdict
+
+    save_within(watch, 0.08, take_back)
     time.sleep(SETTLED)
     assert watch.new == ""
 
@@ -202,20 +226,19 @@ def test_the_notebook_is_graded_when_it_was_saved_last(watch, module):
     assert re.search(r"attention\.ipynb · \d\d:", told)
 
 
-def test_a_submission_that_hangs_does_not_keep_the_next_one_waiting(watch, course, module, starter, fix):
+def test_a_submission_that_hangs_does_not_keep_the_next_one_waiting(watch, module, starter, fix):
+    """Its examiner is ended long before the time limit, and another one judges what was saved since."""
+    (examiner,) = examiners_of(watch.process.pid)
     module.write_text(starter + "while True: pass\n", encoding="utf-8")
     time.sleep(0.5)
-    started = time.monotonic()
     module.write_text(fix + "# after the loop\n", encoding="utf-8")
-    told = watch.verdict()
-    assert "Fixed" in told
+    assert "Fixed" in watch.verdict()
     assert watch.verdicts() == 1
-    seconds = load_exercise(course / "solutions/exercise_03/exercise.yaml").limits.seconds
-    assert time.monotonic() - started < seconds.load
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while len(examiners_of(watch.process.pid)) > 1 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert len(examiners_of(watch.process.pid)) == 1
+    (other,) = examiners_of(watch.process.pid)
+    assert other != examiner
 
 
 def test_keys_give_a_hint_the_diff_and_the_report_again(watch, module, starter):

@@ -185,7 +185,7 @@ class _Ground:
             if attack.key in MAKERS:
                 MAKERS[attack.key](path)
             else:
-                path.write_bytes(self._with_addresses(attack.path.read_bytes()))
+                path.write_bytes(self._with_addresses(attack.source()))
             yield path
 
     def _with_addresses(self, source: bytes) -> bytes:

@@ -1,4 +1,7 @@
-"""The corpus of hostile and broken submissions: `tests/corpus/attacks/<family>/`, with what is right for each."""
+"""The corpus of hostile and broken submissions: `tests/corpus/attacks/<family>/`, with the right verdict of each.
+
+What many attacks share is in `tests/corpus/attacks/`; a line such as `# include starter.py` stands for the whole file.
+"""
 
 from pathlib import Path
 
@@ -49,6 +52,13 @@ class Attack(Struct, frozen=True):
     @property
     def path(self) -> Path:
         return FOLDER / self.family / self.name
+
+    def source(self) -> bytes:
+        """Return what the attacker hands in, with the included files in place."""
+        source = self.path.read_bytes()
+        for shared in FOLDER.glob("*.py"):
+            source = source.replace(f"# include {shared.name}\n".encode(), shared.read_bytes())
+        return source
 
 
 def read_corpus() -> list[Attack]:

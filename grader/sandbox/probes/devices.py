@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from grader.sandbox.subject import Subject
 from grader.sandbox.torch_import import left_incomplete
+from grader.sandbox.values import outputs_of
 
 MAY_MIX = frozenset(
     ("to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_")
@@ -37,7 +38,7 @@ def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[An
         moved = {name: value.to("meta") if hasattr(value, "to") else value for name, value in inputs.items()}
         with Watch():
             values = module(**moved)
-        return plain, [value.device.type for value in (values if isinstance(values, tuple | list) else [values])]
+        return plain, [value.device.type for value in outputs_of(values)]
     except Exception as error:  # noqa: BLE001 - it is reported
         left = ", ".join(name for part, name in own if _stays(vars(part).get(name)))
         behind = f"stayed behind: {left}; " if left else ""

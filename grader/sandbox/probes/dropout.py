@@ -8,6 +8,7 @@ from torch.nn.functional import dropout, scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from grader.sandbox.subject import Subject
+from grader.sandbox.values import outputs_of
 
 STEP = 1e-3
 """The length of a step along a direction."""
@@ -116,5 +117,5 @@ def _count_agreeing(rises: list[torch.Tensor], found: list[torch.Tensor], steepn
 
 def _first(value: Any) -> torch.Tensor:
     """Return the first output."""
-    first: torch.Tensor = value[0] if isinstance(value, tuple | list) else value
+    first: torch.Tensor = outputs_of(value)[0]
     return first

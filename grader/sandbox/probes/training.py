@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from grader.sandbox.subject import Subject
+from grader.sandbox.values import outputs_of
 
 STEP_LENGTH = 0.02
 """The length of each step, all parameters together."""
@@ -35,5 +36,5 @@ def call_twice(subject: Subject, inputs: dict[str, Any]) -> list[torch.Tensor]:
 
 
 def _first(value: Any) -> torch.Tensor:
-    first: torch.Tensor = value[0] if isinstance(value, tuple | list) else value
+    first: torch.Tensor = outputs_of(value)[0]
     return first

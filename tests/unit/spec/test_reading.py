@@ -101,9 +101,9 @@ def test_more_values_than_an_exercise_can_have_are_refused(refused):
 def test_an_alias_bomb_is_refused_before_it_goes_off(refused):
     levels = ["a: &a0 [x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 15)]
-    begun = time.monotonic()
+    begun = time.process_time()
     assert "got more, once its aliases are written out" in refused("\n".join(levels))
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_a_flood_of_faults_is_cut_short(refused):

@@ -238,9 +238,9 @@ def test_a_notebook_as_the_browser_writes_it_is_read_whatever_its_outputs_hold(t
 )
 def test_the_search_for_magics_takes_time_in_proportion_to_the_source(unit):
     for text in (unit * (1_000_000 // len(unit)), "%a\n" + unit * (1_000_000 // len(unit)) + "\n%"):
-        started = time.monotonic()
+        started = time.process_time()
         kept = without_magics(text)
-        assert time.monotonic() - started < SECONDS
+        assert time.process_time() - started < SECONDS
         assert kept.count("\n") == text.count("\n")
 
 
@@ -251,6 +251,6 @@ def test_no_encoding_takes_more_than_its_bound_of_time(encoding, tmp_path):
     path = tmp_path / "a.py"
     for body in (b"a-" + b"4f" * 500_000, b"\\x41+AAA-~{\x1b$B" * 80_000, b"\xff\xfe\x81\x30" * 250_000):
         path.write_bytes(b"# coding: " + encoding.encode() + b"\n" + body)
-        started = time.monotonic()
+        started = time.process_time()
         assert isinstance(read_submission(path, "a.py"), Submission | Unreadable)
-        assert time.monotonic() - started < SECONDS
+        assert time.process_time() - started < SECONDS

@@ -1,0 +1,40 @@
+"""Local attention hides the future too: right windows pass, windows that see ahead fail."""
+
+import pytest
+
+from tests.support.judging import Judge
+from tests.support.paths import ROOT
+
+EXERCISE = "exercise_22"
+SEEN = "return (column <= row) & (row - column < window)"
+REFERENCE = (ROOT / "solutions" / EXERCISE / "attention.py").read_text(encoding="utf-8")
+
+
+def check_of(judge_text: Judge, text: str):
+    [check] = [each for each in judge_text(EXERCISE, text).checks if each.check == "future_does_not_leak"]
+    return check
+
+
+def test_a_window_in_which_the_first_tokens_do_not_reach_the_last_output_passes(judge_text: Judge) -> None:
+    assert check_of(judge_text, REFERENCE).status == "passed"
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        "return (column - row).abs() < window",
+        "return (column <= row + 1) & (row - column < window)",
+        "return (row - column) % words < window",
+    ],
+    ids=["both sides", "one ahead", "around the end"],
+)
+def test_a_window_that_sees_ahead_fails(judge_text: Judge, seen: str) -> None:
+    check = check_of(judge_text, REFERENCE.replace(SEEN, seen))
+    assert check.status == "failed"
+    assert "changed the output at token" in check.finding.text
+
+
+def test_an_output_that_never_moves_fails(judge_text: Judge) -> None:
+    check = check_of(judge_text, REFERENCE.replace("return self.wo(", "return 0 * self.wo("))
+    assert check.status == "failed"
+    assert "left all outputs from token 1 on as they were" in check.finding.text
