@@ -12,11 +12,12 @@ from pathlib import Path
 from grader.checks.outcome import Finding
 from grader.errors import UsageError, WorkerKilledError
 from grader.processes.examiner_process import ExaminerDiedError, usable_cores
-from grader.processes.pool import ExaminerPool, PoolClient
+from grader.processes.pool import ExaminerPool
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.submission import Submission, Unreadable, read_submission, read_text
 from grader.verdict.judge import MAX_SEED
+from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, not_gradable
 
 Source = str | Path
@@ -106,20 +107,20 @@ class _Request:
     def __init__(self, course: Course, seed: int, *, strict: bool) -> None:
         self._course = course
         self._seed = seed
-        self._client = PoolClient(_pool, course, strict=strict)
+        self._judge = PooledJudge(_pool, course, strict=strict)
 
     def judge(self, exercise_id: str, source: Source) -> Verdict:
         self._course.require(exercise_id)
         name = self._course.module_name(exercise_id) if isinstance(source, str) else str(source)
         try:
-            return self._client.judge(exercise_id, _read(source, name), name, self._seed)
+            return self._judge.judge(exercise_id, _read(source, name), name, self._seed)
         except (ExaminerDiedError, WorkerKilledError) as error:
             exercise = load_exercise(self._course.description(exercise_id))
             return not_gradable(exercise, name, self._seed, Finding("not-judged", f"not judged: {error}"))
 
     def cancel(self) -> None:
         """End what is under way."""
-        self._client.cancel()
+        self._judge.cancel()
 
 
 def _in_order(request: _Request, submissions: Iterator[tuple[str, Source]], jobs: int) -> Iterator[Verdict]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from grader.commands.arguments import exercise_called, require_exercise
 from grader.errors import KitError, UsageError
-from grader.processes.pool import ExaminerPool, PoolClient
+from grader.processes.pool import ExaminerPool
 from grader.report.console import printable_lines
 from grader.report.html import NotebookVerdict
 from grader.report.tables import render_hint
@@ -29,6 +29,7 @@ from grader.submission import Chunk, Submission
 from grader.submission.reading import HALF_A_CHARACTER
 from grader.submission.submission import unix_lines, without_magics
 from grader.verdict.judge import MAX_SEED
+from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -215,7 +216,7 @@ def _judged(course: Course, exercise_id: str, submission: Submission, *, is_atte
         if half:
             line = chunk.text.count("\n", 0, half.start()) + 1
             raise UsageError(f"{chunk.label}, line {line}: half a character (a lone surrogate) is not text; delete it")
-    verdict = PoolClient(_pool, course).judge(exercise_id, submission, submission.name, _seed)
+    verdict = PooledJudge(_pool, course).judge(exercise_id, submission, submission.name, _seed)
     remember_verdict(course, verdict, is_attempt=is_attempt)
     return verdict
 

@@ -1,6 +1,5 @@
 """What an autograder package runs: a student's files as a platform hands them over, judged, in the platform's words."""
 
-import contextlib
 import os
 import secrets
 import shutil
@@ -15,6 +14,7 @@ from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit, UnitSubmissions
 from grader.classroom.tasks import SubmissionLoader
+from grader.processes.fork import is_true_in_fork
 from grader.report.console import printable
 from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
 from grader.report.html import render_report
@@ -107,23 +107,21 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
 
 
 def _is_closed_by_owner(path: Path) -> bool:
-    """Whether a submission's user cannot open the file, whatever layers the host lacks: it is tried.
+    """Whether a submission's user cannot open the file, whatever layers the host lacks: a child process tries.
 
     So it is where this is root and the file is root's alone. Elsewhere the kernel's layers must close it.
     """
-    if not hasattr(os, "fork") or os.geteuid() != 0:
+
+    def is_refused() -> bool:
+        become_nobody(readable_folders())
+        drop_capabilities()
+        try:
+            path.open("rb").close()
+        except PermissionError:
+            return True
         return False
-    process = os.fork()
-    if process == 0:
-        with contextlib.suppress(BaseException):
-            become_nobody(readable_folders())
-            drop_capabilities()
-            try:
-                path.open("rb").close()
-            except PermissionError:
-                os._exit(0)
-        os._exit(1)
-    return os.waitpid(process, 0)[1] == 0
+
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and is_true_in_fork(is_refused)
 
 
 def _for_classroom50(verdict: Verdict, exercise: Exercise, _remark: str) -> dict[str, str]:

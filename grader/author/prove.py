@@ -34,7 +34,7 @@ from grader.author.scaffold import render_check
 from grader.author.usual_tests import run_usual_tests
 from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
 from grader.verdict.digest import files_digest, key_digest, kit_digest

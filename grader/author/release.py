@@ -1,15 +1,21 @@
 """A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
 
+import re
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import yaml
 from msgspec import Struct
 
 from grader.author.derived_files import tree_text
-from grader.author.edition_files import description_of, find_spoilers, handouts, kit_files, overview, pages, readme
+from grader.author.spoilers import find_spoilers
 from grader.errors import SpecError, UsageError
 from grader.processes.examiner_process import usable_cores
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.processes.workers import WorkerSource
+from grader.spec.document import Dumper
+from grader.spec.edition import Sealed, SealedDefect
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
@@ -58,20 +64,6 @@ def release(course: Course, folder: Path, *, with_hints: bool = True, only: tupl
     return _summary(folder, prepared, with_hints=with_hints)
 
 
-def _files(course: Course, prepared: list[Prepared], *, with_hints: bool) -> dict[Path, bytes]:
-    exercises = [each.exercise for each in prepared]
-    files = kit_files() | {
-        Path("README.md"): readme(exercises),
-        Path("exercises/README.md"): overview(course, exercises, with_hints=with_hints),
-    }
-    for each in prepared:
-        here = Path("exercises") / each.exercise.id
-        description = description_of(each.exercise, each.hidden, with_hints=with_hints)
-        files |= pages(course, each.exercise, with_hints=with_hints) | {here / "exercise.yaml": description}
-        files |= {here / path: content for path, content in each.files.items()}
-    return files
-
-
 def _require_room(course: Course, folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty, and nothing is overwritten; name a new folder")
@@ -84,7 +76,7 @@ def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
     """Return the reasons not to release the exercise: missing files, or a starter that does not fit the reference."""
     starter = course.pristine(course.editable_files(exercise.id)[0])
     reference = course.reference(exercise.id)
-    missing = [path for path in (*handouts(course, exercise).values(), reference) if not path.is_file()]
+    missing = [path for path in (*_sources(course, exercise).values(), reference) if not path.is_file()]
     if missing:
         return [f"{path.relative_to(course.root)}: there is no such file; put it back" for path in missing]
     problems = []
@@ -132,3 +124,167 @@ def _summary(folder: Path, prepared: list[Prepared], *, with_hints: bool) -> str
         f"{folder} is the student edition: {len(prepared)} {noun} {hints}, {run} checks that run at home, "
         f"{hidden} that run only when a file is handed in."
     )
+
+
+def _files(course: Course, prepared: list[Prepared], *, with_hints: bool) -> dict[Path, bytes]:
+    """Return every file of the edition by its path."""
+    exercises = [each.exercise for each in prepared]
+    files = _kit_files() | {
+        Path("README.md"): _readme(exercises),
+        Path("exercises/README.md"): _overview(course, exercises, with_hints=with_hints),
+    }
+    for each in prepared:
+        here = Path("exercises") / each.exercise.id
+        files |= _exercise_files(course, each.exercise, with_hints=with_hints)
+        files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, with_hints=with_hints)
+        files |= {here / path: content for path, content in each.files.items()}
+    return files
+
+
+INSTRUCTORS_FOLDERS = ("author", "classroom")
+"""Folders of the kit that students have no use for."""
+
+KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
+TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
+EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*\n?)*", re.MULTILINE)
+
+
+def _kit_files() -> dict[Path, bytes]:
+    """Return the grader without what only instructors use, and the file that installs it."""
+    kit = Path(__file__).resolve().parent.parent
+    paths = [path for path in sorted(kit.rglob("*")) if path.suffix in KIT_SUFFIXES]
+    files = {
+        Path("grader") / path.relative_to(kit): path.read_bytes()
+        for path in paths
+        if path.relative_to(kit).parts[0] not in INSTRUCTORS_FOLDERS and "__pycache__" not in path.parts
+    }
+    settings = kit.parent / "pyproject.toml"
+    if not settings.is_file():
+        raise UsageError(f"there is no {settings}; release from the folder that pip install -e was given")
+    project = settings.read_text(encoding="utf-8")
+    project = EXTRAS_SECTION.sub("", TOOLS_SECTION.sub("", project)).rstrip() + "\n"
+    return files | {Path("pyproject.toml"): project.encode()}
+
+
+README = """\
+# Bug hunts in attention code
+
+Each folder in `exercises/` contains a story, a piece of attention code that its author believed to be right, and the
+same code as a notebook. Find out what the code does wrong and fix it. The checks tell you whether you are right.
+
+Install the grader and grade the first hunt. You need Python 3.11 or newer.
+
+```sh
+python3 -m venv .venv && . .venv/bin/activate
+pip install torch==2.13.0 -e . && python -m grader {first}
+```
+
+A plain `pip install torch` may download gigabytes of CUDA libraries. The version above has a CPU build.
+
+[exercises/README.md](exercises/README.md) explains how to work on a hunt.
+
+{table}
+
+## Handing in
+
+Hand in one file for each exercise, in the way your course asks for: the module that you edited, which is
+`exercises/<exercise>/attention.py` in most exercises, or its notebook. Keep the file's name. Then all checks run with
+new inputs and give the points. A fix that only fits the inputs of this edition earns nothing.
+"""
+
+
+def _readme(exercises: list[Exercise]) -> bytes:
+    """Return the first page of the edition."""
+    rows = [
+        f"| [{exercise.id}](exercises/{exercise.id}/README.md) | {exercise.title} | {exercise.max_score():g} |"
+        for exercise in exercises
+    ]
+    table = "\n".join(["| exercise | story | points |", "| --- | --- | --- |", *rows])
+    return README.format(first=exercises[0].id, table=table).encode()
+
+
+def _overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:
+    """Return the list of hunts with the rows of these exercises only."""
+    chosen = {exercise.id for exercise in exercises}
+    lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not (row := re.match(r"\| \[(exercise_\d+)\]", line)) or row[1] in chosen]
+    return _page("".join(kept), with_hints=with_hints)
+
+
+def _exercise_files(course: Course, exercise: Exercise, *, with_hints: bool) -> dict[Path, bytes]:
+    """Return what a student reads and edits of an exercise."""
+    files = {path: source.read_bytes() for path, source in _sources(course, exercise).items()}
+    story = Path("exercises") / exercise.id / "README.md"
+    return files | {story: _page(files[story].decode(), with_hints=with_hints)}
+
+
+def _sources(course: Course, exercise: Exercise) -> dict[Path, Path]:
+    """Return where each file of an exercise comes from; students edit the starters, whatever was edited here."""
+    here = Path("exercises") / exercise.id
+    sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
+    for path in course.editable_files(exercise.id):
+        pristine = course.pristine(path)
+        sources |= {here / path.name: pristine, pristine.relative_to(course.root): pristine}
+    return sources
+
+
+ABOUT_HINTS = re.compile(
+    r"\nStuck\?[^\n]*\n\n    python -m grader hint [^\n]*\n"
+    r"|^\| `python -m grader hint .*\n"
+    r"|^%hint .*\n"
+    r"|`hint`, "
+    r"| When a hint [^.]*\.",
+    re.MULTILINE,
+)
+ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
+"""What students' pages say about commands that an edition does not have."""
+
+
+def _page(text: str, *, with_hints: bool) -> bytes:
+    """Return a page without what it says about commands that the edition does not have."""
+    text = ABOUT_SOLUTIONS.sub("", text)
+    return (text if with_hints else ABOUT_HINTS.sub("", text)).encode()
+
+
+INTRODUCTION = "# What you may know of this exercise. More checks run when you hand in your file.\n"
+
+
+def _description(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> bytes:
+    """Return the exercise.yaml of the edition, in which defects have only points and, if asked for, hints."""
+    numbers = exercise.numbers()
+    defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
+    sealed = [
+        SealedDefect(points=defect.points, stretch=defect.stretch, hints=defect.hints if with_hints else ("", "", ""))
+        for defect in defects
+    ]
+    description = {
+        "format_version": exercise.format_version,
+        "title": exercise.title,
+        "difficulty": exercise.difficulty,
+        "theme": exercise.theme,
+        "source": {"title": exercise.source.title},
+        "story": exercise.story.strip(),
+        "interface": msgspec.to_builtins(exercise.interface),
+        "sizes": exercise.sizes,
+        "nothing_else_broke": exercise.nothing_else_broke,
+        "defects": [],
+        "checks": [_without_defaults(msgspec.structs.replace(check, for_=())) for check in exercise.checks],
+        "limits": msgspec.to_builtins(exercise.limits),
+        "edition": msgspec.to_builtins(Sealed(hidden_checks=hidden_checks, defects=sealed)),
+    }
+    return (INTRODUCTION + _yaml(description)).encode()
+
+
+def _without_defaults(record: Struct) -> dict[str, Any]:
+    """Return the fields of a record that differ from their defaults."""
+    data: dict[str, Any] = msgspec.to_builtins(record)
+    for field in msgspec.structs.fields(record):
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        if getattr(record, field.name) == default:
+            data.pop(field.encode_name, None)
+    return data
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    text: str = yaml.dump(data, Dumper=Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=120)
+    return text

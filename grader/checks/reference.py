@@ -135,10 +135,10 @@ class Reference:
 
 
 class AbsentReference:
-    """What a student edition has in the reference's place."""
+    """Takes the place of the reference in a sealed edition."""
 
     def build(self, *_arguments: Any) -> LocalModule:
-        raise KitError("a check asks for the reference, which a student edition does not have; get the edition anew")
+        raise KitError("a check asks for the reference, which a student edition does not have")
 
 
 def import_file(path: Path, name: str) -> ModuleType:

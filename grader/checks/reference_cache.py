@@ -1,6 +1,6 @@
-"""Cache of what the reference answered: checks at the same seed ask it the same again, so nothing is computed twice.
+"""A cache of the reference's answers: at one seed, the checks put the same questions for every submission.
 
-In a student edition there is no reference, and what was recorded of it answers in its place.
+In a sealed edition there is no reference, and recorded answers replace it.
 """
 
 import time
@@ -22,11 +22,14 @@ T = TypeVar("T")
 
 
 class StaleCacheError(KitError):
-    """A check asks the reference something else than before: what is known is forgotten, and the check repeated."""
+    """A check asks another question than before at this point; its answers are dropped, and it runs again."""
 
 
-class Answer(Struct, frozen=True):
-    """What came of one question; `generator` is the state that a draw of inputs left to later draws."""
+class Answer(Struct, frozen=True, kw_only=True):
+    """One question and its result.
+
+    `versions` are those of the tensors in the result. `generator` is torch's state after inputs were drawn.
+    """
 
     asked: tuple[Any, ...]
     result: Any
@@ -34,15 +37,15 @@ class Answer(Struct, frozen=True):
     generator: torch.Tensor | None
 
     def is_as_it_was(self) -> bool:
-        """Whether no check has written to the result."""
+        """Return whether no check has written to the result."""
         return all(tensor._version == version for tensor, version in self.versions)  # noqa: SLF001 - see `version_of`
 
 
 class Answers:
-    """The questions of a check and their answers, in order, beside the modules as the last answer left them.
+    """The questions and answers of one size case of a check, in order, and the modules as the last answer left them.
 
-    What is drawn after an answer of the reference depends on the `name` and on the number of the answer alone, so that
-    it is the same where the reference computes, is looked up, or was recorded.
+    Random numbers after an answer depend only on the `name` and on the position of the answer. So they are the same
+    whether the answer was computed, looked up or recorded.
     """
 
     def __init__(self, name: str = "", script: Script | None = None) -> None:
@@ -56,18 +59,18 @@ class Answers:
         self._position = self._looked_up = 0
 
     def rewind(self) -> None:
-        """Go back to the check's beginning."""
+        """Go back to the first question."""
         self._position = self.built = self._looked_up = 0
 
     def is_spoilt(self) -> bool:
-        """Whether the check has met what does not belong to it, or has written to what it looked up."""
+        """Return whether the check asked another question than before, or wrote to an answer that it looked up."""
         self.is_stale = self.is_stale or not all(each.is_as_it_was() for each in self._answers[: self._looked_up])
         return self.is_stale
 
     def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
-        """What `act` returns, or returned here before; `StaleCacheError` where another question was answered here."""
+        """Return what `act` returns, or returned before; raise `StaleCacheError` if the question is another one."""
         is_known = self._position < len(self._answers)
-        result: T = self._look_up(asked) if is_known else self._find_out(asked, act)
+        result: T = self._look_up(asked) if is_known else self._compute(asked, act)
         self._position += 1
         if asked[0] != "draw":
             seed_draws(f"{self._name}/{self._position}")
@@ -77,18 +80,18 @@ class Answers:
         """Return every question put to the reference with its answer, in order."""
         return [(answer.asked, answer.result) for answer in self._answers if answer.asked[0] != "draw"]
 
-    def _find_out(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
-        started = time.process_time()  # whatever else the machine has to do
+    def _compute(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
+        started = time.process_time()  # the same on a busy machine
         try:
             result: T = self._script.answer(asked) if self._script and asked[0] != "draw" else act()
         except BaseException:
-            self.is_broken = True  # a question without an answer: modules may have been left in between
+            self.is_broken = True  # a call that raised may have changed the modules
             raise
         finally:
             self.seconds += time.process_time() - started
         versions = [(tensor, version_of(tensor)) for tensor in _tensors_in(result) if not tensor.is_inference()]
         generator = torch.default_generator.get_state() if asked[0] == "draw" else None
-        self._answers.append(Answer(asked, result, versions, generator))
+        self._answers.append(Answer(asked=asked, result=result, versions=versions, generator=generator))
         return result
 
     def _look_up(self, asked: tuple[Any, ...]) -> Any:
@@ -96,19 +99,17 @@ class Answers:
         self._looked_up = self._position + 1
         if self.is_stale or not (_is_same(answer.asked, asked) and answer.is_as_it_was()):
             self.is_stale = True
-            raise StaleCacheError("a check asks the reference something else than before")
+            raise StaleCacheError("a check asks the reference another question than before")
         if answer.generator is not None:
             torch.default_generator.set_state(answer.generator)
         return answer.result
 
 
 class ReferenceCache:
-    """The reference, with what it answered at one seed and default dtype: every submission's checks ask it the same.
+    """The reference with its answers at one seed and default dtype, by check and size case.
 
-    Answers are kept for each size case of each check, and for each check that has no size cases. A check that asks
-    something else
-    than before, or wrote to an answer, is forgotten and to be repeated. `is_asked_all` has checks ask at every size
-    case.
+    If a check asks another question than before, or writes to an answer, its answers are dropped and it must run again.
+    `is_asked_all` makes checks ask at every size case.
     """
 
     def __init__(self, reference: Reference | AbsentReference, recording: Recording | None = None) -> None:
@@ -116,36 +117,36 @@ class ReferenceCache:
         self._reference = reference
         self._recording = recording
         self._known: dict[str, dict[str, Answers]] = {}
-        self._set = ""
+        self._seed_and_dtype = ""
         self._seed = 0
         self._check = ""
         self._answers = Answers()
-        self._met: set[str] = set()
+        self._visited: set[str] = set()
 
     def begin(self, check: str, seed: int, dtype: str) -> None:
-        """Go to the beginning of a check."""
-        if self._set != f"{seed}/{dtype}":
-            self._known, self._set = {}, f"{seed}/{dtype}"
+        """Start a check from its first question."""
+        if self._seed_and_dtype != f"{seed}/{dtype}":
+            self._known, self._seed_and_dtype = {}, f"{seed}/{dtype}"
         if any(answers.is_stale or answers.is_broken for answers in self._known.get(check, {}).values()):
             del self._known[check]
         self._seed, self._check = seed, check
-        self._met.clear()
+        self._visited.clear()
         self._go_to("")
 
     def is_to_be_repeated(self) -> bool:
-        """Whether the check has met what does not belong to it, so that nothing it found counts."""
+        """Return whether the check must run again, since its answers were dropped."""
         known = self._known.get(self._check, {})
-        return any(known[name].is_spoilt() for name in self._met if name in known)
+        return any(known[name].is_spoilt() for name in self._visited if name in known)
 
     def was_called(self) -> bool:
-        """Whether the check has asked the reference for what its module returns: there is something to equal."""
+        """Return whether the check has called a module of the reference."""
         known = self._known.get(self._check, {})
-        return any(known[name].is_called for name in self._met if name in known)
+        return any(known[name].is_called for name in self._visited if name in known)
 
     def seconds(self) -> float:
-        """What the reference takes in the check, as far as that has got, measured when first asked."""
+        """Return the reference's time in the check so far, measured when its answers were computed."""
         known = self._known.get(self._check, {})
-        return sum(known[name].seconds for name in self._met if name in known)
+        return sum(known[name].seconds for name in self._visited if name in known)
 
     def asked_and_answered(self) -> dict[str, dict[str, list[tuple[tuple[Any, ...], Any]]]]:
         """Return all questions and answers, by check and size case."""
@@ -155,15 +156,15 @@ class ReferenceCache:
         }
 
     def draw(self, name: str, draw: Callable[[], T]) -> T:
-        """What `draw` returns, which depends on the seed and the name alone; what follows is known by that name."""
+        """Return what `draw` returns for the size case of that name; it depends only on the seed and the name."""
         self._go_to(name)
         return self._answers.ask(("draw", name), draw)
 
     def _go_to(self, name: str) -> None:
         script = self._recording.script(self._seed, self._check, name) if self._recording else None
-        self._answers = Answers(f"{self._set}/{self._check}/{name}", script)
-        if name not in self._met:  # a second time in one run of a check it is asked anew
-            self._met.add(name)
+        self._answers = Answers(f"{self._seed_and_dtype}/{self._check}/{name}", script)
+        if name not in self._visited:  # a size case that comes twice in one run is computed again
+            self._visited.add(name)
             self._answers = self._known.setdefault(self._check, {}).setdefault(name, self._answers)
         self._answers.rewind()
 
@@ -180,7 +181,7 @@ class ReferenceCache:
         entry: str = "",
         at_once: bool = True,  # noqa: ARG002 - the subject's concern
     ) -> ModuleProxy:
-        """The reference, with fresh weights."""
+        """Build a module of the reference with fresh weights."""
         assert like is None, "the reference's weights are its own"
         answers = self._answers
         asked = ("build", arguments, dtype, probe, entry)
@@ -190,7 +191,7 @@ class ReferenceCache:
 
 
 class CachedProxy:
-    """A module of the reference that computes only what was never asked of it at this point."""
+    """A module of the reference that computes an answer only if it is not in the cache."""
 
     def __init__(self, answers: Answers, number: int) -> None:
         self.training, self.grad = False, True
@@ -251,7 +252,7 @@ class CachedProxy:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two questions are the same, tensors by value."""
+    """Return whether two questions are equal, comparing tensors by value."""
     if one is other:
         return True
     if type(one) is not type(other):

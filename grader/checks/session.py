@@ -8,12 +8,13 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.outcome import Location
-from grader.processes.time_budget import TimeBudget
+from grader.processes.deadlines import LEAST_CHECK_SECONDS, TIMES_THE_REFERENCE, TimeBudget
 from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.sandbox import protocol
 from grader.sandbox.probes import calling_variants, name_of
-from grader.sandbox.protocol import Build, Call, Isolation, Loaded, MalformedError, Raised, Reply, Request, Returned
+from grader.sandbox.protocol import Build, Call, Isolation, Loaded, Raised, Reply, Request, Returned
 from grader.sandbox.text import excerpt
+from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise
 from grader.submission import Submission
 
@@ -60,12 +61,6 @@ class SubjectTimedOutError(SubjectError):
 class SubjectNotTriedError(SubjectError):
     """It hung in training mode so often that it is not called in training mode once more."""
 
-
-LEAST_CHECK_SECONDS = 1.0
-"""What a check may take, however little the reference does."""
-
-TIMES_THE_REFERENCE = 50.0
-"""So many times what the reference takes may a submission."""
 
 MOST_HANGS = 2
 """A submission that hung so often at one place is not tried once more."""

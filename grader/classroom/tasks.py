@@ -15,13 +15,14 @@ from grader.classroom.gradebook.gradebook import Likeness
 from grader.classroom.gradebook.rows import time_text
 from grader.classroom.layouts.files import SubmissionFiles, storable
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
-from grader.processes.pool import ExaminerPool, PoolClient
+from grader.processes.pool import ExaminerPool
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
 from grader.submission.choice import SourceFile, choose_between, read_source
 from grader.submission.reading import read_text
 from grader.verdict.digest import exercise_digest, kit_version
 from grader.verdict.judge import MAX_SEED
+from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
 
 GONE = Unreadable(
@@ -229,7 +230,7 @@ class CourseLocation(Struct, frozen=True):
 
 
 _pool = ExaminerPool()
-_clients: dict[CourseLocation, PoolClient] = {}
+_clients: dict[CourseLocation, PooledJudge] = {}
 _lock = threading.Lock()
 
 
@@ -277,8 +278,8 @@ def close_examiners() -> None:
     _pool.close()
 
 
-def _client(location: CourseLocation) -> PoolClient:
+def _client(location: CourseLocation) -> PooledJudge:
     with _lock:
         if location not in _clients:
-            _clients[location] = PoolClient(_pool, Course(Path(location.root)), strict=location.is_strict)
+            _clients[location] = PooledJudge(_pool, Course(Path(location.root)), strict=location.is_strict)
         return _clients[location]

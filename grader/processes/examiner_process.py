@@ -1,4 +1,7 @@
-"""An examiner process as its owner holds it: asked over pipes, cancelled from any thread, restarted where it died."""
+"""An examiner process, from both ends: its owner starts, asks, cancels and restarts it; the process reads its requests.
+
+What the process runs is passed to it as a `Service`.
+"""
 
 import contextlib
 import os
@@ -9,33 +12,47 @@ import threading
 from collections.abc import Iterator
 from typing import Self
 
-import msgspec
+from msgspec import Struct
 
-from grader import errors
 from grader.errors import KitError
-from grader.processes.examiner_server import Answer, FingerprintRequest, JudgeRequest, read_message, write_message
-from grader.spec.loading import load_exercise
-from grader.spec.paths import PACKAGE, Course
-from grader.submission import Submission
-from grader.verdict.verdict import Verdict
-
-START_SECONDS = 120.0
-"""How long starting, collecting checks and examining the reference may take on a slow machine, beside a submission's
-own limits."""
-
-END_SECONDS = 10.0
-"""How long the process may take to end by itself once its pipes are closed."""
+from grader.processes.deadlines import EXAMINER_END_SECONDS, EXAMINER_START_SECONDS
+from grader.sandbox import wire
+from grader.sandbox.wire import ClosedError
+from grader.spec.paths import PACKAGE
 
 MOST_DEATHS = 2
-"""After so many deaths of one submission no third process is tried."""
+"""A request that the process died of so often is given up."""
+
+Stamps = tuple[tuple[str, int, int], ...]
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """What a process runs: a module, with arguments, as by `python -m`; it answers `Requests`."""
+
+    module: str
+    arguments: tuple[str, ...]
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request to a service.
+
+    `name` is its name in messages, and `seconds` is how long it may take. The service prepares for a `topic` once;
+    the process is started anew where the `stamps` of the topic's files have changed since.
+    """
+
+    body: bytes
+    name: str
+    seconds: float
+    topic: str = ""
+    stamps: Stamps = ()
 
 
 class CancelledError(KitError):
-    """Nobody waits for the verdict any more."""
+    """Nobody waits for the answer any more."""
 
 
 class ExaminerDiedError(KitError):
-    """The examiner died of one submission twice; others can be judged."""
+    """The process died twice of one request; it can answer others."""
 
 
 def usable_cores() -> int:
@@ -46,19 +63,17 @@ def usable_cores() -> int:
 
 
 class ExaminerProcess:
-    """Judges submissions in a process that holds torch, checks and references between them.
+    """A process that answers requests one by one: started when first used, and again where it died.
 
-    Started when first used, again where it died, and anew when an exercise's files have changed; not to be used by two
-    threads at once, but for `cancel`.
+    Only `cancel` may be called from another thread.
     """
 
-    def __init__(self, course: Course, *, strict: bool = False) -> None:
-        self._course = course
-        self._strict = strict
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.is_cancelled = False
         self._process: subprocess.Popen[bytes] | None = None
         self._inherited: subprocess.Popen[bytes] | None = None
-        self._stamps: dict[str, tuple[tuple[str, int, int], ...]] = {}
-        self.is_cancelled = False
+        self._stamps: dict[str, Stamps] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -66,48 +81,26 @@ class ExaminerProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self) -> None:
-        """Start the process, if it is not there; it is deaf to Ctrl-C, which is for whoever asked."""
-        if self._process is not None:
-            return
-        options = ["--strict"] if self._strict else []
-        with _interrupts_blocked():
-            try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "grader.processes.examiner_server", str(self._course.root), *options],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    cwd=PACKAGE.parent,
-                )
-            except OSError as error:
-                raise KitError(f"no examiner process can be started: {error.strerror}; end what else runs") from error
-        if self.is_cancelled:
-            self.cancel()
+    def has_prepared(self, topic: str) -> bool:
+        """Whether it has answered a request of the topic, so that the next one takes less time."""
+        return topic in self._stamps
 
-    def has_opened(self, exercise_id: str) -> bool:
-        """Whether it has judged a submission to the exercise, so that the next one takes less."""
-        return exercise_id in self._stamps
-
-    def judge(self, exercise_id: str, submission: Submission, file: str, seed: int) -> Verdict:
-        """The verdict; `file` is what it calls the submission.
-
-        Raises what `grader.verdict.judge.Judge` does, and `ExaminerDiedError` or `CancelledError`.
-        """
-        stamps = self._course.stamps(exercise_id)
-        if self._stamps.get(exercise_id, stamps) != stamps:
-            self.close()
-        self._stamps[exercise_id] = stamps
-        limits = load_exercise(self._course.description(exercise_id)).limits
-        verdict = self._answer(JudgeRequest(exercise_id, submission, file, seed), limits.seconds.total).verdict
-        assert verdict is not None
-        return verdict
-
-    def fingerprint(self, submission: Submission) -> str:
-        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
-        return self._answer(FingerprintRequest(submission), 0.0).fingerprint
+    def ask(self, request: Request) -> bytes:
+        """Return the answer; raises `ExaminerDiedError` or `CancelledError`."""
+        if request.topic:
+            if self._stamps.get(request.topic, request.stamps) != request.stamps:
+                self.close()
+            self._stamps[request.topic] = request.stamps
+        for _ in range(MOST_DEATHS):
+            answer = None if self.is_cancelled else self._ask_once(request)
+            if answer is not None:
+                return answer
+            if self.is_cancelled:
+                raise CancelledError(f"{request.name} is not waited for any more")
+        raise ExaminerDiedError(f"the examiner's process has died twice of {request.name}")
 
     def close(self) -> None:
-        """End the process, and with it its nursery and workers; what it knew of the exercises goes with it."""
+        """End the process, and with it its nursery and workers; what it had prepared goes with it."""
         process, self._process = self._process, None
         self._stamps = {}
         if process is not None:
@@ -116,22 +109,22 @@ class ExaminerProcess:
                     if pipe is not None:
                         pipe.close()
             try:
-                process.wait(END_SECONDS)
+                process.wait(EXAMINER_END_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
     def cancel(self) -> None:
-        """End the process at once and for good, whatever it is at; from any thread."""
+        """End the process at once and for good, even while it works; from any thread."""
         self.is_cancelled = True
         process = self._process
         if process is not None:
             process.kill()
 
     def abandon(self) -> None:
-        """In a forked child: the process is the parent's, so give up its pipes without a word to it."""
+        """In a forked child: give up the pipes without writing to them; the process is the parent's."""
         process, self._process = self._process, None
-        self._inherited = process  # not collected, for the same reason as by the pool
+        self._inherited = process  # not collected: a lock of its pipes may be held by a thread that is not here
         if process is not None:
             null = os.open(os.devnull, os.O_RDWR)
             for pipe in (process.stdin, process.stdout):
@@ -140,53 +133,65 @@ class ExaminerProcess:
             os.close(null)
             process.returncode = 0  # collected by the parent
 
-    def _answer(self, request: JudgeRequest | FingerprintRequest, seconds: float) -> Answer:
-        """The answer to a request that may take so many seconds."""
-        for _ in range(MOST_DEATHS):
-            answer = None if self.is_cancelled else self._ask(request, seconds)
-            if self.is_cancelled and (answer is None or answer.error):
-                raise CancelledError(f"{request.submission.name} is not waited for any more")
-            if answer is not None:
-                break
-        else:
-            raise ExaminerDiedError(f"the examiner's process has died twice of {request.submission.name}")
-        if answer.error:
-            raise _error(answer)
-        return answer
-
-    def _ask(self, request: JudgeRequest | FingerprintRequest, seconds: float) -> Answer | None:
-        """The answer, or None when the process died first; it is ended when it takes longer than it ever may."""
-        self.start()
-        process = self._process
-        assert process is not None
+    def _ask_once(self, request: Request) -> bytes | None:
+        """The answer, or None when the process died first; it is killed past its deadline."""
+        process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        watch = threading.Timer(seconds + START_SECONDS, process.kill)
-        watch.daemon = True
-        watch.start()
+        deadline = threading.Timer(request.seconds + EXAMINER_START_SECONDS, process.kill)
+        deadline.daemon = True
+        deadline.start()
         try:
-            write_message(process.stdin, msgspec.msgpack.encode(request))
-            answer = read_message(process.stdout)
-        except BrokenPipeError:
-            answer = b""
-        except BaseException:  # an interrupt in the middle of a message: the next one could not be told from its rest
-            process.kill()
-            self.close()
-            raise
-        finally:
-            watch.cancel()
-        if not answer:
+            process.stdin.write(wire.frame(request.body))
+            process.stdin.flush()
+            return wire.read_frame(process.stdout.read)
+        except (BrokenPipeError, ClosedError):
             stamps = self._stamps
             self.close()
             self._stamps = stamps
             return None
-        return msgspec.msgpack.decode(answer, type=Answer)
+        except BaseException:  # such as an interrupt in the middle of a frame, after which the next one is unreadable
+            process.kill()
+            self.close()
+            raise
+        finally:
+            deadline.cancel()
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        """The process, started where it does not run; it ignores Ctrl-C, which is for its owner."""
+        if self._process is not None:
+            return self._process
+        with _interrupts_blocked():
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", self.service.module, *self.service.arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    cwd=PACKAGE.parent,
+                )
+            except OSError as error:
+                raise KitError(f"no examiner process can be started: {error.strerror}; end what else runs") from error
+        if self.is_cancelled:
+            self.cancel()
+        return self._process
 
 
-def _error(answer: Answer) -> KitError:
-    """The error as it was raised over there."""
-    kind = getattr(errors, answer.error, KitError)
-    return errors.SpecError(answer.text.split("\n")) if kind is errors.SpecError else kind(answer.text)
+class Requests:
+    """In an examiner process: iterate over the bodies of requests from stdin, and answer each before the next."""
+
+    def __init__(self) -> None:
+        self._answers = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # whatever else is printed is no answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        with contextlib.suppress(ClosedError):
+            while True:
+                yield wire.read_frame(sys.stdin.buffer.read)
+
+    def answer(self, body: bytes) -> None:
+        """Answer the last request."""
+        self._answers.write(wire.frame(body))
+        self._answers.flush()
 
 
 @contextlib.contextmanager

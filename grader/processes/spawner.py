@@ -11,12 +11,10 @@ import time
 from typing import IO
 
 from grader.errors import KitError
+from grader.processes.deadlines import SPAWN_SECONDS
 from grader.processes.workers import Worker, describe_end, last_complaint, output_files
 from grader.spec.exercise import Limits
 from grader.spec.paths import PACKAGE
-
-SPAWN_SECONDS = 60.0
-"""How long a spawned worker may take to import torch on a slow machine."""
 
 SPAWN_PAUSE = 0.5
 """How often a spawned worker that has not come yet is asked whether it still lives."""

@@ -6,7 +6,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,23 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from grader.errors import KitError, LostNurseryError
+from grader.processes.deadlines import NURSERY_ANSWER_SECONDS, NURSERY_END_SECONDS
 from grader.processes.spawner import Spawner
 from grader.processes.workers import Worker, WorkerSource, last_complaint, output_files
+from grader.sandbox import wire
 from grader.sandbox.layers import PR_SET_DUMPABLE
-from grader.sandbox.nursery import ANSWER, FORK, REAP, REQUEST, run_nursery
+from grader.sandbox.nursery import ForkRequest, ReapRequest, decode_answer, encode_request, run_nursery
 from grader.sandbox.sandbox import control_process
 from grader.sandbox.torch_import import import_torch
+from grader.sandbox.wire import ClosedError, MalformedError
 from grader.spec.exercise import Limits
 
 CAN_FORK = sys.platform == "linux"
 """Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""
-
-ANSWER_SECONDS = 60.0
-"""How long the nursery may take to answer, on a slow machine."""
-
-END_SECONDS = 5.0
-"""How long the nursery may take to end once nobody wants anything of it."""
 
 TOO_FEW_PROCESSES = (
     "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
@@ -67,7 +65,7 @@ class Forker:
         if has_threads():
             raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
         self._control, theirs = socket.socketpair()
-        self._control.settimeout(ANSWER_SECONDS)
+        self._control.settimeout(NURSERY_ANSWER_SECONDS)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the nursery
         sys.stdout.flush()
         sys.stderr.flush()
@@ -90,9 +88,10 @@ class Forker:
         ours, theirs = socket.socketpair()
         stdout, stderr = output_files()
         with theirs:
-            request = REQUEST.pack(FORK, 0, limits.output_bytes, limits.memory_mb << 20)
+            request = ForkRequest(output_bytes=limits.output_bytes, memory_bytes=limits.memory_mb << 20)
+            descriptors = [theirs.fileno(), stdout.fileno(), stderr.fileno()]
             with self._alive():
-                socket.send_fds(self._control, [request], [theirs.fileno(), stdout.fileno(), stderr.fileno()])
+                wire.send(self._control, encode_request(request), descriptors)
         self._ahead = _PendingWorker(limits, ours, stdout, stderr)
         self._pending.append(self._ahead)
 
@@ -115,7 +114,7 @@ class Forker:
         self._control.close()
         self._stderr.close()
         handle = os.pidfd_open(self._process)
-        if not select.select([handle], [], [], END_SECONDS)[0]:
+        if not select.select([handle], [], [], NURSERY_END_SECONDS)[0]:
             os.kill(self._process, signal.SIGKILL)  # its first child, and with that all others, dies with it
         os.close(handle)
         os.waitpid(self._process, 0)
@@ -123,7 +122,7 @@ class Forker:
     def reap(self, process: int) -> "_PendingRequest":
         """Have a worker that was killed cleared away, and what it started; the answer is its wait status."""
         with self._alive():
-            self._control.sendall(REQUEST.pack(REAP, process, 0, 0))
+            wire.send(self._control, encode_request(ReapRequest(process=process)))
         reaped = _PendingRequest()
         self._pending.append(reaped)
         return reaped
@@ -133,8 +132,8 @@ class Forker:
         while not wanted.is_answered:
             pending = self._pending.popleft()
             with self._alive():
-                answer, pending.handles, _, _ = socket.recv_fds(self._control, ANSWER.size, 1)
-                (pending.answer,) = ANSWER.unpack(answer)
+                body, pending.handles = wire.receive_with_descriptors(self._control, 1)
+                pending.answer = decode_answer(body).number
             pending.is_answered = True
 
     def _worker_ahead(self) -> Worker:
@@ -153,10 +152,10 @@ class Forker:
         """Turns what a dead nursery makes of a message, a closed socket or a cut answer, into `LostNurseryError`."""
         try:
             yield
-        except (OSError, struct.error) as error:
+        except (TimeoutError, ClosedError, MalformedError, msgspec.MsgspecError) as error:
             why = last_complaint(self._stderr)
-            told = f"the process that starts workers has died or hangs{why}; run the command again"
-            raise LostNurseryError(told) from error
+            message = f"the process that starts workers has died or hangs{why}; run the command again"
+            raise LostNurseryError(message) from error
 
 
 def _fork() -> int:

@@ -12,10 +12,9 @@ from typing import IO, NamedTuple, Protocol
 from msgspec import structs
 
 from grader.errors import KitError, OpenHostError
+from grader.processes.deadlines import CONFINE_SECONDS, GRACE_SECONDS, PARSE_SECONDS, Processor
 from grader.sandbox.protocol import (
-    ClosedError,
     Isolation,
-    MalformedError,
     Parse,
     Parsed,
     Reply,
@@ -25,11 +24,9 @@ from grader.sandbox.protocol import (
     send,
 )
 from grader.sandbox.text import cut
+from grader.sandbox.wire import ClosedError, MalformedError
 from grader.spec.exercise import Limits
 from grader.submission import Submission
-
-CONFINE_SECONDS = 30.0
-"""How long entering all layers may take on a machine that is busy with other things; it takes about 10 ms."""
 
 
 class DiedError(Exception):
@@ -44,13 +41,6 @@ class KilledUnconfinedError(KitError):
     """It was killed, and not by the kit, before it could confine itself: no submission had run in it."""
 
 
-class Processor(NamedTuple):
-    """Seconds that a process has run, all its threads together, and that its main thread has waited for a processor."""
-
-    ran: float
-    waited: float
-
-
 class StackFrame(NamedTuple):
     """A frame of a worker's main thread: a line of a source, and the function that it lies in."""
 
@@ -58,9 +48,6 @@ class StackFrame(NamedTuple):
     line: int
     function: str
 
-
-GRACE_SECONDS = 0.2
-"""How long a worker that hung up may take to end by itself, and one that is asked where it is to say so."""
 
 MOST_TOLD_BYTES = 10_000
 MOST_TOLD = 300
@@ -240,10 +227,6 @@ class WorkerSource(Protocol):
     def close(self) -> None: ...
 
 
-READ_SECONDS = 2.0
-"""How long parsing may take; an ordinary submission takes about two milliseconds."""
-
-
 class Fingerprinter:
     """One worker that parses many submissions and executes none, so that none has a say in what it answers."""
 
@@ -258,7 +241,7 @@ class Fingerprinter:
             self._worker.wait_until_confined()
         chunks = [Source(chunk.label, chunk.text) for chunk in submission.chunks]
         try:
-            reply = self._worker.request(Parse(chunks), time.monotonic() + READ_SECONDS)
+            reply = self._worker.request(Parse(chunks), time.monotonic() + PARSE_SECONDS)
         except (DiedError, MalformedError, TimeoutError):
             self.close()  # a tree too deep ends its parser; the next submission gets a new one
             return ""

@@ -1,18 +1,22 @@
 """The nursery: a process forked before any secret is opened, which forks and reaps workers.
 
-The examiner, whose end is a `Forker`, sends a request with the limits and three descriptors (the worker's end of its
-connection, its stdout, its stderr), and gets back the worker's process id with a descriptor for it. Another request
-reaps a dead worker and whatever it left.
+The examiner, whose end is a `Forker`, sends requests: `ForkRequest` with three descriptors (the worker's end of its
+connection, its stdout, its stderr), answered by the worker's process id with a descriptor for it; and `ReapRequest`,
+which clears away a dead worker and whatever it left.
 """
 
 import contextlib
 import os
 import signal
 import socket
-import struct
 import traceback
+from collections.abc import Sequence
 from typing import NoReturn
 
+import msgspec
+from msgspec import Struct
+
+from grader.sandbox import wire
 from grader.sandbox.layers import FILES, PR_SET_DUMPABLE, Layers, leave_namespaces, readable_folders, take_own_root
 from grader.sandbox.protocol import send
 from grader.sandbox.sandbox import (
@@ -25,15 +29,35 @@ from grader.sandbox.sandbox import (
     forget_environment,
 )
 from grader.sandbox.self_test import Outside, look_outside
+from grader.sandbox.wire import ClosedError
 
-REQUEST = struct.Struct(">BqQQ")
-"""A request: its kind, then a process id or zero, output bytes and memory bytes allowed."""
 
-ANSWER = struct.Struct(">q")
-"""An answer: a process id, -1 where none can be forked, or a wait status."""
+class ForkRequest(Struct, frozen=True, kw_only=True, tag=True):
+    """Fork a worker with these limits; three descriptors come along."""
 
-FORK, REAP = 1, 2
+    output_bytes: int
+    memory_bytes: int
+
+
+class ReapRequest(Struct, frozen=True, kw_only=True, tag=True):
+    """Reap a worker that has been killed, and kill what it left behind."""
+
+    process: int
+
+
+class NurseryAnswer(Struct, frozen=True, kw_only=True):
+    """The process id of a forked worker, or `NO_PROCESS`; the wait status of a reaped one."""
+
+    number: int
+
+
+NO_PROCESS = -1
+DESCRIPTORS = 3
 EXIT_FAILED_START = 97
+
+encode_request = msgspec.msgpack.Encoder().encode
+_requests: msgspec.msgpack.Decoder[ForkRequest | ReapRequest] = msgspec.msgpack.Decoder(ForkRequest | ReapRequest)
+decode_answer = msgspec.msgpack.Decoder(NurseryAnswer).decode
 
 
 def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoReturn:
@@ -91,35 +115,42 @@ def _go_on_as_the_first(control: socket.socket) -> None:
 
 def _refuse_requests(control: socket.socket) -> NoReturn:
     """Answer every request with what says that no process can be forked."""
-    while len(socket.recv_fds(control, REQUEST.size, 3)[0]) == REQUEST.size:
-        control.sendall(ANSWER.pack(-1))
+    with contextlib.suppress(ClosedError):
+        while True:
+            wire.receive_with_descriptors(control, DESCRIPTORS)
+            _answer(control, NO_PROCESS)
     os._exit(0)
 
 
 def _serve_requests(control: socket.socket, layers: Layers, outside: Outside) -> None:
     workers: set[int] = set()
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, REQUEST.size, 3)
-        if len(message) < REQUEST.size:
+        try:
+            body, descriptors = wire.receive_with_descriptors(control, DESCRIPTORS)
+        except ClosedError:
             return
-        kind, process, output_bytes, memory_bytes = REQUEST.unpack(message)
-        if kind == FORK:
+        request = _requests.decode(body)
+        if isinstance(request, ForkRequest):
             try:
                 process = os.fork()
             except OSError:
-                control.sendall(ANSWER.pack(-1))
+                _answer(control, NO_PROCESS)
                 _close(descriptors)
                 continue
             if process == 0:
-                _become_worker(descriptors, Sandbox(layers, outside, output_bytes, memory_bytes))
+                _become_worker(descriptors, Sandbox(layers, outside, request.output_bytes, request.memory_bytes))
             workers.add(process)
             _close(descriptors)
             _hand_over(control, process)
         else:
-            _, status = os.waitpid(process, 0)
-            workers.discard(process)
+            _, status = os.waitpid(request.process, 0)
+            workers.discard(request.process)
             _kill_children(but=workers)
-            control.sendall(ANSWER.pack(status))
+            _answer(control, status)
+
+
+def _answer(control: socket.socket, number: int, descriptors: Sequence[int] = ()) -> None:
+    wire.send(control, msgspec.msgpack.encode(NurseryAnswer(number=number)), descriptors)
 
 
 def _close(descriptors: list[int]) -> None:
@@ -130,7 +161,7 @@ def _close(descriptors: list[int]) -> None:
 def _hand_over(control: socket.socket, process: int) -> None:
     """Send the examiner the worker's id and a descriptor for it, which no other process can come to mean."""
     handle = os.pidfd_open(process)
-    socket.send_fds(control, [ANSWER.pack(process)], [handle])
+    _answer(control, process, [handle])
     os.close(handle)
 
 

@@ -1,14 +1,14 @@
-"""Frames and messages between examiner and worker: typed, bounded, tensors as raw bytes with dtype and shape."""
+"""Messages between examiner and worker: typed, bounded, tensors as raw bytes with dtype and shape."""
 
 import socket
-import struct
-import time
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
-HEADER, MAX_FRAME_BYTES = struct.Struct(">I"), 64 * 1024 * 1024
+from grader.sandbox import wire
+from grader.sandbox.wire import MalformedError
+
 MAX_TEXT = 2000
 """Characters of a message or name that travel; the rest is cut and counted."""
 
@@ -245,70 +245,27 @@ class Isolation(Message, frozen=True):
 Reply = Isolation | Loaded | Parsed | Built | Returned | Raised
 
 
-class MalformedError(Exception):
-    """What came over the wire is not a message."""
-
-
-class ClosedError(Exception):
-    """The other side has gone."""
-
-
 _encode = msgspec.msgpack.Encoder().encode
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 def send(connection: socket.socket, message: Message) -> None:
-    """Write one frame; `ClosedError` when nobody listens, `MalformedError` when the message is too large."""
-    body = _encode(message)
-    if len(body) > MAX_FRAME_BYTES:
-        raise MalformedError(f"a message of {len(body):,} bytes is over the limit of {MAX_FRAME_BYTES:,}")
-    try:
-        connection.sendall(HEADER.pack(len(body)) + body)
-    except TimeoutError:
-        raise
-    except OSError as error:
-        raise ClosedError(str(error)) from error
+    """Write one message; `ClosedError` when nobody listens, `MalformedError` when the message is too large."""
+    wire.send(connection, _encode(message))
 
 
 def receive_request(connection: socket.socket) -> Request:
     """The next request, however long it takes."""
-    return _requests.decode(_receive(connection, deadline=None))
+    return _requests.decode(wire.receive(connection))
 
 
 def receive_reply(connection: socket.socket, deadline: float) -> Reply:
     """The next reply. `TimeoutError` past the deadline (on `time.monotonic`), `MalformedError`, or `ClosedError`."""
-    body = _receive(connection, deadline)
+    body = wire.receive(connection, deadline)
     if body.count(TAG.encode()) > MAX_MESSAGES:
         raise MalformedError(f"more than {MAX_MESSAGES:,} values in one reply")
     try:
         return _replies.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise MalformedError(str(error)) from error
-
-
-def _receive(connection: socket.socket, deadline: float | None) -> bytes:
-    (size,) = HEADER.unpack(_receive_exactly(connection, HEADER.size, deadline))
-    if size > MAX_FRAME_BYTES:
-        raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
-    return _receive_exactly(connection, size, deadline)
-
-
-def _receive_exactly(connection: socket.socket, size: int, deadline: float | None) -> bytes:
-    received = bytearray()
-    while len(received) < size:
-        if deadline is not None:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                raise TimeoutError
-            connection.settimeout(remaining)
-        try:
-            part = connection.recv(min(size - len(received), 1 << 20))
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise ClosedError(str(error)) from error
-        if not part:
-            raise ClosedError("the connection ended")
-        received += part
-    return bytes(received)

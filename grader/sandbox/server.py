@@ -20,11 +20,9 @@ from grader.sandbox.protocol import (
     Build,
     Built,
     Call,
-    ClosedError,
     Load,
     Loaded,
     Location,
-    MalformedError,
     Message,
     Parse,
     Parsed,
@@ -53,6 +51,7 @@ from grader.sandbox.values import (
     to_python,
     type_name,
 )
+from grader.sandbox.wire import ClosedError, MalformedError
 
 
 class OwnFaultError(Exception):

@@ -16,7 +16,7 @@ VARIATION = "Variation"
 """The class that a check's own source defines, whose methods can be called beside those of the submission's."""
 
 
-class Signature(Struct, frozen=True):
+class Signature(Struct, frozen=True, kw_only=True):
     """The names that a function takes by keyword, those without a default, and whether it takes any others."""
 
     names: list[str]
@@ -33,7 +33,11 @@ def _signature_of(function: Function, *, is_method: bool = True) -> Signature:
     names = [*plain, *(each.arg for each in arguments.kwonlyargs)]
     required += [each.arg for each, default in only if default is None]
     skipped = 1 if is_method else 0
-    return Signature(names[skipped:], [name for name in required if name in names[skipped:]], bool(arguments.kwarg))
+    return Signature(
+        names=names[skipped:],
+        required=[name for name in required if name in names[skipped:]],
+        takes_any=bool(arguments.kwarg),
+    )
 
 
 def _methods_of(tree: ast.Module) -> dict[str, dict[str, Function]]:

@@ -1,72 +1,28 @@
-"""YAML text -> plain values, each with its line and column; what is not to be read is refused in a sentence.
+"""YAML text -> plain values, each with its place; what cannot be read is refused in a sentence."""
 
-It builds from the parser's events, so that depth and number of values are bounded while it reads: composing nodes
-first would let a megabyte of brackets overflow the stack, and a dozen aliases fill the memory.
-"""
-
+import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from msgspec import Struct
 
-from grader.spec.problem import KeyPath, Problem, explain_syntax_error, listed, nearest, quoted
+from grader.spec.problem import KeyPath, Problem, missing_from_blank, quoted
 
 A_MAPPING = "a mapping of keys such as format_version and title"
 MAX_BYTES = 1_000_000
 MAX_VALUES = 5_000
 MAX_DEPTH = 20
+"""Deeper files would overflow the stack while nodes are composed."""
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 BARE_EXPONENT = re.compile(r"[-+]?\d[\d_]*(\.\d*)?[eE][-+]?\d+")
 """Looks like a number; YAML 1.1, and so PyYAML, reads it as text unless it has both a dot and a signed exponent."""
 
-KEYS = {yaml.SequenceStartEvent: "a list", yaml.MappingStartEvent: "a mapping"}
-"""What may stand where a key belongs."""
-
-RESOLVER = yaml.resolver.Resolver()
-SCALARS = yaml.constructor.SafeConstructor()
 TAG = "tag:yaml.org,2002:"
+PLAIN = ("str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
+"""The tags that YAML gives to values without one."""
 
-
-class Node(Struct):
-    """A value and where it begins; a list holds nodes, a mapping holds nodes by their keys."""
-
-    value: Any
-    line: int
-    column: int
-    raw: str = ""
-    is_plain: bool = False
-    keys: dict[str, tuple[int, int]] = {}
-    values: int = 1
-    depth: int = 1
-
-    def data(self) -> Any:
-        """The value without its places."""
-        if isinstance(self.value, list):
-            return [item.data() for item in self.value]
-        if isinstance(self.value, dict):
-            return {key: item.data() for key, item in self.value.items()}
-        return self.value
-
-    def is_bare_exponent(self) -> bool:
-        return self.is_plain and isinstance(self.value, str) and BARE_EXPONENT.fullmatch(self.value) is not None
-
-    def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int]:
-        """Line and column of what lies at the path, or of the nearest thing around it."""
-        node = self
-        for part in path:
-            children = node.value
-            is_there = part < len(children) if isinstance(children, list) and isinstance(part, int) else False
-            if isinstance(children, dict) and part in children:
-                if at_key and part == path[-1]:
-                    return node.keys[str(part)]
-                is_there = True
-            if not is_there:
-                break
-            node = children[part]
-        return node.line, node.column
+CONSTRUCTOR = yaml.constructor.SafeConstructor()
 
 
 class RefusedError(Exception):
@@ -77,16 +33,130 @@ class RefusedError(Exception):
         self.problem = problem
 
 
-def read_document(content: bytes) -> tuple[Node, list[Problem]]:
-    """The values in the file and what is wrong with how they are written; `RefusedError` for what is no such text."""
+class Document:
+    """The values of a file, and for each path its place and its text as it was written."""
+
+    def __init__(self, root: yaml.Node) -> None:
+        self.problems: list[Problem] = []
+        self.raw: dict[KeyPath, str] = {}
+        self._places: dict[KeyPath, tuple[int, int]] = {}
+        self._keys: dict[KeyPath, tuple[int, int]] = {}
+        self.data = self._value(root, ())
+
+    def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int]:
+        """Line and column of the value at a path, or of its key; of what lies around it where there is none."""
+        if at_key and path in self._keys:
+            return self._keys[path]
+        while path not in self._places:
+            path = path[:-1]
+        return self._places[path]
+
+    def _value(self, node: yaml.Node, path: KeyPath) -> Any:
+        self._places[path] = _place(node)
+        if len(self._places) > MAX_VALUES:
+            found = "more, once its aliases are written out"
+            raise _refused(node, f"at most {MAX_VALUES:,} values", found, "describe one exercise in a file")
+        if len(path) >= MAX_DEPTH:
+            raise _refused(node, f"at most {MAX_DEPTH} levels", "one more", "no part of an exercise lies that deep")
+        if node.tag.removeprefix(TAG) not in PLAIN:
+            remedy = "take the tag out; the plain value is enough"
+            self._note(node, path, "a value without a tag", node.tag.replace(TAG, "!!"), remedy)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        assert isinstance(node, yaml.ScalarNode)
+        return self._scalar(node, path)
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == f"{TAG}merge":
+                is_merge = isinstance(key_node, yaml.ScalarNode)
+                found = "the merge key <<" if is_merge else f"a {key_node.id.replace('sequence', 'list')}"
+                quote = "put a word before the colon, and quote a text that has brackets"
+                remedy = "write the keys out" if is_merge else quote
+                self._note(key_node, path, "a plain word as a key", found, remedy)
+                continue
+            key = str(key_node.value)
+            at = (*path, key)
+            if key in values:
+                found = f"this one again, after {':'.join(map(str, self._keys[at]))}"
+                self._note(key_node, at, "each key once", found, "keep one of them")
+                continue
+            self._keys[at] = _place(key_node)
+            values[key] = self._value(value_node, at)
+        return values
+
+    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+        """The value that a scalar stands for; dates and clock times stay the text that they were meant as."""
+        raw = self.raw[path] = str(node.value)
+        kind, is_plain = node.tag.removeprefix(TAG), not node.style
+        key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
+        what = missing_from_blank(raw)
+        if what is not None:
+            self._note(node, path, what, "a blank", "it is still to be filled in")
+        elif is_plain and kind == "str" and BARE_EXPONENT.fullmatch(raw):
+            found = f"{raw}, which is text in YAML (a number has a dot and a signed exponent)"
+            self._note(node, path, "a number", found, f"write {key}{_with_dot(raw)}, or quotes around a text")
+        if kind == "null":
+            return None
+        if kind == "bool":
+            return CONSTRUCTOR.construct_yaml_bool(node)
+        try:
+            if kind == "int" and ":" not in raw:
+                return CONSTRUCTOR.construct_yaml_int(node)
+            if kind == "float" and ":" not in raw:
+                number = CONSTRUCTOR.construct_yaml_float(node)
+                if math.isnan(number):
+                    self._note(node, path, "a number", raw, f"write {key}2")
+                return number
+        except ValueError:  # longer than Python reads, or an octal with a nine
+            return raw
+        return raw
+
+    def _note(self, node: yaml.Node, path: KeyPath, expected: str, found: str, remedy: str) -> None:
+        line, column = _place(node)
+        self.problems.append(Problem(path, expected, found, remedy, line=line, column=column))
+
+
+def read_document(content: bytes) -> Document:
+    """Return the values in a file and what is wrong with how they are written.
+
+    Raises `RefusedError` for text that is no YAML, or more of it than an exercise can have.
+    """
     text = _decode(content)
-    builder = _Builder(text)
     try:
-        return builder.document(), builder.problems
+        _require_shallow(text)
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
         raise RefusedError(explain_syntax_error(error, text)) from error
     except yaml.YAMLError as error:
         raise RefusedError(_at(1, 1, "YAML", quoted(str(error)), "write the file anew")) from error
+    if root is None:
+        raise RefusedError(_at(1, 1, A_MAPPING, "an empty file", "begin it with format_version: 1"))
+    if not isinstance(root, yaml.MappingNode):
+        found = "a list" if isinstance(root, yaml.SequenceNode) else quoted(str(root.value))
+        raise _refused(root, A_MAPPING, found, "begin it with format_version: 1")
+    return Document(root)
+
+
+def _require_shallow(text: str) -> None:
+    """Raise `RefusedError` where lists and mappings lie deeper in each other than nodes can be composed."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise _refused(event, f"at most {MAX_DEPTH} levels", "one more", "no part of an exercise lies that deep")
+
+
+def _place(at: yaml.Node | yaml.Event) -> tuple[int, int]:
+    mark: Any = at.start_mark
+    return mark.line + 1, mark.column + 1
+
+
+def _refused(at: yaml.Node | yaml.Event, expected: str, found: str, remedy: str) -> RefusedError:
+    return RefusedError(_at(*_place(at), expected, found, remedy))
 
 
 def _at(line: int, column: int, expected: str, found: str, remedy: str) -> Problem:
@@ -117,134 +187,79 @@ def _place_after(text: str) -> tuple[int, int]:
     return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
-class _Builder:
-    """Builds nodes from events, with a bound on everything that could grow."""
-
-    def __init__(self, text: str) -> None:
-        self.problems: list[Problem] = []
-        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=yaml.CSafeLoader))
-        self._anchors: dict[str, Node | None] = {}
-        self._values = 0
-
-    def document(self) -> Node:
-        next(self._events)
-        event = next(self._events)
-        if isinstance(event, yaml.StreamEndEvent):
-            raise RefusedError(_at(1, 1, A_MAPPING, "an empty file", "begin it with format_version: 1"))
-        event = next(self._events)
-        root = self._node(event, (), 1)
-        if not isinstance(root.value, dict):
-            found = "a list" if isinstance(root.value, list) else quoted(root.raw)
-            self._refuse(event, A_MAPPING, found, "begin it with format_version: 1")
-        next(self._events)
-        event = next(self._events)
-        if not isinstance(event, yaml.StreamEndEvent):
-            self._refuse(event, "one document", "a second one", "take the line --- out, or split the file")
-        return root
-
-    def _node(self, event: Any, path: KeyPath, depth: int) -> Node:
-        self._values += 1
-        if isinstance(event, yaml.AliasEvent):
-            return self._aliased(event)
-        if event.anchor:
-            self._anchors[event.anchor] = None
-        if event.tag is not None:
-            remedy = "take the tag out; the plain value is enough"
-            self._note(event, path, "a value without a tag", event.tag.replace(TAG, "!!"), remedy)
-        node = Node(None, event.start_mark.line + 1, event.start_mark.column + 1)
-        if isinstance(event, yaml.ScalarEvent):
-            node.raw, node.is_plain = event.value, event.implicit[0]
-            node.value = _scalar(event.value) if node.is_plain and event.tag is None else event.value
-        elif depth > MAX_DEPTH:
-            self._refuse_depth(event)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            self._fill_list(node, path, depth)
-        else:
-            self._fill_mapping(node, path, depth)
-        if event.anchor:
-            self._anchors[event.anchor] = node
-        return node
-
-    def _fill_list(self, node: Node, path: KeyPath, depth: int) -> None:
-        node.value = []
-        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            node.value.append(self._child(node, event, (*path, len(node.value)), depth))
-
-    def _fill_mapping(self, node: Node, path: KeyPath, depth: int) -> None:
-        node.value, node.keys = {}, {}
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._key(event, path, depth)
-            child = self._child(node, next(self._events), (*path, key or "?"), depth)
-            if key is None:
-                continue
-            if key in node.value:
-                first = ":".join(map(str, node.keys[key]))
-                self._note(event, (*path, key), "each key once", f"this one again, after {first}", "keep one of them")
-            else:
-                node.value[key] = child
-                node.keys[key] = (event.start_mark.line + 1, event.start_mark.column + 1)
-
-    def _key(self, event: Any, path: KeyPath, depth: int) -> str | None:
-        """The key's own letters, whatever YAML makes of them elsewhere; None where it is no word."""
-        if isinstance(event, yaml.ScalarEvent) and not (event.implicit[0] and event.value == "<<"):
-            return str(self._node(event, path, depth).raw)
-        is_merge = isinstance(event, yaml.ScalarEvent)
-        found = "the merge key <<" if is_merge else KEYS.get(type(event), "an alias")
-        remedy = "write the keys out" if is_merge else "put a word before the colon, and quote a text that has brackets"
-        self._note(event, path, "a plain word as a key", found, remedy)
-        self._node(event, path, depth + 1)
-        return None
-
-    def _child(self, parent: Node, event: Any, path: KeyPath, depth: int) -> Node:
-        child = self._node(event, path, depth + 1)
-        parent.values += child.values
-        parent.depth = max(parent.depth, child.depth + 1)
-        if max(parent.values, self._values) > MAX_VALUES:
-            found = "more, once its aliases are written out" if parent.values > self._values else "more"
-            self._refuse(event, f"at most {MAX_VALUES:,} values", found, "describe one exercise in a file")
-        if parent.depth + depth > MAX_DEPTH + 1:
-            self._refuse_depth(event)
-        return child
-
-    def _aliased(self, event: Any) -> Node:
-        node = self._anchors.get(event.anchor)
-        if node is not None:
-            return node
-        if event.anchor in self._anchors:
-            self._refuse(event, "a value that ends", f"*{event.anchor} inside &{event.anchor}", "write the value out")
-        near = nearest(event.anchor, self._anchors)
-        known = f"write *{near}" if near else f"the anchors so far are {listed(self._anchors)}"
-        self._refuse(event, "the name of an anchor above", f"*{event.anchor}", known)
-        raise AssertionError
-
-    def _refuse_depth(self, event: Any) -> None:
-        self._refuse(event, f"at most {MAX_DEPTH} levels", "one more", "no part of an exercise lies that deep")
-
-    def _note(self, event: Any, path: KeyPath, expected: str, found: str, remedy: str) -> None:
-        mark = event.start_mark
-        self.problems.append(Problem(path, expected, found, remedy, line=mark.line + 1, column=mark.column + 1))
-
-    def _refuse(self, event: Any, expected: str, found: str, remedy: str) -> None:
-        mark = event.start_mark
-        raise RefusedError(_at(mark.line + 1, mark.column + 1, expected, found, remedy))
+def _with_dot(raw: str) -> str:
+    """A number with an exponent as YAML 1.1 wants it: 1e-5 as 1.0e-5."""
+    mantissa, exponent = raw.lower().split("e")
+    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+    return f"{mantissa}e{exponent if exponent[0] in '+-' else f'+{exponent}'}"
 
 
-def _scalar(raw: str) -> Any:
-    """What a plain scalar stands for; dates and sexagesimals (12:30) stay the text they were meant as."""
-    kind = str(RESOLVER.resolve(yaml.ScalarNode, raw, (True, False))).removeprefix(TAG)  # type: ignore[no-untyped-call]  # its stubs leave it out
-    node = yaml.ScalarNode(kind, raw)
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return SCALARS.construct_yaml_bool(node)
-    try:
-        if kind == "int" and ":" not in raw:
-            return SCALARS.construct_yaml_int(node)
-        if kind == "float" and ":" not in raw:
-            return SCALARS.construct_yaml_float(node)
-    except ValueError:  # longer than Python reads, or an octal with a nine
-        return raw
-    return raw
+COMPLAINTS = (
+    (
+        "mapping values are not allowed",
+        "one key in a line",
+        "another colon",
+        "put a text that holds a colon in quotes, or line the key up with those above",
+    ),
+    ("did not find expected ',' or ']'", "a comma or ]", "something else", "close the list that begins at CONTEXT"),
+    (
+        "did not find expected ',' or '}'",
+        "a comma or }",
+        "something else",
+        "close the mapping that begins at CONTEXT",
+    ),
+    ("unexpected end of stream", "a closing quote", "the end of the file", "close the quote that begins at CONTEXT"),
+    ("could not find expected ':'", "a colon after the key", "none", "write key: value, or indent a text's next line"),
+    (
+        "did not find expected key",
+        "a key of the mapping that begins at CONTEXT",
+        "something else",
+        "line the keys up in one column, and put a text that begins with a quote in quotes as a whole",
+    ),
+    ("did not find expected '-' indicator", "a - in the column of the others", "something else", "line the items up"),
+    (
+        "block sequence entries are not allowed",
+        "a value",
+        "a - in the middle of a line",
+        "begin the list on a new line",
+    ),
+    ("cannot start any token", "a value", "CHARACTER", "put the text in quotes"),
+    ("unknown escape character", "an escape YAML knows", "CHARACTER", "use single quotes, in which \\ is a plain \\"),
+    ("alphabetic or numeric character", "a name after & or *", "CHARACTER", "put a text that begins so in quotes"),
+    ("undefined tag handle", "a value without a tag", "CHARACTER", "put a text that begins with ! in quotes"),
+    ("but found another document", "one document", "a second one", "take the line --- out, or split the file"),
+    ("found undefined alias", "the name of an anchor above", "an alias without one", "write the value out"),
+    (
+        "did not find expected <document start>",
+        "one mapping",
+        "something after its end",
+        "line the keys up in one column",
+    ),
+)
+
+
+def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
+    """The parser's complaint as a problem with its place."""
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    lines = text.split("\n")
+    seen = lines[line - 1] if line <= len(lines) else ""
+    context = f"{error.context_mark.line + 1}:{error.context_mark.column + 1}" if error.context_mark else "its start"
+    character = quoted(seen[column - 1 : column]) if seen[column - 1 :].strip() else "the end of the line"
+    complaint = str(error.problem or error.context)
+    if "\t" in seen[: len(seen) - len(seen.lstrip())] or seen[column - 1 : column] == "\t":
+        column = seen.index("\t") + 1
+        return Problem((), "spaces", "a tab", "indent with spaces; YAML takes no tabs there", line=line, column=column)
+    for part, expected, found, remedy in COMPLAINTS:
+        if part in complaint:
+            told = [_filled(each, context, character) for each in (expected, found, remedy)]
+            return Problem((), told[0], told[1], told[2], line=line, column=column)
+    found = f"what the parser calls {quoted(complaint)}"
+    return Problem((), "YAML", found, "look at this line and the one above it", line=line, column=column)
+
+
+def _filled(sentence: str, context: str, character: str) -> str:
+    return sentence.replace("CONTEXT", context).replace("CHARACTER", character)
 
 
 class Dumper(yaml.SafeDumper):

@@ -15,7 +15,7 @@ from grader.spec.fields import Index, Points, Record
 from grader.spec.problem import Problem
 
 
-class SealedDefect(Record, frozen=True, omit_defaults=True):
+class SealedDefect(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What a student may know of a defect."""
 
     points: Points
@@ -26,7 +26,7 @@ class SealedDefect(Record, frozen=True, omit_defaults=True):
     """Three steps to take; empty in an edition without hints."""
 
 
-class Edition(Record, frozen=True, tag_field="kind"):
+class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
     """What editions have in common, as the full one has it."""
 
     HAS_REFERENCE: ClassVar[bool] = True

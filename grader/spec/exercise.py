@@ -24,7 +24,9 @@ from grader.spec.interface import Interface
 from grader.spec.properties import AnyProperty
 
 
-class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an empty one, when it is remembered too
+class Source(
+    Record, frozen=True, kw_only=True, omit_defaults=True
+):  # no url is none, not an empty one, when it is remembered too
     """The public document an exercise comes from."""
 
     title: Text
@@ -33,7 +35,7 @@ class Source(Record, frozen=True, omit_defaults=True):  # no url is none, not an
     """Where it is."""
 
 
-class UsualTest(Record, frozen=True):
+class UsualTest(Record, frozen=True, kw_only=True):
     """A test as a tutorial has it, which passes in spite of a defect."""
 
     says: Text
@@ -42,7 +44,7 @@ class UsualTest(Record, frozen=True):
     """The test: a property with its arguments."""
 
 
-class Defect(Record, frozen=True):
+class Defect(Record, frozen=True, kw_only=True):
     """One real fault of the starter, with the fragments that tell starter from reference."""
 
     ONLY_SHOWN = ("title", "points", "hints", "why", "missed_by")
@@ -82,7 +84,7 @@ class Defect(Record, frozen=True):
         return list(zip(was, fix, strict=True))
 
 
-class Equivalent(Record, frozen=True):
+class Equivalent(Record, frozen=True, kw_only=True):
     """A change of one place of the reference that no check can see: its lines before and after, and why.
 
     `was` and `becomes` are the whole lines, indentation aside.
@@ -96,7 +98,7 @@ class Equivalent(Record, frozen=True):
     """Why no input can tell the two apart."""
 
 
-class Seconds(Record, frozen=True):
+class Seconds(Record, frozen=True, kw_only=True):
     """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
 
     load: Duration = 6.0
@@ -107,7 +109,7 @@ class Seconds(Record, frozen=True):
     """For everything."""
 
 
-class Limits(Record, frozen=True):
+class Limits(Record, frozen=True, kw_only=True):
     """What a submission may use."""
 
     seconds: Seconds = Seconds()
@@ -126,7 +128,7 @@ EDITION_KEYS = ("edition",)
 SEALED_TITLE = "what it was is explained when you hand in"
 
 
-class Exercise(Record, frozen=True):
+class Exercise(Record, frozen=True, kw_only=True):
     """A story, a starter, a reference, defects and checks, under one id."""
 
     ONLY_SHOWN = (

@@ -55,7 +55,7 @@ class MaskKind(StrEnum):
     DEAD_ROW = "dead_row"
 
 
-class MadeInput(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A tensor that is not Gaussian: a mask, whole numbers (`integers`), or numbers within bounds (`between`)."""
 
     shape: Shape

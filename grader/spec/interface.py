@@ -6,7 +6,7 @@ from grader.spec.fields import Arguments, Inputs, Name, Record, Shape
 from grader.spec.kinds import KINDS, USUAL_KIND, Kind, KindName
 
 
-class Interface(Record, frozen=True, omit_defaults=True):
+class Interface(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What a submission must offer: a class or function, how it is built, what goes in, what comes out."""
 
     constructor: Arguments

@@ -1,16 +1,18 @@
 """The records as a JSON Schema, by which editors complete and check an exercise.yaml while it is typed."""
 
 import ast
+import functools
 import inspect
 import itertools
 import json
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from grader.spec import exercise as records
 from grader.spec import fields, interface
+from grader.spec.edition import AnyEdition
 from grader.spec.exercise import EDITION_KEYS, Exercise
 from grader.spec.properties import PROPERTIES
 
@@ -18,14 +20,21 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
 """Fields that no author writes: the folder gives the id, a release gives the others."""
 
-EDITION_PARTS = ("Full", "Sealed", "SealedDefect")
+EDITION_PARTS = (*(each.__name__ for each in get_args(AnyEdition)), "SealedDefect")
+"""Parts that describe editions, which no author writes."""
 
 SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
 """Keys whose values are many lines of schema and the same wherever they stand."""
 
 
 def render_schema() -> str:
-    """The schema as the text of a JSON file."""
+    """Return the schema as the text of a JSON file."""
+    return json.dumps(description_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+@functools.cache
+def description_schema() -> dict[str, Any]:
+    """Return the schema of what an author writes."""
     _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
     for name in EDITION_PARTS:
         del parts[name]
@@ -36,8 +45,32 @@ def render_schema() -> str:
     for key in GIVEN:
         del exercise["properties"][key]
     exercise["required"].remove("id")
-    whole = {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": dict(sorted((parts | shared).items()))}
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    checks = exercise["properties"]["checks"]
+    check = _chosen_by_property(checks["items"]["anyOf"])
+    test = parts["UsualTest"]["properties"]["test"]
+    checks["items"] = reference = {"$ref": "#/$defs/Check"}
+    parts["UsualTest"]["properties"]["test"] = {**reference, "description": test["description"]}
+    definitions = dict(sorted((parts | shared | {"Check": check}).items()))
+    return {"$schema": DIALECT, "title": "exercise.yaml", **exercise, "$defs": definitions}
+
+
+def _chosen_by_property(references: list[dict[str, str]]) -> dict[str, Any]:
+    """Return a schema that holds a check against its own property alone, so that errors speak of that one."""
+    names = {str(record.__struct_config__.tag): record.__name__ for record in PROPERTIES.values()}
+    assert {f"#/$defs/{name}" for name in names.values()} == {each["$ref"] for each in references}
+    return {
+        "description": "A check: a built-in property with its arguments.",
+        "type": "object",
+        "required": ["property"],
+        "properties": {"property": {"enum": list(names), "description": "The name of a built-in property."}},
+        "allOf": [
+            {
+                "if": {"properties": {"property": {"const": tag}}, "required": ["property"]},
+                "then": {"$ref": f"#/$defs/{name}"},
+            }
+            for tag, name in names.items()
+        ],
+    }
 
 
 def _make_friendly(name: str, part: dict[str, Any]) -> None:
@@ -54,8 +87,6 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
             schema["description"] = part["description"]
         if schema.get("default") in ("", [], {}):
             del schema["default"]
-        if key == "checks":
-            del schema["items"]["discriminator"]  # OpenAPI's, of no meaning to an editor
 
 
 def _record(name: str) -> type:

@@ -28,7 +28,7 @@ from grader.author.proof import (
 from grader.author.prove import ProofCache, prove, record_of
 from grader.author.sizes import told_shapes
 from grader.author.usual_tests import run_usual_tests
-from grader.processes.pool import TaskPool
+from grader.processes.task_pool import TaskPool
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course

@@ -16,9 +16,9 @@ import torch
 import yaml
 from safetensors.torch import load
 
-from grader.author.edition_files import find_spoilers
 from grader.author.release import release
 from grader.author.sealing import seal
+from grader.author.spoilers import find_spoilers
 from grader.checks.case import make_case, seed_draws
 from grader.checks.context import Context
 from grader.checks.outcome import Status
@@ -619,8 +619,8 @@ def test_a_page_that_gives_something_away_is_not_handed_out(own_course, tmp_path
     )
     for spoiler in spoilers:
         readme.write_text(f"{before}\n{spoiler}\n", encoding="utf-8")
-        assert "exercises/exercise_03/README.md holds" in " ".join(spoilers_in(own_course, readme))
-    with pytest.raises(SpecError, match=r"exercises/exercise_03/README\.md holds"):
+        assert "exercises/exercise_03/README.md gives away" in " ".join(spoilers_in(own_course, readme))
+    with pytest.raises(SpecError, match=r"exercises/exercise_03/README\.md gives away"):
         release(own_course, tmp_path / "out", only=("exercise_03",))
     assert not (tmp_path / "out").exists()
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 
 from grader.classroom.gradebook.gradebook import NOT_JUDGED
-from grader.processes.examiner_process import ExaminerProcess
+from grader.processes.pool import ExaminerPool
 from grader.spec.paths import Course
 from grader.submission import submission_from_text
 from grader.submission.submission import unix_lines
+from grader.verdict.pooled_judge import PooledJudge
 from tests.benchmarks.commands import SEED, rows
 from tests.benchmarks.submissions import Sample
 
@@ -61,11 +62,12 @@ def _spots(course: Course, gradebook: Path, lines: Path, count: int) -> tuple[li
     """Some submissions, each judged by itself: those that get something other than the gradebook holds."""
     wrong = []
     chosen = set(random.Random(2).sample(range(count), min(SPOTS, count)))
-    with lines.open("rb") as file, ExaminerProcess(course) as examiner:
+    with lines.open("rb") as file, ExaminerPool() as pool:
+        judge = PooledJudge(pool, course)
         for line in (line for number, line in enumerate(file) if number in chosen):
             sample = msgspec.json.decode(line, type=Sample)
             submission = submission_from_text(unix_lines(sample.source))
-            verdict = examiner.judge(sample.exercise, submission, "attention.py", SEED)
+            verdict = judge.judge(sample.exercise, submission, "attention.py", SEED)
             defects = sorted((each.id, each.status.value) for each in verdict.defects)
             if (verdict.outcome, verdict.score, defects) != _kept(gradebook, sample):
                 wrong.append(f"{sample.student}, {sample.base}")

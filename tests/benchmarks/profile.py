@@ -81,7 +81,7 @@ def _told(what: str, profiled: Profiled) -> list[str]:
 
 
 def _profile_examiner(root: Path, samples: Path) -> Profiled:
-    """What `grader.processes.examiner_server` does for each task, without its pipe.
+    """What `grader.verdict.service` does for each task, without its pipe.
 
     The first submission of an exercise opens it.
     """

@@ -19,9 +19,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.errors import KitError
-from grader.processes.examiner_process import ExaminerProcess
+from grader.processes.pool import ExaminerPool
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable, read_submission
+from grader.verdict.pooled_judge import PooledJudge
 from tests.support.attack_makers import MAKERS
 from tests.support.attack_run import AMPLE, EXERCISE, copy_course
 from tests.support.corpus import Attack, read_corpus
@@ -60,8 +61,9 @@ class Look(Struct, frozen=True):
 class Lane:
     """One examiner and what it is asked."""
 
-    def __init__(self, examiner: ExaminerProcess, submissions: Iterator[Submission]) -> None:
-        self.examiner = examiner
+    def __init__(self, pool: ExaminerPool, course: Course, submissions: Iterator[Submission]) -> None:
+        self._pool = pool
+        self._judge = PooledJudge(pool, course)
         self._submissions = submissions
         self.restarts = 0
         self.lost = 0
@@ -70,15 +72,15 @@ class Lane:
         for submission in islice(self._submissions, count):
             before = self.process()
             try:
-                self.examiner.judge(EXERCISE, submission, "attention.py", 1)
+                self._judge.judge(EXERCISE, submission, "attention.py", 1)
             except KitError as error:
                 self.lost += 1
                 print(f"lost: {error}", file=sys.stderr)
             self.restarts += before not in (None, self.process())
 
     def process(self) -> int | None:
-        process = self.examiner._process
-        return process.pid if process else None
+        running = [each._process for each in self._pool._idle if each._process]
+        return running[0].pid if running else None
 
 
 class Soak:
@@ -124,8 +126,8 @@ def soak(count: int, tell=print) -> list[str]:
         submissions = list(_quick_submissions(folder))
         lanes = []
         for number in range(os.cpu_count() or 1):
-            examiner = stack.enter_context(ExaminerProcess(Course(root)))
-            lanes.append(Lane(examiner, islice(cycle(submissions), number * len(submissions) // 2, None)))
+            pool = stack.enter_context(ExaminerPool())
+            lanes.append(Lane(pool, Course(root), islice(cycle(submissions), number * len(submissions) // 2, None)))
         under = Soak(lanes, temporary)
         looks = []
         size = min(ROUND, max(count // 3, 1))

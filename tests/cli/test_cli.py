@@ -175,10 +175,8 @@ def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):
         done = run_cli(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
     done = run_cli("diff", "3", "--course", str(tmp_path))
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"grader: there is no exercises/ in {tmp_path}; name what holds it, or make it for a course of your own\n",
-    )
+    remedy = "name the folder that contains it, or create it for a new course"
+    assert (done.returncode, done.stderr) == (2, f"grader: there is no exercises/ in {tmp_path}; {remedy}\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -15,7 +15,7 @@ BEGINNINGS = {
     "pytest --subject": (
         "from _pytest.config import _prepareconfig; _prepareconfig(['-s', '--subject', 'attention.py'])._do_configure()"
     ),
-    "prove": "from grader.processes.pool import _prepare; _prepare()",
+    "prove": "from grader.processes.task_pool import _prepare; _prepare()",
     "judging": "from grader.verdict.judge import open_judge\nwith open_judge(course): pass",
 }
 IS_HIDDEN = """

@@ -24,17 +24,14 @@ from grader.processes.worker_source import Forker
 from grader.processes.workers import Worker
 from grader.sandbox import protocol
 from grader.sandbox.protocol import (
-    HEADER,
     MAX_DIMENSIONS,
-    MAX_FRAME_BYTES,
-    ClosedError,
-    MalformedError,
     Returned,
     TensorValue,
 )
 from grader.sandbox.sandbox import ENVIRONMENT
 from grader.sandbox.torch_import import import_torch
 from grader.sandbox.values import MAX_DEPTH, from_python, tensors_in, to_python, to_tensor
+from grader.sandbox.wire import HEADER, MAX_FRAME_BYTES, ClosedError, MalformedError
 from grader.spec.exercise import Limits, Seconds
 from grader.spec.loading import load_exercise
 from grader.submission import submission_from_text
@@ -520,7 +517,7 @@ def test_a_nursery_that_dies_leaves_word_of_why() -> None:
 def test_a_nursery_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     import_torch()
     before = Household()
-    monkeypatch.setattr(worker_source, "END_SECONDS", 0.2)
+    monkeypatch.setattr(worker_source, "NURSERY_END_SECONDS", 0.2)
     stopped = Forker()
     stopped.start(Limits()).end()
     os.kill(stopped._process, signal.SIGSTOP)

@@ -22,11 +22,12 @@ import msgspec
 from msgspec import Struct
 
 from grader.errors import KitError
-from grader.processes.examiner_process import ExaminerProcess
+from grader.processes.pool import ExaminerPool
 from grader.sandbox.sandbox import PR_SET_CHILD_SUBREAPER, control_process
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
+from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, refuse
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
@@ -90,8 +91,8 @@ def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder) / "course"
         copy_course(root, canary, seconds)
-        with Listeners(Path(folder)) as listeners, ExaminerProcess(Course(root), strict=False) as examiner:
-            ground = _Ground(examiner, root, listeners, canary, seed)
+        with Listeners(Path(folder)) as listeners, ExaminerPool() as pool:
+            ground = _Ground(pool, root, listeners, canary, seed)
             isolation = ground.judge_plain()
             premises, descriptors = Premises(Path(folder)), ground.descriptors()
             ground.words = premises.words
@@ -117,8 +118,9 @@ def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
 class _Ground:
     """Where attacks meet the examiner: it judges one, and looks around."""
 
-    def __init__(self, examiner: ExaminerProcess, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
-        self._examiner = examiner
+    def __init__(self, pool: ExaminerPool, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
+        self._pool = pool
+        self._judge_in_pool = PooledJudge(pool, Course(root))
         self._root = root
         self._exercise = load_exercise(Course(root).description(EXERCISE))
         self._listeners = listeners
@@ -128,7 +130,7 @@ class _Ground:
 
     def judge_plain(self) -> dict[str, bool]:
         """What holds around a worker; starter and reference get what is theirs. What stays open is opened here."""
-        assert self._examiner.fingerprint(submission_from_text("x = 1"))
+        assert self._judge_in_pool.fingerprint(submission_from_text("x = 1"))
         starter = self._judge(self._root / "exercises" / EXERCISE / "attention.py")
         reference = self._judge(self._root / "solutions" / EXERCISE / "attention.py")
         assert (starter.outcome, starter.score) == ("not_fixed", 0.0), starter
@@ -165,17 +167,15 @@ class _Ground:
             return []
 
     def _process(self) -> int:
-        self._examiner.start()
-        process = self._examiner._process
-        assert process is not None
-        return process.pid
+        (examiner,) = self._pool._idle
+        return examiner._started().pid
 
     def _judge(self, path: Path) -> Verdict:
         read = read_submission(path, path.name, inside=path.parent)  # as what is handed in is read and refused
         if (refused := refuse(self._exercise, read, path.name, self._seed)) is not None:
             return refused
         assert isinstance(read, Submission)
-        return self._examiner.judge(EXERCISE, read, path.name, self._seed)
+        return self._judge_in_pool.judge(EXERCISE, read, path.name, self._seed)
 
     @contextmanager
     def _placed(self, attack: Attack) -> Iterator[Path]:

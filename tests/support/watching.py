@@ -118,7 +118,7 @@ def examiners_of(parent: int) -> list[int]:
     found = []
     for child in {int(each) for path in children for each in path.read_text().split()}:
         try:
-            if b"grader.processes.examiner_server" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if b"grader.verdict.service" in Path(f"/proc/{child}/cmdline").read_bytes():
                 found.append(child)
         except OSError:
             continue

@@ -43,8 +43,9 @@ from grader.checks.runner import Runner  # noqa: E402
 from grader.checks.session import Session, SubjectError  # noqa: E402
 from grader.processes.workers import Worker  # noqa: E402
 from grader.sandbox import protocol  # noqa: E402
-from grader.sandbox.protocol import ClosedError, MalformedError, receive_reply  # noqa: E402
+from grader.sandbox.protocol import receive_reply  # noqa: E402
 from grader.sandbox.values import TORCH_DTYPES, flatten, from_python  # noqa: E402
+from grader.sandbox.wire import MAX_FRAME_BYTES, ClosedError, MalformedError  # noqa: E402
 from grader.spec.loading import load_exercise  # noqa: E402
 
 COURSE = Course(ROOT)
@@ -543,7 +544,7 @@ def listed(parts: list[bytes]) -> bytes:
 @pytest.mark.parametrize("kind", AMPLIFIERS)
 def test_a_reply_of_a_million_small_values_is_refused_before_they_are_made(kind):
     body = b"\x83\xa7message\xa8Returned\xa6inputs\x80\xa5value" + listed([listed([AMPLIFIERS[kind]] * 999)] * 999)
-    assert len(body) < protocol.MAX_FRAME_BYTES
+    assert len(body) < MAX_FRAME_BYTES
     ours, theirs = socket.socketpair()
     with ours, theirs, ThreadPoolExecutor(1) as pool:
         pool.submit(theirs.sendall, framed(body))

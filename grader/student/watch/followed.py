@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError
-from grader.processes.pool import ExaminerPool, PoolClient
+from grader.processes.pool import ExaminerPool
 from grader.report.tables import OverviewLine
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
@@ -17,6 +17,7 @@ from grader.student.watch.events import FIRST_IS_COMING, Event, TextEvent, Verdi
 from grader.student.watch.inputs import looks_cut_off, signature
 from grader.submission import Unreadable
 from grader.submission.choice import Choice, choose_file
+from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Result, Verdict, refuse
 
 
@@ -37,7 +38,7 @@ class BackgroundJudge:
         self._seed = seed
         self._tell = tell
         self._pool = ExaminerPool(most_idle=1)
-        self._client = PoolClient(self._pool, course)
+        self._judge = PooledJudge(self._pool, course)
         self._under_way: str | None = None
         self._started = 0.0
 
@@ -45,7 +46,7 @@ class BackgroundJudge:
         """Judge the content; `tell` is called from another thread, once."""
         self._under_way = content.digest()
         self._started = time.monotonic()
-        arguments = (self._client, exercise_id, content)
+        arguments = (self._judge, exercise_id, content)
         threading.Thread(target=self._run, args=arguments, name="judging", daemon=True).start()
 
     def finish(self, judgement: Judgement) -> None:
@@ -67,13 +68,13 @@ class BackgroundJudge:
 
     def cancel(self) -> None:
         """Give up what is under way."""
-        self._client.cancel()
-        self._client = PoolClient(self._pool, self._course)
+        self._judge.cancel()
+        self._judge = PooledJudge(self._pool, self._course)
         self._under_way = None
 
     def close(self) -> None:
         """End the examiner, at once where it is at work."""
-        self._client.cancel()
+        self._judge.cancel()
         self._pool.close()
 
     def refuse(self, exercise: Exercise, content: Choice) -> Judgement | None:
@@ -81,10 +82,10 @@ class BackgroundJudge:
         verdict = refuse(exercise, content.read, self._course.shown(content.path), self._seed)
         return None if verdict is None else Judgement(exercise.id, content, verdict)
 
-    def _run(self, client: PoolClient, exercise_id: str, content: Choice) -> None:
+    def _run(self, judge: PooledJudge, exercise_id: str, content: Choice) -> None:
         name = self._course.shown(content.path)
         try:
-            self._tell(Judgement(exercise_id, content, client.judge(exercise_id, content.read, name, self._seed)))
+            self._tell(Judgement(exercise_id, content, judge.judge(exercise_id, content.read, name, self._seed)))
         except CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - a thread must not end without a word; the next save tries again

@@ -114,8 +114,8 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
         ),
         (
             "sizes: [{batch: 1, size: 2}]",
-            "sizes: [{batch: 1, size: 2}]\ndrawn: [{batch: [5, 2], size: [tokens, 2, 3]}]",
-            r":12:17: drawn\[0\]\.batch: expected two numbers, the smaller first, got 5 and 2; write \[2, 6\]",
+            "sizes: [{batch: 1, size: 2}, {batch: [5, 2], size: [tokens, 2, 3]}]",
+            r":11:38: sizes\[1\]\.batch: expected two numbers, the smaller first, got 5 and 2; write \[2, 6\]",
         ),
         ("title: A hunt", "title: [A hunt", r"exercise\.yaml:\d+:\d+: "),
         (
@@ -304,7 +304,7 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
         ("{shape: [batch]}", "expected what it is made of: mask, integers or between, got none of them"),
         (
             "{integers: sizes, shape: [batch]}",
-            "inputs.ids.integers: expected a size that the sizes gives.*write size$",
+            "inputs.ids.integers: expected a size that `sizes` gives.*write size$",
         ),
         ("{integers: 2, start: 2, shape: [batch]}", "integers: expected a number above 2, the smallest, got 2; write"),
         ("{mask: causal, start: 2, shape: [batch, size]}", "start: expected a mask alone, got start beside mask"),

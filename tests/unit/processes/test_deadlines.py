@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from grader.processes.time_budget import LEAST_LEFT, SETTLED_AT, TimeBudget
-from grader.processes.workers import Processor
+from grader.processes.deadlines import LEAST_LEFT, SETTLED_AT, Processor, TimeBudget
 
 WAIT = 2 * SETTLED_AT
 ROUNDING = 1e-6

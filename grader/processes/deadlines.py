@@ -1,20 +1,60 @@
-"""The time budget of a submission: how long it may be waited for in one check and in all, however busy the machine."""
+"""Deadlines: how long the kit waits for a submission, and for its own processes. All are seconds by the wall's clock.
+
+`limits.seconds` in exercise.yaml limits a submission: `load`, `check` (the most that a check may allow), and `total`.
+`TimeBudget` keeps these limits, `workers.py:Worker.request` waits until the deadline, and `checks/session.py` kills the
+worker once it has passed.
+"""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from grader.processes.workers import Processor
+LEAST_CHECK_SECONDS = 1.0
+"""The least that a check may take, however little the reference takes."""
+
+TIMES_THE_REFERENCE = 50.0
+"""How many times as long as the reference a submission may take, up to `limits.seconds.check`."""
+
+PARSE_SECONDS = 2.0
+"""How long parsing a submission may take; it usually takes about two milliseconds."""
+
+CONFINE_SECONDS = 30.0
+"""How long a worker may take to enter all layers on a busy machine; it usually takes about 10 ms."""
+
+GRACE_SECONDS = 0.2
+"""How long a worker that hung up may take to end by itself, or a worker that hangs to write its stack."""
+
+SPAWN_SECONDS = 60.0
+"""How long a spawned worker may take to import torch on a slow machine."""
+
+NURSERY_ANSWER_SECONDS = 60.0
+"""How long the nursery may take to answer, on a slow machine."""
+
+NURSERY_END_SECONDS = 5.0
+"""How long the nursery may take to end once its connection is closed."""
+
+EXAMINER_START_SECONDS = 120.0
+"""How long an examiner process may take to start and to examine the reference, beside a submission's own limits."""
+
+EXAMINER_END_SECONDS = 10.0
+"""How long an examiner process may take to end by itself once its pipes are closed."""
 
 SETTLED_AT = 0.05
-"""So many seconds are waited for a worker before it is asked how many of them it waited itself."""
+"""Seconds of waiting for a worker after which its own waiting for a processor is measured."""
 
 LEAST_LEFT = 0.02
-"""With less than this a check is not begun."""
+"""A check is not begun with less than this left of the total."""
 
 FAIR_SHARE = 0.5
-"""Of the time allowed: who ran for less, and waited for a processor for as much, had no fair chance."""
+"""A worker that got less CPU than this share of its limit, and waited at least as long, was starved."""
+
+
+class Processor(NamedTuple):
+    """Seconds that a process has run, all its threads together, and that its main thread has waited for a processor."""
+
+    ran: float
+    waited: float
 
 
 class Overrun(NamedTuple):

@@ -1,0 +1,101 @@
+"""The one framing between processes: the size of a body in four bytes, big-endian, then the body, which is msgpack.
+
+The nursery, workers and examiner processes use it, over sockets and pipes. What comes from a worker is not trusted: a
+frame is bounded here, and `protocol.py` checks its body.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+
+HEADER, MAX_FRAME_BYTES = struct.Struct(">I"), 64 * 1024 * 1024
+MAX_READ_BYTES = 1 << 20
+
+
+class MalformedError(Exception):
+    """What came over the wire is not a message."""
+
+
+class ClosedError(Exception):
+    """The other side has gone."""
+
+
+def frame(body: bytes) -> bytes:
+    """Return the frame around a body; `MalformedError` where it is too large."""
+    if len(body) > MAX_FRAME_BYTES:
+        raise MalformedError(f"a message of {len(body):,} bytes is over the limit of {MAX_FRAME_BYTES:,}")
+    return HEADER.pack(len(body)) + body
+
+
+def read_frame(read: Callable[[int], bytes]) -> bytes:
+    """Return the body of the next frame; `read` returns at most so many bytes, and none at the end.
+
+    `ClosedError` where the frame is cut short, `MalformedError` where it announces too much.
+    """
+    (size,) = HEADER.unpack(_read_exactly(read, HEADER.size))
+    if size > MAX_FRAME_BYTES:
+        raise MalformedError(f"a frame announces {size:,} bytes; the limit is {MAX_FRAME_BYTES:,}")
+    return _read_exactly(read, size)
+
+
+def send(connection: socket.socket, body: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Write one frame; `ClosedError` when nobody listens. Descriptors go with its first byte, over a Unix socket."""
+    content = frame(body)
+    try:
+        if descriptors:
+            content = content[socket.send_fds(connection, [content], list(descriptors)) :]
+        connection.sendall(content)
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise ClosedError(str(error)) from error
+
+
+def receive(connection: socket.socket, deadline: float | None = None) -> bytes:
+    """Return the next body; `TimeoutError` past the deadline (on `time.monotonic`), `MalformedError` or `ClosedError`.
+
+    Without a deadline, the connection's own timeout holds.
+    """
+
+    def read(size: int) -> bytes:
+        if deadline is not None:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise TimeoutError
+            connection.settimeout(remaining)
+        return _received(lambda: connection.recv(size))
+
+    return read_frame(read)
+
+
+def receive_with_descriptors(connection: socket.socket, most: int) -> tuple[bytes, list[int]]:
+    """Return the next body, and at most so many descriptors that were sent with it."""
+    descriptors: list[int] = []
+
+    def receive_part(size: int) -> bytes:
+        part, more, _, _ = socket.recv_fds(connection, size, most)
+        descriptors.extend(more)
+        return part
+
+    return read_frame(lambda size: _received(lambda: receive_part(size))), descriptors
+
+
+def _received(receive_part: Callable[[], bytes]) -> bytes:
+    """What a socket gives; `ClosedError` where it gives an error."""
+    try:
+        return receive_part()
+    except TimeoutError:
+        raise
+    except OSError as error:
+        raise ClosedError(str(error)) from error
+
+
+def _read_exactly(read: Callable[[int], bytes], size: int) -> bytes:
+    content = bytearray()
+    while len(content) < size:
+        part = read(min(size - len(content), MAX_READ_BYTES))
+        if not part:
+            raise ClosedError("the connection ended")
+        content += part
+    return bytes(content)
