@@ -1,25 +1,19 @@
-"""What an autograder package runs: a student's files as a platform hands them over, judged, in the platform's words."""
+"""What an autograder package runs: grade a student's files and write the results that the platform reads."""
 
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from grader.checks.outcome import Finding
-from grader.classroom.gradebook.rows import time_text
 from grader.classroom.layouts.archives import Unpacker
 from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.units import Unit, UnitSubmissions
+from grader.classroom.platforms import AUTOGRADERS
 from grader.classroom.tasks import SubmissionLoader
 from grader.processes.fork import is_true_in_fork
-from grader.report.console import printable
-from grader.report.exports.platforms import HandedIn, render_classroom50, render_gradescope, render_prairielearn
-from grader.report.html import render_report
 from grader.report.phrases import open_layers, points, result_words
-from grader.report.terminal import render_terminal
 from grader.sandbox.layers import readable_folders
 from grader.sandbox.sandbox import become_nobody, drop_capabilities
 from grader.spec.exercise import Exercise
@@ -29,21 +23,17 @@ from grader.submission.choice import Choice
 from grader.verdict.judge import MAX_SEED, judge_file
 from grader.verdict.verdict import Verdict, not_gradable
 
-PAGE_WIDTH = 100
-REPORT = "report.html"
-
 
 class OneStudent:
-    """The layout of a platform that hands over a single student's folder."""
+    """The layout of a platform that passes on the folder of a single student."""
 
-    NAME = "one student"
+    name = "one student"
 
     def __init__(self, exercise_id: str) -> None:
         self._exercise_id = exercise_id
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """The root, whole."""
-        yield Unit("student", folder=".", exercise=self._exercise_id)
+        yield Unit(student="student", folder=".", exercise=self._exercise_id)
 
 
 def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path) -> str:
@@ -55,7 +45,7 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
     _remove(output, folder)
     exercise = load_exercise(course.description(exercise_id))
     verdict, remark = _verdict(course, exercise, folder)
-    for name, text in RENDERERS[platform](verdict, exercise, remark).items():
+    for name, text in AUTOGRADERS[platform].results(verdict, exercise, remark).items():
         _write(output.with_name(name) if name else output, text, folder)
     summary = f"{result_words(verdict)[0]} · {points(verdict.score)} of {points(verdict.max_score)} points"
     return "\n".join(filter(None, (remark, summary, open_layers(verdict))))
@@ -88,28 +78,28 @@ def _write(path: Path, text: str, folder: Path) -> None:
 
 
 def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict, str]:
-    """What comes of the file that counts, and of two what is said of the other."""
+    """Return the verdict on the submission, and which of two files was graded."""
     module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
         found = list(UnitSubmissions(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker))
         if not found:
-            there = "; ".join(skipped.lines())
-            reason = f"nothing to judge was handed in: hand in {module} or {Path(module).stem}.ipynb"
-            why = Finding("missing", f"{reason} ({there})" if there else reason)
+            listed = "; ".join(skipped.lines())
+            reason = f"nothing to grade was handed in: hand in {module} or {Path(module).stem}.ipynb"
+            why = Finding("missing", f"{reason} ({listed})" if listed else reason)
             return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), ""
         record, read = SubmissionLoader(course, folder).load(found[0])
     choice = Choice(Path(record.file), read)
-    remark = f"This is about {record.file}; {record.remark}." if record.remark else ""
+    remark = f"Graded: {record.file}; {record.remark}." if record.remark else ""
     return judge_file(
         course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id))
     ), remark
 
 
 def _is_closed_by_owner(path: Path) -> bool:
-    """Whether a submission's user cannot open the file, whatever layers the host lacks: a child process tries.
+    """Return whether the user that runs submissions cannot open the file, by trying it.
 
-    So it is where this is root and the file is root's alone. Elsewhere the kernel's layers must close it.
+    This holds where the kit runs as root and only root may read the file. Elsewhere the sandbox must close the file.
     """
 
     def is_refused() -> bool:
@@ -122,25 +112,3 @@ def _is_closed_by_owner(path: Path) -> bool:
         return False
 
     return hasattr(os, "geteuid") and os.geteuid() == 0 and is_true_in_fork(is_refused)
-
-
-def _for_classroom50(verdict: Verdict, exercise: Exercise, _remark: str) -> dict[str, str]:
-    """The report names the file, and what is said of the other is in the run's log."""
-    handed_in = HandedIn.from_environment(os.environ, time_text())
-    report = render_report(verdict, exercise)
-    return {"": render_classroom50(verdict, exercise, handed_in), REPORT: report}
-
-
-def _for_nbgrader(verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
-    page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
-    page = f"{printable(remark)}\n\n{page}" if remark else page
-    return {"": msgspec.json.encode({"points": float(verdict.score), "page": page}).decode()}
-
-
-RENDERERS: Mapping[str, Callable[[Verdict, Exercise, str], dict[str, str]]] = {
-    "gradescope": lambda verdict, exercise, remark: {"": render_gradescope(verdict, exercise, remark)},
-    "prairielearn": lambda verdict, exercise, remark: {"": render_prairielearn(verdict, exercise, remark)},
-    "classroom50": _for_classroom50,
-    "nbgrader": _for_nbgrader,
-}
-"""The files that a platform reads, by name; the one without a name lies where the platform says."""

@@ -17,7 +17,8 @@ from rich.text import Text
 
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.gradebook.connection import require_place
-from grader.classroom.layouts import LAYOUTS, LayoutOptions, SkippedFiles, open_layout
+from grader.classroom.layouts.files import SkippedFiles
+from grader.classroom.layouts.opening import EXPECTED, LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, Roster
 from grader.classroom.run import Batch, Engine, Progress
 from grader.classroom.tasks import SubmissionLoader
@@ -32,7 +33,7 @@ MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
 Show = Callable[[Progress], None]
 
 
-class Options(Struct, frozen=True):
+class Options(Struct, frozen=True, kw_only=True):
     """What a batch is told; without a seed it keeps to the gradebook's, which is drawn once."""
 
     seed: int | None = None
@@ -123,9 +124,9 @@ def _without_effect(options: Options, progress: Progress) -> list[str]:
 
 
 def _no_submissions(skipped: SkippedFiles, path: Path) -> UsageError:
-    found = "".join(f"\n  {line}" for line in skipped.lines())
-    wanted = f"hand over {LAYOUTS}; --pattern spells out any other"
-    return UsageError(f"there is no submission in {path}; {wanted}{found}")
+    listed = "".join(f"\n  {line}" for line in skipped.lines())
+    expected = f"expected {EXPECTED}; for other names, give --pattern"
+    return UsageError(f"there is no submission in {path}; {expected}{listed}")
 
 
 MINUTE, MINUTES_IN_HOUR = 60, 60

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.gradebook.rows import as_json, write_checksum
-from grader.classroom.layouts import LayoutOptions
+from grader.classroom.layouts.opening import LayoutOptions
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus

@@ -9,7 +9,7 @@ from msgspec import Struct, field, structs
 
 from grader.classroom import tasks
 from grader.classroom.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
-from grader.classroom.layouts import SubmissionFiles
+from grader.classroom.layouts.files import SubmissionFiles
 from grader.classroom.regrade import rescore, with_points
 from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult, is_sampled
 from grader.errors import KitError, SpecError

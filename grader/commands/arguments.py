@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,6 +53,19 @@ def _choose_course(ctx: click.Context, _parameter: click.Parameter, folder: Path
             f"there is no exercises/ in {folder}; name the folder that contains it, or create it for a new course"
         )
     ctx.find_root().obj = Course(folder.absolute())
+
+
+class LazyChoice(click.Choice[str]):
+    """A choice whose values are imported when they are needed: for help, completion or the option itself."""
+
+    def __init__(self, load: Callable[[], Iterable[str]]) -> None:
+        self.case_sensitive = True
+        self._load = load
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # click sets it at once
+        """Return the names to choose from."""
+        return tuple(self._load())
 
 
 course_option = click.option(

@@ -1,14 +1,17 @@
 """Commands for instructors: write, prove and release exercises; grade a class and export its gradebook."""
 
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from grader.commands.arguments import (
     Command,
+    LazyChoice,
     course_option,
     current_course,
     exercise_argument,
@@ -86,18 +89,16 @@ def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool) ->
     click.echo(write_edition(current_course(), folder, with_hints=not without_hints, only=exercise_ids))
 
 
-def _known_platform(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    from grader.author.autograder import PLATFORMS  # here, for other commands need none of it
+def _autograder_names() -> Iterable[str]:
+    from grader.classroom.platforms import AUTOGRADERS  # here, because other commands do not need it
 
-    if value not in PLATFORMS:
-        raise click.BadParameter(f"{value!r} is none of {', '.join(PLATFORMS)}")
-    return value
+    return sorted(AUTOGRADERS)
 
 
 @click.command()
 @exercise_argument()
 @course_option
-@click.option("--for", "platform", metavar="PLATFORM", required=True, callback=_known_platform, help="gradescope, ...")
+@click.option("--for", "platform", type=LazyChoice(_autograder_names), required=True, help="The course platform.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder or .zip file to write."
 )
@@ -105,10 +106,10 @@ def _known_platform(_ctx: click.Context, _parameter: click.Parameter, value: str
     "--judge",
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="As a package does: judge what this folder holds, and write the platform's results to --output.",
+    help="Grade the files in this folder, as a package does, and write the platform's results to --output.",
 )
 def autograder(exercise_id: str, platform: str, output: Path, folder: Path | None) -> None:
-    """Write an exercise as an autograder for a course platform: classroom50, gradescope, nbgrader or prairielearn."""
+    """Package an exercise as an autograder for a course platform."""
     from grader.author.autograder import write_autograder
     from grader.author.platform_grading import judge_folder
 
@@ -120,55 +121,41 @@ def autograder(exercise_id: str, platform: str, output: Path, folder: Path | Non
 
 
 GRADEBOOK = click.Path(path_type=Path)
+gradebook_option = click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of all verdicts.")
 
 
-def _batch_options(command: Command) -> Command:
-    """Where a class is judged, and how many at once."""
+class EngineOptions(Struct, frozen=True, kw_only=True):
+    """Where a class is graded, and how many submissions at once."""
+
+    jobs: int | None
+    engine: str
+    scheduler: str | None
+
+
+def _engine_options(command: Command) -> Command:
     for option in (
-        click.option("--jobs", type=click.IntRange(1), help="How many examiners work at once; else one a core."),
-        click.option("--engine", type=click.Choice(["local", "dask"]), default="local", help="Here or on a cluster."),
-        click.option("--scheduler", metavar="tcp://HOST:PORT", help="The cluster's scheduler."),
-        click.option("--allow-open", is_flag=True, help="Grade even where a submission could reach files or network."),
-        click.option("--no-share", is_flag=True, help="Judge submissions that are like another one by themselves."),
-    ):
-        command = option(command)
-    return command
-
-
-def _layout_options(command: Command) -> Command:
-    """How submissions lie."""
-    for option in (
+        click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core."),
         click.option(
-            "--layout",
-            metavar="NAME",
-            default="",
-            callback=_known_layout,
-            help="How submissions lie: canvas, moodle, ... (found out if not given).",
+            "--engine", type=click.Choice(["local", "dask"]), default="local", help="Grade here or on a Dask cluster."
         ),
-        click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="How files are called."),
-        click.option("--exercise", callback=_known_exercise, help="The exercise, where no name tells it."),
-        click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV of id, name, group."),
+        click.option("--scheduler", metavar="tcp://HOST:PORT", help="The address of the Dask scheduler."),
+        click.option("--allow-open", is_flag=True, help="Grade even if a submission could reach files or the network."),
+        click.option("--no-share", is_flag=True, help="Grade every submission, also copies of another one."),
     ):
         command = option(command)
     return command
 
 
-def _known_layout(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    if value:
-        from grader.classroom.layouts import NAMES  # here, for other commands need none of it
+def _layout_names() -> Iterable[str]:
+    from grader.classroom.layouts.opening import LAYOUT_NAMES
 
-        if value not in NAMES:
-            raise click.BadParameter(f"{value!r} is none of {', '.join(NAMES)}")
-    return value
+    return LAYOUT_NAMES
 
 
-def _known_format(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    if value:
-        from grader.report.exports import export_names
+def _export_names() -> Iterable[str]:
+    from grader.classroom.exports.writing import EXPORTS
 
-        if value not in export_names():
-            raise click.BadParameter(f"{value!r} is none of {', '.join(export_names())}")
-    return value
+    return sorted(EXPORTS)
 
 
 def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str:
@@ -178,54 +165,86 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path))
 @course_option
-@click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
-@_layout_options
-@_batch_options
+@gradebook_option
+@click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; recognised by default.")
+@click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="A layout of your own.")
+@click.option("--exercise", callback=_known_exercise, help="The exercise of files whose names do not give one.")
+@click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV file with id, name and group.")
+@_engine_options
 @seed_option("Draw the inputs from this seed instead of the gradebook's own.")
 @click.pass_context
-def batch(ctx: click.Context, /, submissions: Path, gradebook: Path, **told: Any) -> None:
-    """Grade a class: every submission in a folder, a zip or a .jsonl file that the gradebook holds no verdict on."""
+def batch(
+    ctx: click.Context,
+    submissions: Path,
+    gradebook: Path,
+    layout: str | None,
+    pattern: str,
+    exercise: str,
+    roster: Path | None,
+    jobs: int | None,
+    engine: str,
+    scheduler: str | None,
+    allow_open: bool,
+    no_share: bool,
+    seed: int | None,
+) -> None:
+    """Grade a class: every submission in a folder, a zip or a .jsonl file that is not in the gradebook yet."""
     from grader.classroom.grading import Options
-    from grader.classroom.layouts import LayoutOptions
+    from grader.classroom.layouts.opening import LayoutOptions
     from grader.classroom.roster import Roster, read_roster
 
-    layout = LayoutOptions(told["layout"], told["pattern"], told["exercise"])
-    roster = read_roster(told["roster"]) if told["roster"] else Roster()
-    options = Options(told["seed"], not told["no_share"], told["allow_open"], layout, roster)
-    ctx.exit(_grade(submissions, gradebook, options, told))
+    options = Options(
+        seed=seed,
+        shares=not no_share,
+        allows_open=allow_open,
+        layout=LayoutOptions(name=layout or "", pattern=pattern, exercise=exercise),
+        roster=read_roster(roster) if roster else Roster(),
+    )
+    ctx.exit(_grade(submissions, gradebook, options, EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler)))
 
 
 @click.command()
 @course_option
-@click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
-@click.option("--exercise", callback=_known_exercise, required=True, help="The exercise to judge again.")
-@click.option("--student", help="Of this student alone.")
-@click.option("--reason", required=True, help="Why; it is kept with the new verdicts.")
-@click.option("--submissions", type=click.Path(path_type=Path), help="Where they lie now, if they were moved.")
-@_batch_options
+@gradebook_option
+@click.option("--exercise", callback=_known_exercise, required=True, help="The exercise to grade again.")
+@click.option("--student", help="Grade only this student again.")
+@click.option("--reason", required=True, help="The reason, which is stored with the new verdicts.")
+@click.option("--submissions", type=click.Path(path_type=Path), help="Where the submissions are now, if moved.")
+@_engine_options
 @click.pass_context
 def regrade(
-    ctx: click.Context, /, gradebook: Path, exercise: str, student: str | None, reason: str, **told: Any
+    ctx: click.Context,
+    gradebook: Path,
+    exercise: str,
+    student: str | None,
+    reason: str,
+    submissions: Path | None,
+    jobs: int | None,
+    engine: str,
+    scheduler: str | None,
+    allow_open: bool,
+    no_share: bool,
 ) -> None:
-    """Judge an exercise again, of all or of one student; older verdicts stay, and the reason with the new ones."""
+    """Grade an exercise again, for all students or for one. Older verdicts are kept."""
     from grader.classroom.grading import Options
     from grader.classroom.regrade import request_regrade
 
-    asked = request_regrade(gradebook, exercise, student, reason, told["submissions"])
-    click.echo(f"{asked.count:,} of {exercise} to judge again: {printable(reason)}")
+    request = request_regrade(gradebook, exercise, student, reason, submissions)
+    noun = "submission" if request.count == 1 else "submissions"
+    click.echo(f"Grading {request.count:,} {noun} for {exercise} again: {printable(reason)}")
+    engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler)
     codes = []
-    for path, before in asked.batches:
-        shares = before.shares and not told["no_share"]
-        options = Options(shares=shares, allows_open=told["allow_open"], layout=before.options)
-        codes.append(_grade(path, gradebook, options, told))
+    for path, recorded in request.batches:
+        options = Options(shares=recorded.shares and not no_share, allows_open=allow_open, layout=recorded.options)
+        codes.append(_grade(path, gradebook, options, engine_options))
     ctx.exit(max(codes))
 
 
 @click.command()
 @click.argument("student")
-@click.option("--gradebook", type=GRADEBOOK, required=True, help="The SQLite file of verdicts.")
+@gradebook_option
 def history(student: str, gradebook: Path) -> None:
-    """Show every verdict that a student was given, and why it was given anew."""
+    """Show all verdicts of a student, with the reasons for regrades."""
     from grader.classroom.gradebook.class_records import student_history
     from grader.report.tables import render_history
 
@@ -235,39 +254,39 @@ def history(student: str, gradebook: Path) -> None:
 @click.command()
 @click.argument("gradebook", type=GRADEBOOK)
 @course_option
-@click.option("--to", metavar="FORMAT", callback=_known_format, help="csv, canvas, html, junit, ...: what to write.")
-@click.option("--feedback", is_flag=True, help="Write a page and a text for each student instead.")
-@click.option("--anonymous", is_flag=True, help="With --to html: pseudonyms for names, always the same.")
+@click.option("--to", type=LazyChoice(_export_names), help="The format to write.")
+@click.option("--feedback", is_flag=True, help="Write a page and a text file for each student instead.")
+@click.option("--anonymous", is_flag=True, help="With --to html: show pseudonyms, always the same ones.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, folder: Path) -> None:
-    """Write a gradebook in another program's format, or as feedback for students, into a folder."""
-    from grader.report.exports import ExerciseLoader, left_out
-    from grader.report.exports import export as write_export
-    from grader.report.exports.platforms import write_feedback
+    """Write a gradebook to a folder: in another program's format, or as feedback for students."""
+    from grader.classroom.exports.records import ExerciseLoader
+    from grader.classroom.exports.writing import export as write_export
+    from grader.classroom.exports.writing import removed_exercises, write_feedback
 
     course = current_course()
     if bool(to) == feedback or (feedback and anonymous):
-        raise UsageError("say what to write: --to FORMAT, or --feedback alone")
+        raise UsageError("give either --to FORMAT or --feedback; --anonymous goes with --to html")
     if to:
         count = write_export(gradebook, to, folder, course, anonymous=anonymous)
         written = "1 file" if count == 1 else f"{count:,} files"
     else:
         written = f"feedback on {write_feedback(gradebook, folder, ExerciseLoader(course)):,} submissions"
-    click.echo(f"{folder} holds {written}.")
-    if gone := left_out(gradebook, course, to or ""):
-        click.echo(
-            f"Left out, for the course has them no more: {', '.join(gone)}. --to csv and canvas have the grades."
-        )
+    click.echo(f"Wrote {written} to {folder}.")
+    if removed := removed_exercises(gradebook, course, to or ""):
+        names = ", ".join(removed)
+        click.echo(f"Not in the course any more, so left out: {names}. The formats csv and canvas have the grades.")
 
 
-def _grade(submissions: Path, gradebook: Path, options: Any, told: dict[str, Any]) -> int:
-    """Run a batch with its display; its exit code."""
+def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptions) -> int:
+    """Run a batch and show its progress. Return its exit code."""
     from grader.classroom.engines import EngineKind, choose_engine
     from grader.classroom.grading import Display, grade_submissions, render_batch
 
     course = current_course()
-    kind, scheduler, jobs = EngineKind(told["engine"]), told["scheduler"], told["jobs"]
-    chosen = choose_engine(course, kind, scheduler, jobs, is_strict=not options.allows_open)
+    chosen = choose_engine(
+        course, EngineKind(engine.engine), engine.scheduler, engine.jobs, is_strict=not options.allows_open
+    )
     write = partial(click.echo, err=True)
     with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:
         report = grade_submissions(course, submissions, gradebook, chosen, options, display.show, write)

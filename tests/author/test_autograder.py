@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.author.autograder import PLATFORMS, write_autograder
+from grader.author.autograder import write_autograder
 from grader.author.platform_grading import judge_folder
+from grader.classroom.platforms import AUTOGRADERS
 from grader.errors import UsageError
 from grader.spec.loading import load_exercise
 from tests.support.attack_makers import MAKERS
@@ -156,7 +157,7 @@ def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path,
         (folder / twin.name).write_bytes(course.pristine(twin).read_bytes() + b"\n")
     (folder / "attention.py").write_bytes(course.reference("exercise_03").read_bytes())
     told = judge_folder(course, "exercise_03", platform, folder, tmp_path / "results.json")
-    remark = "This is about attention.py; attention.ipynb was handed in too: it is as it was handed out."
+    remark = "Graded: attention.py; attention.ipynb was handed in too: it is as it was handed out."
     assert told.splitlines()[0] == remark
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     page = results[{"gradescope": "output", "prairielearn": "message", "nbgrader": "page"}[platform]]
@@ -199,7 +200,7 @@ def test_gradescope_reads_points_for_each_defect_by_its_number(course, grader):
 
 
 @pytest.mark.parametrize(
-    "platform", [pytest.param(each, marks=[pytest.mark.slow] * (each == "nbgrader")) for each in PLATFORMS]
+    "platform", [pytest.param(each, marks=[pytest.mark.slow] * (each == "nbgrader")) for each in AUTOGRADERS]
 )
 def test_a_package_holds_one_exercise_the_kit_and_exact_versions(package, platform, tmp_path):
     written = package(platform)
@@ -232,7 +233,7 @@ def test_nothing_is_overwritten_and_a_platform_must_be_known(course, package, ru
         write_autograder(course, EXERCISE, "gradescope", written)
     done = run_cli("autograder", EXERCISE, "--for", "blackboard", "-o", "x.zip")
     assert done.returncode == 2
-    assert "classroom50, gradescope, nbgrader, prairielearn" in " ".join(done.stderr.split())
+    assert "'classroom50', 'gradescope', 'nbgrader', 'prairielearn'" in " ".join(done.stderr.split())
 
 
 def test_a_package_goes_through_a_pipe_and_to_where_a_link_leads(course, tmp_path):
@@ -279,7 +280,7 @@ def test_gradescope_is_told_what_cannot_be_judged_and_what_is_not_closed(grader)
     subprocess.run(["chmod", "-R", "go=", machine.source], check=True)  # as setup.sh does
     done, results = machine.grade(None)
     assert (done.returncode, results["score"]) == (0, 0)
-    assert "nothing to judge was handed in: hand in attention.py" in results["tests"][0]["output"]
+    assert "nothing to grade was handed in: hand in attention.py" in results["tests"][0]["output"]
     done, results = machine.grade("def (:\n")
     assert "SyntaxError" in results["tests"][0]["output"]
     (attack,) = [each for each in attacks("secrets") if each.name == "reads_the_reference.py"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.exports.writing import export
 from grader.classroom.gradebook import Gradebook, Student
-from grader.report.exports import export
 from grader.report.html import render_report, render_section
 from grader.report.view import Attempt
 from grader.spec.loading import load_exercise

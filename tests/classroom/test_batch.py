@@ -23,7 +23,7 @@ from grader.classroom import tasks
 from grader.classroom.engines import local_engine
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import BatchReport, Clock, Options, grade_submissions, render_batch
-from grader.classroom.layouts import SkippedFiles
+from grader.classroom.layouts.files import SkippedFiles
 from grader.classroom.layouts.own import Folder
 from grader.classroom.run import CHANGED, Engine, Progress
 from grader.classroom.tasks import GONE, CourseLocation
@@ -119,7 +119,7 @@ def count(path: Path) -> int:
     try:
         return rows(path, "SELECT count(*) FROM verdicts")[0][0]
     except sqlite3.OperationalError:
-        return 0  # it is not there yet
+        return 0  # it does not exist yet
 
 
 def test_a_class_is_graded_from_the_command_line(tmp_path, handed_in):
@@ -526,7 +526,7 @@ def test_what_cannot_be_meant_exits_with_2(tmp_path):
     path = tmp_path / "class.sqlite"
     for arguments, message in (
         ([empty, "--gradebook", path], "there is no submission in"),
-        ([tmp_path / "none", "--gradebook", path], "is not there"),
+        ([tmp_path / "none", "--gradebook", path], "does not exist"),
         ([empty, "--gradebook", tmp_path], "is a folder; name the gradebook's file"),
         ([empty], "Missing option '--gradebook'"),
         ([empty, "--gradebook", path, "--jobs", "0"], "Invalid value for '--jobs'"),

@@ -11,7 +11,7 @@ import pytest
 from grader.classroom import run, tasks
 from grader.classroom.engines import local_engine, machine_memory
 from grader.classroom.grading import Options, grade_submissions
-from grader.classroom.layouts import LayoutOptions
+from grader.classroom.layouts.opening import LayoutOptions
 from grader.classroom.run import Engine
 from grader.classroom.tasks import CourseLocation, TaskResult
 from grader.errors import UsageError
@@ -85,7 +85,7 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
     assert "--seed has no effect on the 3 already graded; to judge them again, use regrade" in again.stdout
     regraded = run_cli("regrade", *options, "--exercise", "3", "--student", "m1", "--reason", "the mask check was off")
     assert regraded.returncode == 0, regraded.stderr
-    assert "1 of exercise_03 to judge again: the mask check was off" in regraded.stdout
+    assert "Grading 1 submission for exercise_03 again: the mask check was off" in regraded.stdout
     assert "1 judged, 0 shared, 2 already there" in regraded.stdout
     told = run_cli("history", "Jane Smith", "--gradebook", book, columns=160).stdout
     assert told.count("fixed") == 2
@@ -252,9 +252,9 @@ def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_pat
 def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
     engine = contextlib.nullcontext(Engine(None, 1, CourseLocation(str(course.root), is_strict=True)))
-    options = Options(layout=LayoutOptions("canvas"))
+    options = Options(layout=LayoutOptions(name="canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)
-    with pytest.raises(UsageError, match="none is not there"):
+    with pytest.raises(UsageError, match="none does not exist"):
         grade_submissions(course, tmp_path / "none", tmp_path / "c.sqlite", engine, Options(), lambda _: lambda _: None)
     assert not (tmp_path / "c.sqlite").exists()  # which would keep to a seed for good

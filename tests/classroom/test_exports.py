@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from junitparser import JUnitXml
 
+from grader.classroom.exports.class_page import pseudonym
+from grader.classroom.exports.records import ExerciseLoader, Graded, cell, student_tests
+from grader.classroom.exports.writing import EXPORTS, export, feedback_path, folder_names, write_feedback
 from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.gradebook.class_records import ClassRecords
 from grader.errors import UsageError
-from grader.report.exports import ExerciseLoader, cell, export, export_names, folder_name, student_tests
-from grader.report.exports.class_files import pseudonym
-from grader.report.exports.platforms import feedback_path, write_feedback
 from tests.support.paths import CORPUS, ROOT
 
 GOLDEN = CORPUS / "golden" / "exports"
@@ -39,7 +39,7 @@ EXPORTING = """
 import re, sys
 from pathlib import Path
 from grader.spec.paths import Course
-from grader.report.exports import export
+from grader.classroom.exports.writing import export
 
 gradebook, to, folder, root = sys.argv[1:]
 export(Path(gradebook), to, Path(folder), Course(Path(root)))
@@ -91,11 +91,11 @@ def test_an_export_that_cannot_be_written_is_said_and_leaves_no_draft(gradebook,
     write = partial(write_feedback, *about) if to == "feedback" else partial(export, gradebook, to, about[1], course)
     with pytest.raises(UsageError, match=rf"{re.escape(str(taken))}: cannot be written: Is a directory"):
         write()
-    assert not [path for path in (tmp_path / "out").rglob(f"{taken.name}.*") if path.is_file()]
+    assert not list((tmp_path / "out").rglob("*.draft"))
 
 
 def test_there_is_a_test_for_every_format():
-    assert {*EXPORTED, "html"} == set(export_names())
+    assert {*EXPORTED, "html"} == set(EXPORTS)
 
 
 @pytest.mark.parametrize("to", [name for name, file in EXPORTED.items() if isinstance(file, str)])
@@ -290,7 +290,62 @@ def test_feedback_bears_the_names_that_the_platform_takes_back(gradebook, layout
 
     with ClassRecords(gradebook) as records:
         grade = structs.replace(next(records.grades()), layout=layout, file=file, student="m1")
-    assert feedback_path(grade) == Path(wanted)
+    assert feedback_path(Graded(grade=grade, verdict=None, exercise=None, classroom="c"), "m1") == Path(wanted)
+
+
+@pytest.mark.parametrize(("letter", "count"), [("n", 210), ("é", 105), ("\\xe9", 300)])
+def test_a_long_canvas_name_gets_feedback_under_a_shorter_one_that_canvas_knows(
+    gradebook, course, tmp_path, letter, count
+):
+    connection = sqlite3.connect(gradebook)
+    connection.execute("UPDATE batches SET options = json_set(options, '$.layout', 'canvas')")
+    long = letter * count
+    connection.execute("UPDATE verdicts SET file = ? WHERE file LIKE 'ada/exercise_03%'", (f"ada_12_345_{long}.py",))
+    connection.execute("UPDATE verdicts SET file = ? WHERE file LIKE 'bob%'", (f"{long}_13_346_attention.py",))
+    connection.commit()
+    connection.close()
+    assert write_feedback(gradebook, tmp_path / "out", ExerciseLoader(course)) == 4
+    names = sorted(path.name for path in (tmp_path / "out").glob("*.html"))
+    assert [name for name in names if name.startswith(f"ada_12_345_{letter}") and name.endswith("_exercise_03.html")]
+    assert [name for name in names if name.endswith("_13_346_attention_exercise_03.html")]
+
+
+def test_one_students_file_that_cannot_be_written_stops_no_other_and_is_named(gradebook, course, tmp_path):
+    (tmp_path / "out/ada").mkdir(parents=True)
+    (tmp_path / "out/ada/exercise_03").write_text("in the way", encoding="utf-8")
+    for name, file in (("gradescope", "results.json"), ("feedback", "feedback.html")):
+        about = (gradebook, tmp_path / "out", ExerciseLoader(course))
+        write = partial(write_feedback, *about) if name == "feedback" else partial(export, gradebook, name, about[1])
+        with pytest.raises(UsageError, match=r"ada/exercise_03/.*: cannot be written: "):
+            write() if name == "feedback" else write(course)
+        assert (tmp_path / "out/bob/exercise_03" / file).is_file()
+        assert (tmp_path / "out/cleo/exercise_03" / file).is_file()
+
+
+def test_names_that_are_one_on_some_systems_are_different_folders():
+    students = ["Anna", "anna", "bo", "Caf\u00e9", "Cafe\u0301", "CON", "con", "nul.txt", "_CON", "\U0001f600" * 200]
+    names = folder_names(students)
+    assert names["bo"] == "bo"
+    assert len({name.casefold() for name in names.values()}) == len(students)
+    assert not {"con", "nul.txt"} & {name.casefold() for name in names.values()}
+    assert max(len(name.encode()) for name in names.values()) < 120
+
+
+def test_exercises_are_exported_in_the_order_of_their_numbers(gradebook, course, tmp_path):
+    connection = sqlite3.connect(gradebook)
+    connection.execute("UPDATE submissions SET exercise = 'exercise_100' WHERE exercise = 'exercise_05'")
+    connection.execute("UPDATE submissions SET exercise = 'exercise_11' WHERE exercise = 'exercise_03'")
+    connection.commit()
+    connection.close()
+    export(gradebook, "canvas", tmp_path, course)
+    with (tmp_path / "canvas.csv").open(encoding="utf-8", newline="") as file:
+        names = [name for name in next(csv.reader(file)) if name.startswith("exercise_")]
+    assert names == ["exercise_11", "exercise_100", "exercise_100 extra"]
+    with ClassRecords(gradebook) as records:
+        assert [grade.exercise for grade in records.grades() if grade.student == "ada"] == [
+            "exercise_11",
+            "exercise_100",
+        ]
 
 
 def test_feedback_is_the_students_own_page_and_text(gradebook, course, tmp_path):
@@ -321,7 +376,7 @@ def test_defects_that_an_exercise_no_longer_has_are_left_out(gradebook, course, 
     assert write_feedback(gradebook, tmp_path / "feedback", ExerciseLoader(course)) == 4
     text = (tmp_path / "feedback/bob/exercise_03/feedback.txt").read_text(encoding="utf-8")
     assert ("defect 2" in text, "defect 1" in text, "since-renamed" in text) == (True, False, False)
-    for to in export_names():
+    for to in sorted(EXPORTS):
         export(gradebook, to, tmp_path / to, course)
     tests = json.loads((tmp_path / "gradescope/bob/exercise_03/results.json").read_text(encoding="utf-8"))["tests"]
     assert [test["name"] for test in tests] == ["Defect 2 (extra)", "Nothing else broke"]
@@ -329,7 +384,7 @@ def test_defects_that_an_exercise_no_longer_has_are_left_out(gradebook, course, 
 
 def test_names_of_folders_are_safe_and_no_two_are_the_same():
     names = ["ada", "a/b", "a_b", "../x", "", ".", "..", "CON\n", "x" * 300, "x" * 301, "José", HOSTILE]
-    folders = [folder_name(name) for name in names]
+    folders = list(folder_names(names).values())
     assert len(set(folders)) == len(names)
     assert folders[0] == "ada"
     assert all(name and "/" not in name and not name.startswith(".") and len(name) < 120 for name in folders)
@@ -427,11 +482,11 @@ def test_an_exercise_that_was_taken_out_of_the_course_costs_no_grade_and_stops_n
     smaller = tmp_path / "course"
     for folder in ("exercises", "solutions"):
         shutil.copytree(course.root / folder / "exercise_05", smaller / folder / "exercise_05")
-    for to in (*export_names(), "feedback"):
+    for to in (*sorted(EXPORTS), "feedback"):
         how = ["--feedback"] if to == "feedback" else ["--to", to]
         done = run_cli("export", str(gradebook), *how, str(tmp_path / to), "--course", str(smaller))
         assert done.returncode == 0, (to, done.stderr)
-        is_told = "Left out, for the course has them no more: exercise_03." in " ".join(done.stdout.split())
+        is_told = "Not in the course any more, so left out: exercise_03." in " ".join(done.stdout.split())
         assert is_told is (to not in ("csv", "canvas"))
     with (tmp_path / "canvas/canvas.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

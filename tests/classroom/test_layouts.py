@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from grader.classroom.layouts import LayoutOptions, SkippedFiles, open_layout
-from grader.classroom.layouts.files import MAX_EXAMPLES
+from grader.classroom.layouts.files import MAX_EXAMPLES, SkippedFiles
+from grader.classroom.layouts.opening import LayoutOptions, open_layout
 from grader.classroom.layouts.own import Folder
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError
@@ -86,7 +86,7 @@ def test_everything_that_is_no_submission_is_told(tmp_path):
     assert sorted(told) == [
         "no submission: ada/exercise_03/notes.txt",
         "no submission: ada/plan.md",
-        "no submission: bob/exercise_01 holds neither attention.py nor attention.ipynb",
+        "no submission: bob/exercise_01 contains neither attention.py nor attention.ipynb",
         "no submission: bob/exercise_01/mine.py",
         "no submission: grades.csv",
         "no such exercise: ada/exercise_99",
@@ -224,7 +224,7 @@ def test_one_exercise_in_both_layouts_is_taken_from_its_folder_and_told(tmp_path
     put(tmp_path, "ada/exercise_03/attention.py")
     assert listed(tmp_path) == (
         [("ada", "exercise_03", "ada/exercise_03/attention.py")],
-        ["handed in twice: ada/exercise_03.py; ada/exercise_03/attention.py is taken"],
+        ["handed in twice: ada/exercise_03.py; ada/exercise_03/attention.py is graded"],
     )
 
 
@@ -234,7 +234,7 @@ def test_of_several_files_of_one_kind_that_called_by_the_exercise_is_taken_and_t
     entries, told = listed(tmp_path)
     assert entries == [("ada", "exercise_03", "ada/exercise_03.py")]
     left = ("exercise 3.py", "exercise-03.py")
-    assert told == [f"handed in twice: ada/{name}; ada/exercise_03.py is taken" for name in left]
+    assert told == [f"handed in twice: ada/{name}; ada/exercise_03.py is graded" for name in left]
     ((record, _),) = taken(course, tmp_path)
     assert "was handed in too" in record.remark
 
@@ -294,7 +294,7 @@ def test_a_line_that_is_no_submission_is_told_and_costs_only_itself(tmp_path):
     assert kinds == ["a broken line"] * 7 + ["no such exercise", "handed in twice", "a line too long"]
     assert told[0].startswith("a broken line: all.jsonl, line 2: Input data was truncated")
     assert told[2].endswith("Object missing required field `source`")
-    assert told[-2] == "handed in twice: all.jsonl, line 10: ada, exercise_03; the first is taken"
+    assert told[-2] == "handed in twice: all.jsonl, line 10: ada, exercise_03; the first is graded"
     assert told[-1] == f"a line too long: all.jsonl, line 11: over {MAX_FILE_BYTES:,} bytes"
 
 
@@ -322,12 +322,12 @@ def test_what_cannot_be_submissions_is_refused_with_the_layouts(tmp_path):
     archive = put(tmp_path, "all.zip", "PK")
     other = put(tmp_path, "all.tar", "")
     for path, message in (
-        (archive, r"cannot be opened: all\.zip \(File is not a zip file\); hand over a zip that opens"),
+        (archive, r"cannot be opened: all\.zip \(File is not a zip file\); give a zip that opens"),
         (
             other,
-            r"all\.tar is neither a folder nor a \.jsonl file nor a zip; hand over DIR/<student>/<exercise>/",
+            r"all\.tar is neither a folder nor a \.jsonl file nor a zip; expected DIR/<student>/<exercise>/",
         ),
-        (tmp_path / "none", r"none is not there; hand over DIR/<student>"),
+        (tmp_path / "none", r"none does not exist; expected DIR/<student>"),
     ):
         with pytest.raises(UsageError, match=message), open_layout(path, EXERCISES, SkippedFiles(), LayoutOptions()):
             pass
@@ -347,7 +347,7 @@ def test_a_file_of_an_exercises_own_name_is_taken_and_the_usual_name_where_there
     assert skipped.lines() == [
         "no submission: ada/exercise_29/attention.py",
         "no submission: cleo/exercise_29/norm.py",
-        "no submission: cleo/exercise_29 holds neither loss.py nor loss.ipynb",
+        "no submission: cleo/exercise_29 contains neither loss.py nor loss.ipynb",
         "the file name does not name the exercise; name it with --exercise: dora/loss.py",
     ]
 
@@ -359,6 +359,6 @@ def test_of_a_platforms_files_the_one_of_the_exercises_own_name_is_taken(tmp_pat
     with open_layout(tmp_path, LOSS, skipped, LayoutOptions(exercise="exercise_29")) as (layout, _):
         assert [entry.place for entry in layout] == ["ada_11_92_loss.py", "bob_12_94_loss-2.py"]
     assert skipped.lines() == [
-        "handed in twice: ada_11_91_attention.py; ada_11_92_loss.py is taken",
-        "handed in twice: bob_12_93_loss-1.py; bob_12_94_loss-2.py is taken",
+        "handed in twice: ada_11_91_attention.py; ada_11_92_loss.py is graded",
+        "handed in twice: bob_12_93_loss-1.py; bob_12_94_loss-2.py is graded",
     ]

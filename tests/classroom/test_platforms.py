@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.gradebook import Gradebook, Student
-from grader.classroom.layouts import LayoutOptions, SkippedFiles, SubmissionFiles, open_layout
 from grader.classroom.layouts import archives as archive
+from grader.classroom.layouts.files import SkippedFiles, SubmissionFiles
+from grader.classroom.layouts.opening import LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, make_roster, read_roster
 from grader.classroom.tasks import SubmissionLoader
 from grader.errors import UsageError
@@ -92,7 +93,7 @@ def test_canvas_files_are_taken_by_their_users_late_or_uploaded_again(tmp_path):
         ("123", "exercise_03", "smithjane_LATE_123_9001_attention.py"),
     ]
     assert sorted(told) == [
-        "handed in twice: bo_124_9001_attention.py; bo_124_9002_attention-1.py is taken",
+        "handed in twice: bo_124_9001_attention.py; bo_124_9002_attention-1.py is graded",
         "no submission: notes.txt",
     ]
 
@@ -136,7 +137,7 @@ def test_gradescopes_metadata_tells_whose_submissions_are_and_from_when(tmp_path
         ("124", "exercise_03", GRADESCOPE[0]),
         ("cy@example.org", "exercise_01", GRADESCOPE[1]),
     ]
-    assert told == ["no submission: submission_99, of which submission_metadata.yml says nothing"]
+    assert told == ["no submission: submission_99, which is not in submission_metadata.yml"]
     with open_layout(tmp_path, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, _):
         times = [(each.name, each.submitted_at) for each in layout]
     assert times == [
@@ -369,13 +370,13 @@ def test_a_layout_can_be_named_and_a_pattern_spelled_out(tmp_path):
     assert listed(put(tmp_path / "b", "ada/exercise_03.py"), name="folders")[0] == "folders"
     assert listed(put(tmp_path / "c", "x_1_2_attention.py"), name="moodle")[:2] == ("moodle", [])
     for pattern, message in (
-        ("{name}.py", r"\{name\} is no part of one"),
-        ("*.py", r"it needs \{student\} once"),
-        ("{student}{student}", r"it needs \{student\} once"),
+        ("{name}.py", r"unknown part \{name\}"),
+        ("*.py", r"expected \{student\} once"),
+        ("{student}{student}", r"expected \{student\} once"),
     ):
         with pytest.raises(UsageError, match=message):
             listed(tmp_path, pattern=pattern)
-    with pytest.raises(UsageError, match="--layout and --pattern each name a layout"):
+    with pytest.raises(UsageError, match="--layout and --pattern both choose a layout"):
         listed(tmp_path, pattern="{student}", name="canvas")
 
 
@@ -518,7 +519,7 @@ def test_a_zip_without_end_is_refused(tmp_path):
     with zipfile.ZipFile(content, "w") as file:
         file.writestr("ada/exercise_03.py", starter())
     path.write_bytes(content.getvalue()[:-30])
-    with pytest.raises(UsageError, match=r"class\.zip \(File is not a zip file\); hand over a zip that opens"):
+    with pytest.raises(UsageError, match=r"class\.zip \(File is not a zip file\); give a zip that opens"):
         listed(path)
 
 
@@ -576,7 +577,7 @@ def test_exercises_are_spelled_as_people_spell_them_in_the_kits_own_layout_too(t
     _, found, told = listed(put(tmp_path, *names, "b/exercise_03/attention.py"))
     assert [each[:2] for each in found] == [("a", "exercise_03"), ("b", "exercise_03"), ("c", "exercise_01")]
     assert told == [
-        "handed in twice: b/exercise_3/attention.py; b/exercise_03/attention.py is taken",
+        "handed in twice: b/exercise_3/attention.py; b/exercise_03/attention.py is graded",
         "no such exercise: d/exercise_9.py",
     ]
 
@@ -613,7 +614,7 @@ def test_the_repository_of_an_exercise_counts_before_the_same_in_another_exercis
     whole = [f"exercise-01-jane/exercises/exercise_{number}/attention.py" for number in ("01", "03")]
     _, found, told = listed(put(tmp_path, *whole, "exercise-03-jane/attention.py"))
     assert found == [("jane", "exercise_01", whole[0]), ("jane", "exercise_03", "exercise-03-jane/attention.py")]
-    assert told == [f"handed in twice: {whole[1]}; another of jane is taken"]
+    assert told == [f"handed in twice: {whole[1]}; another file of jane is graded"]
 
 
 def test_two_who_have_the_name_of_one_line_of_the_roster_keep_a_grade_each(tmp_path):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.report.exports import export_names
+from grader.classroom.exports.writing import EXPORTS
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -159,10 +159,10 @@ def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
     assert [table[student]["exercise_03"] for student in ("m0", "m1", "m6", "m9", "m27")] == ["10", "0", "", "7", ""]
     assert table["m0"]["exercise_03 extra"] == "1"
     assert (table["m20"]["Student"], table["m3"]["ID"]) == ("'=cmd()", "103")
-    for name in export_names():
+    for name in sorted(EXPORTS):
         term.run(["export", "class.sqlite", "--to", name, f"exports/{name}"])
-    counts = {name: sum(len(files) for *_, files in os.walk(term.root / "exports" / name)) for name in export_names()}
-    assert counts == dict.fromkeys(export_names(), len(first)) | dict.fromkeys(("canvas", "csv", "html"), 1)
+    counts = {name: sum(len(files) for *_, files in os.walk(term.root / "exports" / name)) for name in sorted(EXPORTS)}
+    assert counts == dict.fromkeys(sorted(EXPORTS), len(first)) | dict.fromkeys(("canvas", "csv", "html"), 1)
     with (term.root / "exports/csv/grades.csv").open(encoding="utf-8", newline="") as file:
         absent = {row["student"] for row in csv.DictReader(file) if row["exercise"] == "exercise_04"} - {"m10"}
     assert len(absent) == 39  # everybody of the roster has a line
@@ -172,7 +172,7 @@ def test_the_terms_ten_commands_do_what_is_told_of_them(term: Term) -> None:
     assert "fixed" in term.run(history)
     description.write_text(mended, encoding="utf-8")
     told = term.run(regrade)
-    assert "to judge again: a check was too strict" in told
+    assert "again: a check was too strict" in told
     lifted = [f"m{BASES[platform] + KINDS.index('prints')}" for platform in ("canvas", "repositories", "nbgrader")]
     assert term.grades() == first | {"m21": fixed} | dict.fromkeys(lifted, fixed)
     assert rows(term.book, "SELECT DISTINCT reason FROM regrades") == [("a check was too strict",)]

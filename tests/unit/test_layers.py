@@ -52,14 +52,6 @@ LATE = {
 }
 """Modules that import others of the kit inside functions, to start fast, and why. None of them hides a circle."""
 
-EXCEPTIONS = {
-    ("grader.report.exports", "grader.classroom.gradebook.class_records"),
-    ("grader.report.exports", "grader.classroom.gradebook.gradebook"),
-    ("grader.report.exports.class_files", "grader.classroom.gradebook.class_records"),
-    ("grader.report.exports.platforms", "grader.classroom.gradebook.class_records"),
-}
-"""Imports of rooms below. To be emptied."""
-
 Imports = dict[str, set[tuple[str, int]]]
 """The modules that each module imports, each with the line of the import."""
 
@@ -135,7 +127,7 @@ def test_a_room_imports_only_rooms_above_it(module: str) -> None:
         for imported, _ in IMPORTS[module]
         if imported == FACE or ROOMS.index(room_of(imported)) > ROOMS.index(room_of(module))
     }
-    assert below == {each for each in EXCEPTIONS if each[0] == module}
+    assert below == set()
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if room_of(name) == "sandbox"])

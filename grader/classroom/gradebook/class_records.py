@@ -1,6 +1,5 @@
 """What a gradebook says of a class, read row by row, so that memory stays flat; and every verdict of one student."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -12,19 +11,22 @@ from grader.classroom.gradebook.connection import GradebookConnection
 from grader.classroom.gradebook.rows import stored_verdict
 from grader.errors import UsageError
 from grader.report.view import PastVerdict
+from grader.spec.paths import exercise_number
 from grader.verdict.verdict import Verdict
 
 ABSENT = "absent"
 """The outcome of a student of the roster who has handed in nothing."""
 
 GRADES = """
-    SELECT current.student AS student, coalesce(name, ''), coalesce(class_group, ''), coalesce(columns, '{}'),
-        current.exercise AS exercise, current.outcome, current.score, current.max_score,
-        (SELECT sum(points) FROM defects WHERE verdict = seen_in AND stretch),
-        (SELECT sum(max_points) FROM defects WHERE verdict = seen_in AND stretch),
-        (SELECT count(DISTINCT digest) FROM verdicts AS past WHERE past.submission = newest.submission),
-        current.submitted_at, current.judged_at, coalesce(current.reason, ''), current.remark, current.file,
-        coalesce(json_extract(batches.options, '$.layout'), ''), current.verdict, seen_in
+    SELECT current.student AS student, coalesce(name, '') AS name, coalesce(class_group, '') AS "group",
+        coalesce(columns, '{}') AS columns, current.exercise AS exercise, current.outcome AS outcome,
+        current.score AS score, current.max_score AS max_score,
+        (SELECT sum(points) FROM defects WHERE verdict = seen_in AND stretch) AS extra,
+        (SELECT sum(max_points) FROM defects WHERE verdict = seen_in AND stretch) AS max_extra,
+        (SELECT count(DISTINCT digest) FROM verdicts AS past WHERE past.submission = newest.submission) AS attempts,
+        current.submitted_at AS submitted_at, current.judged_at AS judged_at, coalesce(current.reason, '') AS reason,
+        current.remark AS remark, current.file AS file,
+        coalesce(json_extract(batches.options, '$.layout'), '') AS layout, current.verdict AS verdict, seen_in
     FROM current
     JOIN verdicts AS newest ON newest.id = current.verdict
     JOIN batches ON batches.id = newest.batch
@@ -35,14 +37,9 @@ GRADES = """
     FROM students CROSS JOIN (SELECT DISTINCT exercise FROM submissions) AS given
     WHERE is_enrolled AND NOT EXISTS (
         SELECT 1 FROM submissions AS own WHERE own.student = students.student AND own.exercise = given.exercise)
-    ORDER BY student, exercise
 """
+IN_ORDER = f"SELECT * FROM ({GRADES}) ORDER BY student, length(exercise), exercise"
 DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
-
-
-MOODLE_NAME = re.compile(r"(?P<name>.+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)")
-CANVAS_NAME = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<user>\d+)_\d+_(?P<file>.+)")
-"""What Moodle and Canvas call a folder or file that they hand out; the file of a grade in their layout begins so."""
 
 
 class GradeRow(Struct, frozen=True):
@@ -83,8 +80,12 @@ class ClassRecords(GradebookConnection):
         self.close()
 
     def exercises(self) -> list[str]:
-        """Those of which anything was handed in."""
-        return [row[0] for row in self.rows("SELECT DISTINCT exercise FROM submissions ORDER BY 1")]
+        """Return the exercises that have submissions, in the order of their numbers."""
+        return sorted((row[0] for row in self.rows("SELECT DISTINCT exercise FROM submissions")), key=exercise_number)
+
+    def students(self) -> list[str]:
+        """Return the ids of all students who handed in something."""
+        return [row[0] for row in self.rows("SELECT DISTINCT student FROM submissions ORDER BY 1")]
 
     def worth(self, exercise: str) -> tuple[float | None, bool]:
         """The most points that its newest verdicts were out of, None where there is none, and whether it has extras."""
@@ -98,7 +99,7 @@ class ClassRecords(GradebookConnection):
 
     def grades(self) -> Iterator[GradeRow]:
         """A row for each student and exercise, absent students of the roster included, in order."""
-        for row in self.rows(GRADES, ABSENT):
+        for row in self.rows(IN_ORDER, ABSENT):
             columns = msgspec.json.decode(row[3], type=dict[str, str])
             yield GradeRow(*(*row[:3], columns, *row[4:]))
 

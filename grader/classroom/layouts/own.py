@@ -1,4 +1,4 @@
-"""The kit's own layouts: a folder for each student, lines of JSON, or a pattern that the instructor spells out."""
+"""The kit's own layouts: a folder for each student, lines of JSON, or a pattern that the instructor gives."""
 
 import codecs
 import hashlib
@@ -30,14 +30,14 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
-from grader.classroom.layouts.units import NUMBERED, Unit, numbered, walk
+from grader.classroom.layouts.units import EXERCISE_NAME, File, Unit, meant_exercise, walk
 from grader.errors import KitError, UsageError
-from grader.spec.paths import USUAL_MODULE
+from grader.spec.paths import USUAL_MODULE, exercise_number
 from grader.submission import MAX_FILE_BYTES
 
 
 class Folder:
-    """Submissions in a folder, in order of students and exercises; no link is followed."""
+    """A folder for each student, in the order of students and exercises. No link is followed."""
 
     name = "folders"
 
@@ -66,14 +66,14 @@ class Folder:
     def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
         found: dict[str, tuple[str, ...]] = {}
         loose: dict[str, dict[str, str]] = {}
-        for item in sorted(listed, key=self._is_called_otherwise):  # who has several means that one most
+        for item in sorted(listed, key=self._has_unusual_name):  # of several files, the one with the exact name counts
             path = f"{name}{os.sep}{item}"
             stem, suffix = _split(item)
-            exercise = numbered(stem, self._exercises)
+            exercise = meant_exercise(stem, self._exercises)
             if exercise in self._exercises and suffix in SUFFIXES:
                 taken = loose.setdefault(exercise, {}).setdefault(suffix, path)
                 if taken != path:
-                    self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is taken")
+                    self._skipped.add(TWICE, f"{storable(path)}; {storable(taken)} is graded")
             elif exercise in self._exercises and not suffix:
                 self._take(exercise, self._in_exercise(path, exercise), found)
             elif stem in self._stems and suffix in SUFFIXES:
@@ -82,7 +82,7 @@ class Folder:
                 self._skip(path, item, UNKNOWN if exercise or suffix in SUFFIXES else STRAY)
         for exercise, by_suffix in loose.items():
             self._take(exercise, tuple(by_suffix.values()), found)
-        for exercise in sorted(found):
+        for exercise in sorted(found, key=exercise_number):
             files = tuple(sorted(found[exercise], key=_is_notebook))
             yield SubmissionFiles(
                 student=student,
@@ -94,17 +94,17 @@ class Folder:
             )
 
     def _take(self, exercise: str, files: tuple[str, ...], found: dict[str, tuple[str, ...]]) -> None:
-        """Take the files for the exercise, unless others were found for it before."""
+        """Take the files for the exercise, unless other files were found for it before."""
         taken = found.setdefault(exercise, files) if files else files
         if taken != files:
-            self._skipped.add(TWICE, f"{storable(files[0])}; {storable(taken[0])} is taken")
+            self._skipped.add(TWICE, f"{storable(files[0])}; {storable(taken[0])} is graded")
 
-    def _is_called_otherwise(self, item: str) -> bool:
-        """Whether a file or folder is not called exactly by an exercise."""
+    def _has_unusual_name(self, item: str) -> bool:
+        """Return whether the name of a file or folder is not exactly an exercise's id."""
         return item.partition(".")[0] not in self._exercises
 
     def _in_exercise(self, folder: str, exercise: str) -> tuple[str, ...]:
-        """The module and the notebook in an exercise's folder, as far as they are there, under its own name first."""
+        """Return the module and the notebook in an exercise's folder, those with its own name first."""
         listed = self._listed(folder)
         if listed is None:
             return ()
@@ -117,11 +117,11 @@ class Folder:
             if item not in found:
                 self._skip(f"{folder}{os.sep}{item}", item, STRAY)
         if not found:
-            self._skipped.add(STRAY, f"{storable(folder)} holds neither {own[0]} nor {own[1]}")
+            self._skipped.add(STRAY, f"{storable(folder)} contains neither {own[0]} nor {own[1]}")
         return tuple(f"{folder}{os.sep}{item}" for item in found)
 
     def _listed(self, path: str) -> list[str] | None:
-        """What is in a folder, in order; what is none, or a link, is passed over."""
+        """Return the sorted names in a folder, or None and record it as skipped if it is a link or no folder."""
         whole, name = f"{self._root}{os.sep}{path}", path.rpartition(os.sep)[2]
         try:
             if is_clutter(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
@@ -151,17 +151,17 @@ def _is_notebook(file: str) -> bool:
 
 
 class StudentFolders:
-    """DIR/<student>/attention.(py|ipynb), or its own name, for an exercise that is told: each folder is a student's."""
+    """DIR/<student>/attention.(py|ipynb), for an exercise given with --exercise."""
 
-    NAME = Folder.name
+    name = Folder.name
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         for name in names:
             student = storable(name)
             if (root / name).is_symlink():
                 skipped.add(LINK, student)
-            elif (root / name).is_dir() and not NUMBERED.fullmatch(name):
-                yield Unit(student, folder=name, aliases=(student,))
+            elif (root / name).is_dir() and not EXERCISE_NAME.fullmatch(name):
+                yield Unit(student=student, folder=name, aliases=(student,))
             else:
                 skipped.add(STRAY, student)
 
@@ -170,7 +170,7 @@ PIECE_BYTES = 1 << 20
 
 
 class _Line(Struct, frozen=True):
-    """What a line holds; other keys are ignored."""
+    """A line's keys; other keys are ignored."""
 
     student: str
     exercise: str
@@ -179,7 +179,7 @@ class _Line(Struct, frozen=True):
 
 
 class Lines:
-    """Submissions in a .jsonl file, in the order of the file; the first of a student for an exercise counts."""
+    """A .jsonl file, in its order. Of several submissions of a student for an exercise, the first counts."""
 
     name = "lines"
 
@@ -208,7 +208,7 @@ class Lines:
                 continue
             key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise)), digest_size=16).digest()
             if key in seen:
-                self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}; the first is taken")
+                self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}; the first is graded")
                 continue
             seen.add(key)
             yield SubmissionFiles(
@@ -222,13 +222,13 @@ class Lines:
             )
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
-        """Number, end and content of each line that is neither empty nor too long."""
+        """Yield the number, the end and the content of each line that is neither empty nor too long."""
         try:
             with self._path.open("rb") as file:
                 yield from self._lines_of(file)
         except OSError as error:
             raise KitError(
-                f"{self._path} cannot be read to its end: {error.strerror}; what was judged is recorded"
+                f"{self._path} cannot be read to its end: {error.strerror}; the verdicts so far are stored"
             ) from None
 
     def _lines_of(self, file: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
@@ -253,23 +253,23 @@ PART = re.compile(r"\{(\w+)\}|(\*\*)|(\*)|(\?)|([^{}*?]+|[{}])")
 
 
 class Pattern:
-    """Matches paths below the root; `*` is anything within one name, `**` across folders, `?` one character."""
+    """Paths below the root: `*` matches within one name, `**` across folders, `?` one character."""
 
-    NAME = "pattern"
+    name = "pattern"
 
     def __init__(self, text: str) -> None:
-        """`UsageError` where the pattern does not say whose a file is."""
+        """Raise `UsageError` if the pattern does not give the student."""
         fields = re.findall(r"\{(\w+)\}", text)
         unknown = sorted(set(fields) - FIELDS)
         if unknown or "student" not in fields or len(fields) != len(set(fields)):
-            what = (
-                f"{{{unknown[0]}}} is no part of one" if unknown else "it needs {student} once, {exercise} at most once"
+            problem = (
+                f"unknown part {{{unknown[0]}}}" if unknown else "expected {student} once and {exercise} at most once"
             )
-            raise UsageError(f"--pattern {text}: {what}; write for example '{{student}}_*_{{exercise}}.py'")
+            raise UsageError(f"--pattern {text}: {problem}; for example: '{{student}}_*_{{exercise}}.py'")
         self._regex = re.compile("".join(map(_part, PART.finditer(text))))
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """One for each student and exercise."""
+        """Yield a unit for each student and exercise."""
         found: dict[tuple[str, str], list[str]] = {}
         for path in walk(root, "", skipped):
             match = self._regex.fullmatch(path.replace(os.sep, "/"))
@@ -281,8 +281,8 @@ class Pattern:
             found.setdefault(key, []).append(path)
         for (student, exercise), paths in found.items():
             stem = exercise or Path(USUAL_MODULE).stem
-            loose = tuple((path, stem + Path(path).suffix) for path in paths)
-            yield Unit(student, loose=loose, aliases=(student,))
+            loose = tuple(File(path, stem + Path(path).suffix) for path in paths)
+            yield Unit(student=student, loose=loose, aliases=(student,))
 
 
 def _part(match: re.Match[str]) -> str:

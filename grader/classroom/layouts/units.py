@@ -1,11 +1,11 @@
-"""What a platform hands over for one student: files, of which some are submissions."""
+"""Submissions of a layout that yields the files of one student at a time."""
 
 import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct, structs
 
@@ -29,25 +29,32 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
+from grader.spec.paths import exercise_number
 
-DEEPEST = 12
-"""As many folders deep a student's work is looked for."""
+MAX_DEPTH = 12
+"""How many folders deep a student's files are searched."""
 
-NUMBERED = re.compile(r"exercise[-_ ]?0*(\d+)", re.IGNORECASE)
+EXERCISE_NAME = re.compile(r"exercise[-_ ]?0*(\d+)", re.IGNORECASE)
 COPY = re.compile(r"(?:-\d+|\s*\(\d+\))$")
 """What a platform or a browser adds to the name of a second upload."""
 
 
-class Unit(Struct, frozen=True):
-    """One student's files: a folder, or files that lie loose; all paths below the layout's root.
+class File(NamedTuple):
+    """A file that a student handed in; `name` leaves out what the platform put before it."""
 
-    `exercise` is what the unit's own name tells of it, `named` what a loose file is called without what the platform
-    put before it.
+    path: str
+    name: str
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """One student's files: a folder, or `loose` files; all paths are relative to the layout's root.
+
+    `exercise` is the exercise that the folder's own name gives, if any.
     """
 
     student: str
     folder: str = ""
-    loose: tuple[tuple[str, str], ...] = ()
+    loose: tuple[File, ...] = ()
     exercise: str = ""
     name: str = ""
     aliases: tuple[str, ...] = ()
@@ -55,25 +62,18 @@ class Unit(Struct, frozen=True):
 
 
 class UnitLayout(Protocol):
-    """Knows how one kind of layout names what students handed in."""
+    """A layout that yields the files of one student at a time."""
 
-    NAME: str
+    @property
+    def name(self) -> str:
+        """The layout's name, as `--layout` takes it."""
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """The students' files, in order."""
-
-
-class PlatformLayout(UnitLayout, Protocol):
-    """One whose names tell it; `LANDMARK` does whatever else lies there, empty where nothing does."""
-
-    LANDMARK: str
-
-    def count(self, root: Path, names: list[str]) -> int:
-        """How many of the names in the root are of this layout."""
+        """Yield the students' files in order. `names` are those in the root."""
 
 
 class UnitSubmissions:
-    """Submissions of a platform's layout, student by student; no link is followed."""
+    """The submissions of a layout, student by student. No link is followed."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class UnitSubmissions:
         unpacker: Unpacker,
         exercise: str = "",
     ) -> None:
-        self.name = layout.NAME
+        self.name = layout.name
         self._root = root
         self._exercises = exercises
         self._stems = stems(exercises)
@@ -95,55 +95,58 @@ class UnitSubmissions:
         self.total = len(self._units)
 
     def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:
-        """The units, or what is left of them, that no link leads out of the root."""
+        """Yield the units without the files and folders that are links or lie behind one."""
         for unit in units:
-            linked = {path for path, _ in (*unit.loose, (unit.folder, "")) if self._is_linked(path)}
+            linked = {path for path in (*(file.path for file in unit.loose), unit.folder) if self._is_linked(path)}
             for path in sorted(linked):
                 self._skipped.add(LINK, storable(path))
-            loose = tuple(each for each in unit.loose if each[0] not in linked)
+            loose = tuple(file for file in unit.loose if file.path not in linked)
             folder = "" if unit.folder in linked else unit.folder
             if loose or folder:
                 yield structs.replace(unit, loose=loose, folder=folder)
 
     def _is_linked(self, path: str) -> bool:
-        """Whether a path below the root is a link, or leads through one."""
+        """Return whether a path below the root is a link, or leads through one."""
         parts = Path(path).parts
         return any(self._root.joinpath(*parts[: end + 1]).is_symlink() for end in range(len(parts)))
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
-        """A unit that is called by an exercise may hold others too, as a whole course does: they come after all that
-        were handed in under their own names.
-        """
-        seen: set[tuple[str, str]] = set()
-        others: list[SubmissionFiles] = []
-        for position, unit in enumerate(self._units, 1):
-            for files in self._of_unit(unit, position):
-                if unit.exercise in ("", files.exercise):
-                    yield from self._first(files, seen)
-                else:
-                    others.append(structs.replace(files, position=self.total))
-        for files in others:
-            yield from self._first(files, seen)
+        """Yield a submission for each student and exercise.
 
-    def _first(self, files: SubmissionFiles, seen: set[tuple[str, str]]) -> Iterator[SubmissionFiles]:
-        """The submission, unless the student has another for the exercise."""
+        A folder that is named after one exercise may hold a whole course: its other exercises come last, and only
+        where the student did not hand them in under their own names.
+        """
+        taken: set[tuple[str, str]] = set()
+        of_other_exercises: list[SubmissionFiles] = []
+        for position, unit in enumerate(self._units, 1):
+            for files in self._submissions_of(unit, position):
+                if unit.exercise in ("", files.exercise):
+                    yield from self._first(files, taken)
+                else:
+                    of_other_exercises.append(structs.replace(files, position=self.total))
+        for files in of_other_exercises:
+            yield from self._first(files, taken)
+
+    def _first(self, files: SubmissionFiles, taken: set[tuple[str, str]]) -> Iterator[SubmissionFiles]:
+        """Yield the submission, unless the student has another one for the exercise."""
         key = (files.student, files.exercise)
-        if key in seen:
-            self._skipped.add(TWICE, f"{files.place}; another of {files.student} is taken")
+        if key in taken:
+            self._skipped.add(TWICE, f"{files.place}; another file of {files.student} is graded")
         else:
-            seen.add(key)
+            taken.add(key)
             yield files
 
-    def _of_unit(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
-        """The submissions among a student's files, by exercise; those in an archive of the student's come last."""
-        named = self._skipped.reported()
-        found = list(self._found(unit, position))
-        if not found and self._skipped.reported() == named:
-            self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0][0]))
+    def _submissions_of(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
+        """Yield the submissions among a student's files, and report a student who has none."""
+        reported = self._skipped.reported()
+        found = list(self._search(unit, position))
+        if not found and self._skipped.reported() == reported:
+            self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0].path))
         yield from found
 
-    def _found(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
-        about = SubmissionFiles(
+    def _search(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
+        """Yield the submissions among a student's files by exercise; those in the student's archives come last."""
+        student = SubmissionFiles(
             student=unit.student,
             exercise="",
             place="",
@@ -152,84 +155,94 @@ class UnitSubmissions:
             aliases=unit.aliases,
             submitted_at=unit.submitted_at,
         )
-        walked = [(path, path.removeprefix(f"{unit.folder}{os.sep}")) for path in self._walk(unit.folder)]
-        given = [*unit.loose, *(walked if unit.folder else ())]
-        archives = [path for path, _ in given if path.lower().endswith(".zip")]
-        yield from self._grouped(about, [each for each in given if each[0] not in archives], unit.exercise)
+        given = list(unit.loose)
+        if unit.folder:
+            paths = walk(self._root, unit.folder, self._skipped)
+            given += [File(path, path.removeprefix(f"{unit.folder}{os.sep}")) for path in paths]
+        archives = [file.path for file in given if file.path.lower().endswith(".zip")]
+        yield from self._group(student, [file for file in given if file.path not in archives], unit.exercise)
         for archive in archives:
             folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped, is_students=True)
             if folder is not None:
-                inside = [(path, path) for path in walk(folder, "", self._skipped)]
+                unpacked = [File(path, path) for path in walk(folder, "", self._skipped)]
                 prefix = f"{storable(archive)}/"
-                yield from self._grouped(structs.replace(about, root=str(folder), prefix=prefix), inside, unit.exercise)
+                yield from self._group(
+                    structs.replace(student, root=str(folder), prefix=prefix), unpacked, unit.exercise
+                )
 
-    def _grouped(
-        self, about: SubmissionFiles, given: Iterable[tuple[str, str]], told: str
-    ) -> Iterator[SubmissionFiles]:
-        """For each exercise the files that stand for it: of several of one kind, the one last handed in.
+    def _group(self, student: SubmissionFiles, files: Iterable[File], unit_exercise: str) -> Iterator[SubmissionFiles]:
+        """Yield a submission for each exercise: of several files with one suffix, the one handed in last.
 
-        A file that is called otherwise stands for it where it is the only one.
+        A file with an unusual name is graded if it is the student's only one and the exercise is known.
         """
-        found: dict[str, dict[str, tuple[str, str]]] = {}
-        meant = [(path, called, *self._meant(called, told)) for path, called in given]
-        odd = [path for path, _, _, kind in meant if kind == STRAY]
-        usual = told or self._exercise
-        is_taken = len(odd) == 1 and usual in self._exercises and not any(exercise for _, _, exercise, _ in meant)
-        for path, called, named, kind in meant:
-            exercise, why = (usual, RENAMED) if is_taken and kind == STRAY else (named, kind)
-            if why:
-                self._skipped.add(why, f"{storable(path)}, as {exercise}" if why == RENAMED else storable(path))
-            if not exercise:
-                continue
-            suffix = Path(called).suffix.lower()
-            kinds = found.setdefault(exercise, {})
-            if suffix in kinds:
-                own = Path(self._exercises[exercise]).stem
-                order = [(_stem(each[1]) == own, *_copy_number(each), each) for each in (kinds[suffix], (path, called))]
-                older, newer = (each for *_, each in sorted(order))
-                self._skipped.add(TWICE, f"{storable(older[0])}; {storable(newer[0])} is taken")
-                kinds[suffix] = newer
+        exercise_by_default = unit_exercise or self._exercise
+        meanings = [(file, *self._meaning(file, exercise_by_default)) for file in files]
+        has_stray_alone = (
+            [kind for _, _, kind in meanings].count(STRAY) == 1
+            and exercise_by_default in self._exercises
+            and not any(exercise for _, exercise, _ in meanings)
+        )
+        found: dict[str, dict[str, File]] = {}
+        for file, exercise, kind in meanings:
+            if kind == STRAY and has_stray_alone:
+                self._skipped.add(RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
+                self._take(file, exercise_by_default, found)
+            elif kind:
+                self._skipped.add(kind, storable(file.path))
             else:
-                kinds[suffix] = (path, called)
-        for exercise in sorted(found):
-            files = tuple(found[exercise][suffix][0] for suffix in SUFFIXES if suffix in found[exercise])
-            yield structs.replace(about, exercise=exercise, place=about.prefix + storable(files[0]), files=files)
+                self._take(file, exercise, found)
+        for exercise in sorted(found, key=exercise_number):
+            paths = tuple(found[exercise][suffix].path for suffix in SUFFIXES if suffix in found[exercise])
+            yield structs.replace(student, exercise=exercise, place=student.prefix + storable(paths[0]), files=paths)
 
-    def _meant(self, called: str, told: str) -> tuple[str, str]:
-        """The exercise that a file is a submission for, or else of which kind it is that is none."""
-        parts = Path(called).parts
-        stem, suffix = _stem(called), Path(called).suffix
-        is_named = numbered(stem, self._exercises)
-        if suffix.lower() not in SUFFIXES or not (stem.lower() in self._stems or is_named):
-            return "", STRAY if suffix.lower() in SUFFIXES and len(parts) == 1 else LEFT_BEHIND
-        names = [numbered(part, self._exercises) for part in reversed(parts[:-1])]
-        exercise = is_named or next(filter(None, names), "") or told or self._exercise
+    def _take(self, file: File, exercise: str, found: dict[str, dict[str, File]]) -> None:
+        """Take the file for the exercise, unless a later upload with the same suffix was found before."""
+        suffix = Path(file.name).suffix.lower()
+        kinds = found.setdefault(exercise, {})
+        if suffix in kinds:
+            own_stem = Path(self._exercises[exercise]).stem
+            older, newer = sorted((kinds[suffix], file), key=lambda each: (_stem(each.name) == own_stem, _upload(each)))
+            self._skipped.add(TWICE, f"{storable(older.path)}; {storable(newer.path)} is graded")
+            file = newer
+        kinds[suffix] = file
+
+    def _meaning(self, file: File, exercise_by_default: str) -> tuple[str, str]:
+        """Return the exercise that a file is a submission for, or the kind of files that it is skipped as."""
+        *folders, _ = Path(file.name).parts
+        stem, suffix = _stem(file.name), Path(file.name).suffix.lower()
+        named = meant_exercise(stem, self._exercises)
+        if suffix not in SUFFIXES or not (named or stem.lower() in self._stems):
+            return "", STRAY if suffix in SUFFIXES and not folders else LEFT_BEHIND
+        of_folders = (meant_exercise(part, self._exercises) for part in reversed(folders))
+        exercise = named or next(filter(None, of_folders), "") or exercise_by_default
         if not exercise:
             return "", NO_EXERCISE
         return (exercise, "") if exercise in self._exercises else ("", UNKNOWN)
 
-    def _walk(self, folder: str) -> Iterator[str]:
-        return walk(self._root, folder, self._skipped) if folder else iter(())
+
+def _stem(name: str) -> str:
+    """Return a file's name without its suffix, and without what a platform or a browser added to it."""
+    return COPY.sub("", Path(name).stem)
 
 
-def _stem(called: str) -> str:
-    """A file's name without its ending, and without what a platform or a browser added to it."""
-    return COPY.sub("", Path(called).stem)
+def _upload(file: File) -> tuple[int, str]:
+    """Return the number of an upload of the same name, and its path: the sort key of uploads."""
+    match = COPY.search(Path(file.name).stem)
+    return (int(re.sub(r"\D", "", match[0])) if match else 0, file.path)
 
 
-def numbered(name: str, exercises: Collection[str]) -> str:
-    """The exercise that a name means (`exercise_03`, `exercise-3`); empty where it means none."""
+def meant_exercise(name: str, exercises: Collection[str]) -> str:
+    """Return the exercise that a name means (`exercise_03`, `exercise-3`), or nothing if it means none."""
     if name in exercises:
         return name
-    match = NUMBERED.fullmatch(name)
+    match = EXERCISE_NAME.fullmatch(name)
     if not match:
         return ""
-    meant = (each for each in exercises if int(each.removeprefix("exercise_")) == int(match[1]))
-    return next(meant, name)
+    return next((each for each in exercises if exercise_number(each) == int(match[1])), name)
 
 
-def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -> Iterator[str]:
-    """Paths of the ordinary files in a folder, in order; what systems leave there is counted, links are told."""
+def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = MAX_DEPTH) -> Iterator[str]:
+    """Yield the paths of all files in a folder and below, in order. Links and clutter are recorded as skipped."""
     try:
         names = sorted(os.listdir(root / folder))
     except OSError as error:
@@ -242,7 +255,7 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -
             continue
         try:
             mode = os.lstat(root / path).st_mode
-        except OSError as error:  # it has gone meanwhile
+        except OSError as error:  # deleted meanwhile
             skipped.add(CLOSED, storable(path), error.strerror or "")
             continue
         if stat.S_ISLNK(mode):
@@ -251,8 +264,3 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = DEEPEST) -
             yield path
         elif depth:
             yield from walk(root, path, skipped, depth - 1)
-
-
-def _copy_number(file: tuple[str, str]) -> tuple[int, str]:
-    match = COPY.search(Path(file[1]).stem)
-    return (int(re.sub(r"\D", "", match[0])) if match else 0, file[0])

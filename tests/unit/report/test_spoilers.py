@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 from grader.checks.runner import Runner
+from grader.classroom.exports.records import Graded, VerdictExport
+from grader.classroom.exports.writing import EXPORTS
 from grader.classroom.gradebook.class_records import GradeRow
-from grader.report.exports import Graded
-from grader.report.exports.platforms import CLASSROOM50, GRADESCOPE, PRAIRIELEARN
-from grader.report.exports.test_reports import CTRF, JUNIT
 from grader.report.html import NotebookVerdict, render_report
 from grader.report.tables import OverviewLine, render_hint, render_overview
 from grader.report.terminal import render_terminal
@@ -27,7 +26,7 @@ EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*")
 STEPS = 3
 
 
-PLATFORMS = {each.name: each for each in (GRADESCOPE, PRAIRIELEARN, CLASSROOM50, CTRF, JUNIT)}
+PLATFORMS = {each.name: each for each in EXPORTS.values() if isinstance(each, VerdictExport)}
 
 
 def pages(course, exercise, verdict, before) -> dict[str, str]:
@@ -50,14 +49,33 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     shown = NotebookVerdict(verdict, exercise)
     found["notebook"] = html.unescape("\n".join(shown._repr_mimebundle_().values()))
     found["asked in a notebook"] = "\n".join([*shown.findings, *map(str, shown.defects)])
-    graded = Graded(handed_in(verdict), verdict, exercise, "class")
-    return found | {name: html.unescape(each.render(graded)) for name, each in PLATFORMS.items()}
+    graded = Graded(grade=handed_in(verdict), verdict=verdict, exercise=exercise, classroom="class")
+    return found | {name: html.unescape(each.render_export(graded)) for name, each in PLATFORMS.items()}
 
 
 def handed_in(verdict) -> GradeRow:
     """A row of a gradebook about it."""
-    row = ("ann", "", "", {}, verdict.exercise, str(verdict.outcome), verdict.score, verdict.max_score, 0.0, 0.0, 1)
-    return GradeRow(*row, "2026-01-05T10:00:00Z", "2026-01-05T10:00:00Z", "", "", "attention.py", "folders", 1, 1)
+    return GradeRow(
+        student="ann",
+        exercise=verdict.exercise,
+        outcome=str(verdict.outcome),
+        score=verdict.score,
+        max_score=verdict.max_score,
+        extra=0.0,
+        max_extra=0.0,
+        attempts=1,
+        submitted_at="2026-01-05T10:00:00Z",
+        judged_at="2026-01-05T10:00:00Z",
+        file="attention.py",
+        layout="folders",
+        verdict=1,
+        seen_in=1,
+        name="",
+        group="",
+        columns={},
+        reason="",
+        remark="",
+    )
 
 
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))

@@ -1,0 +1,1 @@
+"""Exports: a gradebook in other programs' formats, and as feedback for students."""

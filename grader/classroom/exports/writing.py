@@ -1,0 +1,146 @@
+"""Write a gradebook in a format that is asked for, or as feedback for each student."""
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from grader.classroom.exports.class_page import ClassPage
+from grader.classroom.exports.formats import Ctrf, GradesCsv, Junit
+from grader.classroom.exports.records import ClassExport, ExerciseLoader, Graded, VerdictExport, graded
+from grader.classroom.gradebook.class_records import ABSENT, ClassRecords
+from grader.classroom.gradebook.gradebook import NOT_JUDGED
+from grader.classroom.platforms import LAYOUTS, PLATFORM_EXPORTS
+from grader.errors import UsageError
+from grader.report.html import render_report
+from grader.report.terminal import render_terminal
+from grader.spec.paths import Course, product_draft, write_product
+
+EXPORTS: dict[str, ClassExport | VerdictExport] = {
+    export.name: export for export in (GradesCsv(), ClassPage(), Junit(), Ctrf(), *PLATFORM_EXPORTS)
+}
+TEXT_WIDTH, TEXT_LINES = 100, 200
+
+MAX_FOLDER_BYTES = 100
+MAX_FAILURES = 10
+"""How many files that could not be written are named."""
+
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""Names that Windows keeps for devices."""
+
+
+def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous: bool = False) -> int:
+    """Write a gradebook to a folder in a format. Return the number of files.
+
+    Raise `UsageError` if the format has no anonymous form, or if a file cannot be written; the others are written.
+    """
+    chosen = EXPORTS[to]
+    if anonymous and not (isinstance(chosen, ClassExport) and chosen.can_be_anonymous):
+        raise UsageError(f"--anonymous is for the page that people read, --to html; {to} needs the ids")
+    exercises = ExerciseLoader(course)
+    with ClassRecords(gradebook) as records:
+        _make_folder(folder)
+        if isinstance(chosen, ClassExport):
+            with product_draft(folder / chosen.export_file) as draft:
+                chosen.write_export(records, exercises, draft, anonymous=anonymous)
+            return 1
+        names = folder_names(records.students())
+        return _write_all(
+            (folder / names[each.grade.student] / each.grade.exercise / chosen.export_file, chosen.render_export(each))
+            for each in _verdicts(records, exercises)
+        )
+
+
+def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> int:
+    """Write an HTML and a text file for each verdict. Return the number of verdicts.
+
+    The files name no seed: later submissions are graded with the same one.
+    """
+    with ClassRecords(gradebook) as records:
+        _make_folder(folder)
+        names = folder_names(records.students())
+        return _write_all(
+            (folder / f"{feedback_path(each, names[each.grade.student])}.{suffix}", text)
+            for each in _verdicts(records, exercises)
+            for suffix, text in _feedback(each).items()
+        ) // len(("html", "txt"))
+
+
+def _feedback(each: Graded) -> dict[str, str]:
+    return {
+        "html": render_report(each.verdict, each.exercise, has_seed=False),
+        "txt": render_terminal(each.verdict, each.exercise, width=TEXT_WIDTH, height=TEXT_LINES, has_seed=False),
+    }
+
+
+def feedback_path(each: Graded, folder_name: str) -> Path:
+    """Return the path of a student's feedback, without suffix: as the platform takes it back, or in a folder."""
+    layout = next((layout for layout in LAYOUTS if layout.name == each.grade.layout), None)
+    return (layout and layout.feedback_path(each.grade)) or Path(folder_name) / each.grade.exercise / "feedback"
+
+
+def removed_exercises(gradebook: Path, course: Course, to: str) -> list[str]:
+    """Return the exercises that the course no longer has, if the format needs them."""
+    if getattr(EXPORTS.get(to), "has_grades_only", False):
+        return []
+    with ClassRecords(gradebook) as records:
+        return [name for name in records.exercises() if not ExerciseLoader(course).has(name)]
+
+
+def folder_names(students: Iterable[str]) -> dict[str, str]:
+    """Return a folder name for each student that any file system takes and that is no other student's.
+
+    `Anna` and `anna`, and an accent as one character or two, are the same name on macOS and Windows.
+    """
+    plain = {student: _plain_name(student) for student in students}
+    counts = Counter(_folded(name) for name in plain.values())
+    return {
+        student: name if name == student and counts[_folded(name)] == 1 else f"{name}-{_digest(student)}"
+        for student, name in plain.items()
+    }
+
+
+def _plain_name(student: str) -> str:
+    name = re.sub(r"[^\w@. -]", "_", student).strip(". ")
+    name = name.encode("utf-8", "ignore")[:MAX_FOLDER_BYTES].decode("utf-8", "ignore").strip(". ")
+    return f"_{name}" if RESERVED.fullmatch(name) else name
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _digest(student: str) -> str:
+    return hashlib.sha256(student.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be created: {error.strerror}; name another folder") from None
+
+
+def _verdicts(records: ClassRecords, exercises: ExerciseLoader) -> Iterator[Graded]:
+    """Yield every verdict whose exercise the course still has."""
+    for grade in records.grades():
+        if grade.outcome not in (ABSENT, NOT_JUDGED) and exercises.has(grade.exercise):
+            yield graded(records, grade, exercises.get(grade.exercise))
+
+
+def _write_all(files: Iterable[tuple[Path, str]]) -> int:
+    """Write files and return how many. A file that cannot be written does not stop the others, and is named."""
+    count, failures = 0, []
+    for path, text in files:
+        try:
+            write_product(path, text.encode("utf-8", "backslashreplace"))
+            count += 1
+        except UsageError as error:
+            failures.append(str(error))
+    if failures:
+        more = len(failures) - MAX_FAILURES
+        listed = failures[:MAX_FAILURES] + ([f"{more:,} more files cannot be written"] if more > 0 else [])
+        raise UsageError("\n".join(listed))
+    return count

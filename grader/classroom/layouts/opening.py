@@ -1,0 +1,117 @@
+"""Recognise how the submissions of a class lie, and open them."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.classroom.layouts.archives import Unpacker
+from grader.classroom.layouts.files import (
+    Layout,
+    ModuleNames,
+    SkippedFiles,
+    list_folder,
+    list_folder_if_readable,
+    stems,
+)
+from grader.classroom.layouts.own import Folder, Lines, Pattern, StudentFolders
+from grader.classroom.layouts.units import UnitLayout, UnitSubmissions, meant_exercise
+from grader.classroom.platforms import LAYOUTS
+from grader.errors import UsageError
+
+LAYOUT_NAMES = (Folder.name, Lines.name, *(layout.name for layout in LAYOUTS))
+LINES_SUFFIXES = (".jsonl", ".ndjson")
+EXPECTED = (
+    "DIR/<student>/<exercise>/attention.py (or .ipynb), DIR/<student>/<exercise>.py (or .ipynb), "
+    "a .jsonl file whose lines have student, exercise and source, a platform's export "
+    f"({', '.join(layout.name for layout in LAYOUTS)}), or a zip of any of these"
+)
+"""What `batch` takes, as messages name it."""
+
+
+class LayoutOptions(Struct, frozen=True, kw_only=True):
+    """The user's choice of a layout; what is empty is found out."""
+
+    name: str = ""
+    pattern: str = ""
+    exercise: str = ""
+
+
+@contextlib.contextmanager
+def open_layout(
+    path: Path, exercises: ModuleNames, skipped: SkippedFiles, options: LayoutOptions
+) -> Iterator[tuple[Layout, Path]]:
+    """Yield the submissions in a folder, a JSON Lines file or a zip, and the root of their paths.
+
+    Raise `UsageError` if there are none.
+    """
+    if options.name and options.pattern:
+        raise UsageError("--layout and --pattern both choose a layout; give one of them")
+    with Unpacker() as unpacker:
+        if path.is_file() and path.suffix.lower() == ".zip":
+            unpacked = unpacker.unpack(path, path.name, skipped)
+            if unpacked is None:
+                raise UsageError(f"{skipped.lines()[-1]}; give a zip that opens, or a folder with its files")
+            root = _root_of_archive(unpacked, exercises)
+        elif path.is_file() and path.suffix.lower() in LINES_SUFFIXES:
+            yield Lines(path, exercises, skipped), path.parent
+            return
+        elif path.is_dir():
+            root = _class_folder(path)
+        else:
+            problem = "is neither a folder nor a .jsonl file nor a zip" if path.exists() else "does not exist"
+            raise UsageError(f"{path} {problem}; expected {EXPECTED}")
+        try:
+            names = list_folder(root)
+        except OSError as error:
+            raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
+        chosen = _choose_layout(root, names, options)
+        if chosen is None and not options.exercise:
+            yield Folder(root, exercises, skipped), root
+        else:
+            layout = chosen or StudentFolders()
+            yield UnitSubmissions(layout, root, exercises, skipped, unpacker, options.exercise), root
+
+
+def _choose_layout(root: Path, names: list[str], options: LayoutOptions) -> UnitLayout | None:
+    """Return the layout that is named or that most of the names fit, or None for folders of students."""
+    if options.pattern:
+        return Pattern(options.pattern)
+    if options.name:
+        return next((layout for layout in LAYOUTS if layout.name == options.name), None)
+    counts = [layout.count(root, names) for layout in LAYOUTS]
+    most = max(counts)
+    has_landmark = any(layout.landmark in names for layout in LAYOUTS)
+    return LAYOUTS[counts.index(most)] if most > len(names) / 2 or (most and has_landmark) else None
+
+
+def _root_of_archive(folder: Path, exercises: ModuleNames) -> Path:
+    """Return where the submissions of an unpacked archive begin: often in a single folder that holds all of them."""
+    class_folder, single = _class_folder(folder), _single_folder(folder)
+    if single is None or class_folder != folder:
+        return class_folder
+    inside = list_folder_if_readable(single)
+    is_part = any(layout.is_part(single.name, inside) for layout in LAYOUTS)
+    names = [os.path.splitext(name)[0] for name in inside]  # noqa: PTH122 - faster than pathlib
+    is_students = any(each in stems(exercises) or meant_exercise(each, exercises) for each in names)
+    return folder if is_part or is_students else single
+
+
+def _class_folder(folder: Path) -> Path:
+    """Return the folder, or the single folder in it if that is a platform's export of a class."""
+    single = _single_folder(folder)
+    if single is None:
+        return folder
+    names = list_folder_if_readable(single)
+    exports = [layout for layout in LAYOUTS if layout.is_class_export]
+    is_export = any(each.landmark in names or each.count(single, names) > len(names) / 2 for each in exports)
+    return single if is_export else folder
+
+
+def _single_folder(folder: Path) -> Path | None:
+    """Return the only thing in a folder if it is a folder."""
+    names = list_folder_if_readable(folder)
+    single = folder / names[0] if len(names) == 1 else folder
+    return single if single != folder and single.is_dir() and not single.is_symlink() else None

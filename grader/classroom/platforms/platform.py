@@ -1,0 +1,79 @@
+"""What a course platform can do: hand out a class's submissions, take grades or feedback, run an autograder.
+
+A platform is one class. It derives from what it can do: `SubmissionLayout`, `Autograder`, and of the exports
+`ClassExport` or `VerdictExport`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
+
+from grader.classroom.gradebook.class_records import GradeRow
+from grader.classroom.layouts.files import SkippedFiles
+from grader.classroom.layouts.units import Unit
+from grader.spec.exercise import Exercise
+from grader.spec.paths import Course
+from grader.verdict.verdict import Verdict
+
+
+class Platform:
+    """A course platform, or another way in which the work of a class changes hands."""
+
+    name: ClassVar[str]
+
+
+class SubmissionLayout(Platform):
+    """A platform whose folder of submissions the kit recognises by the names in it."""
+
+    landmark: ClassVar[str] = ""
+    """A name that shows the layout, whatever else is in the folder."""
+
+    is_class_export: ClassVar[bool] = False
+    """Whether the platform exports the submissions of a whole class as one folder or archive."""
+
+    @abstractmethod
+    def count(self, root: Path, names: list[str]) -> int:
+        """Return how many of the names in the root fit this layout."""
+
+    @abstractmethod
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        """Yield the students' files in order. `names` are those in the root."""
+
+    def is_part(self, name: str, inside: list[str]) -> bool:
+        """Return whether a folder with this name and content is one part of the layout, such as one student's."""
+        return False
+
+    def feedback_path(self, grade: GradeRow) -> Path | None:
+        """Return where the platform takes feedback back, without suffix, or None if it does not."""
+        return None
+
+
+class Package(Struct, frozen=True, kw_only=True):
+    """What a platform's own files in an autograder package are made of."""
+
+    course: Course
+    exercise: Exercise
+    story: str
+    render: Callable[[str], str]
+    """Renders a template below `author/templates/`."""
+
+
+class Autograder(Platform):
+    """A platform that grades each submission with a package of the kit; its templates bear the platform's name."""
+
+    kit_folder: ClassVar[str] = "."
+    """Where in the package the kit and the course lie."""
+
+    def extra_files(self, package: Package) -> dict[Path, bytes]:
+        """Return the package's files that are not made from templates alone."""
+        return {}
+
+    @abstractmethod
+    def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
+        """Return the results that the platform reads, by file name; the name is empty for the main file.
+
+        `remark` says which of two files was graded.
+        """

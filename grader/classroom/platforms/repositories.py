@@ -1,0 +1,48 @@
+"""GitHub: the repositories of a class, cloned side by side by hand or by GitHub Classroom."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.classroom.layouts.files import STRAY, SkippedFiles, storable
+from grader.classroom.layouts.units import Unit
+from grader.classroom.platforms.platform import SubmissionLayout
+
+CLONED = "-submissions"
+"""How the folder ends into which GitHub Classroom clones the repositories of an assignment."""
+
+REPOSITORY = re.compile(r"(?P<exercise>exercise[-_]?(?P<number>\d+))[-_](?P<login>.+)", re.IGNORECASE)
+
+
+class Repositories(SubmissionLayout):
+    """Folders such as exercise-03-login, or ASSIGNMENT-login in a folder ASSIGNMENT-submissions."""
+
+    name = "repositories"
+    is_class_export = True
+
+    def count(self, root: Path, names: list[str]) -> int:
+        return sum(_parse(root, name) is not None for name in names)
+
+    def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
+        for name in names:
+            parsed = _parse(root, name)
+            if parsed is not None and not (root / name).is_symlink():
+                exercise, login = parsed
+                yield Unit(student=login, folder=name, exercise=exercise, aliases=(login,))
+            else:
+                skipped.add(STRAY, storable(name))
+
+    def is_part(self, name: str, inside: list[str]) -> bool:
+        return bool(REPOSITORY.fullmatch(name))
+
+
+def _parse(root: Path, name: str) -> tuple[str, str] | None:
+    """Return a repository's exercise, if its name has one, and login; None if the name is no repository's."""
+    if not (root / name).is_dir():
+        return None
+    match = REPOSITORY.fullmatch(name)
+    if match:
+        return f"exercise_{int(match['number']):02}", storable(match["login"])
+    assignment = root.name.removesuffix(CLONED)
+    login = name.removeprefix(f"{assignment}-")
+    return ("", storable(login)) if assignment != root.name and login not in ("", name) else None
