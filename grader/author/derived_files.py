@@ -113,7 +113,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     table = course.root / "exercises" / "README.md"
     has_row = not table.exists() or exercise.id in table.read_text(encoding="utf-8")
     warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
-    return Step("sources", problems=problems, warnings=[] if has_row else [warning])
+    return Step(name="sources", problems=problems, warnings=[] if has_row else [warning])
 
 
 def _why_invalid(notebook: Path) -> str:
