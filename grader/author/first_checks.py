@@ -217,4 +217,4 @@ def _check_of_defaults(interface: FoundInterface, proposal: Proposal, given: set
 
 def _parameter(interface: FoundInterface, name: str) -> Parameter:
     """Return the constructor's parameter; what only the kit's adapter takes counts as one without a default."""
-    return next((each for each in interface.constructor if each.name == name), Parameter(name, is_required=True))
+    return next((each for each in interface.constructor if each.name == name), Parameter(name=name, is_required=True))

@@ -120,8 +120,7 @@ def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> FixedSize
 def other_fixed_sizes(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bool) -> FixedSizes:
     """Three fixed size cases that the inputs name, and of `lengths` that are handed over as numbers."""
     sizes = {**{name: values.fixed for name, values in SIZES.items()}, "batch": kind.fixed_batches}
-    told = str(inputs)
-    used = [name for name in sizes if f"'{name}'" in told]
+    used = [name for name in sizes if f"'{name}'" in str(inputs)]
     size_cases = [{name: sizes[name][size_case] for name in used} for size_case in range(3)]
     for index, name in enumerate(lengths):
         size_cases = [
