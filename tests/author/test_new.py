@@ -171,7 +171,7 @@ def test_an_unfinished_exercise_does_not_hide_the_others_in_the_list(own_course,
     done = run_cli(cwd=own_course.root)
     assert done.returncode == 0
     assert "The model that knew how the sentence ends" in done.stdout
-    assert f"{EXERCISE}  ○○○○○  (grading it says what is wrong with its description)" in done.stdout
+    assert f"{EXERCISE}  ○○○○○  (its description is wrong; grade it to see the error)" in done.stdout
     assert f"python -m grader {EXERCISE}" not in done.stdout
 
 
