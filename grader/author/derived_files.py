@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from grader.author.proof import Step
-from grader.author.scaffold import told_in_notebook
+from grader.author.scaffold import with_story
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import mend, put_back
@@ -58,7 +58,7 @@ def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) 
     texts = {path.read_text(encoding="utf-8") for path in (notebook, kept) if path.exists()}
     if len(texts) != 1 or _digest(text := texts.pop()) != remembered.get(notebook.name):
         return {}
-    new = told_in_notebook(text, exercise)
+    new = with_story(text, exercise)
     return {notebook: new, kept: new}
 
 

@@ -11,8 +11,13 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from grader.author.calls import CheckFields, checks_of_forward
-from grader.author.first_checks import check_of_refusal, checks_of_kits_own, checks_of_other_values
+from grader.author.first_checks import (
+    CheckFields,
+    check_of_refusal,
+    checks_of_forward,
+    checks_of_other_values,
+    compare_values,
+)
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.mutants import Mutant
 from grader.checks.size_cases import draw_sizes
@@ -169,12 +174,11 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
         ):
             checks.append(check)
     own = {name for check in exercise.checks for name in check.constructor}
-    about = {"closure": "closure", "unused": "grad"}
-    for check in checks_of_kits_own(interface):
-        [name] = check["constructor"]
-        if name not in own and about.get(name) in words:
-            checks.append(check)
-    return checks
+    return checks + [
+        compare_values(each.id, constructor=each.constructor)
+        for each in interface.own_checks
+        if each.about in words and not own & each.constructor.keys()
+    ]
 
 
 def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:

@@ -9,7 +9,7 @@ import torch
 from grader.author.differential import Comparison
 from grader.author.proof import Step
 from grader.author.rewrites import rewrites_of
-from grader.author.sizes import told_shapes
+from grader.author.sizes import describe_shapes
 from grader.checks.case import make_case, seed_draws
 from grader.checks.outcome import Key, Status, variant_name
 from grader.checks.reference import Reference
@@ -96,7 +96,7 @@ def _other_shapes(course: Course, exercise_id: str) -> str:
         return ""
     if shapes == expected or len({tuple(map(len, each)) for each in shapes}) != 1:
         return ""
-    lines = told_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
+    lines = describe_shapes(shapes, exercise.fixed_sizes, exercise.random_sizes)
     return f"for the reference returns other shapes than interface.outputs says, write\n{lines}"
 
 

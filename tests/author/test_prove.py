@@ -26,7 +26,7 @@ from grader.author.proof import (
     render_proofs,
 )
 from grader.author.prove import ProofCache, prove, record_of
-from grader.author.sizes import told_shapes
+from grader.author.sizes import describe_shapes
 from grader.author.usual_tests import run_usual_tests
 from grader.processes.task_pool import TaskPool
 from grader.spec.exercise import Exercise
@@ -537,7 +537,7 @@ def test_sizes_of_outputs_are_made_of_those_that_there_are():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
     random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
-    assert told_shapes(shapes, fixed_sizes, random_sizes) == (
+    assert describe_shapes(shapes, fixed_sizes, random_sizes) == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"
