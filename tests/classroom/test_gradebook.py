@@ -328,7 +328,7 @@ def test_what_is_no_gradebook_is_refused_and_left_as_it_is(tmp_path):
         text: r"notes\.sqlite is not a SQLite file, so it is not a gradebook; name another file",
         newer: r"newer\.sqlite was written by another version of the kit; grade into",
         tmp_path: r"is a folder; name the gradebook's file, such as .*class\.sqlite",
-        tmp_path / "none" / "class.sqlite": r"there is no folder .*none for the gradebook; make it first",
+        tmp_path / "none" / "class.sqlite": r"there is no folder .*none for the gradebook; create it first",
     }
     for path, message in wanted.items():
         before = path.read_bytes() if path.is_file() else b""
