@@ -35,7 +35,7 @@ Show = Callable[[Progress], None]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What a batch is told; without a seed it keeps to the gradebook's, which is drawn once."""
+    """Options of a batch. Without a seed it takes the gradebook's, which is drawn once."""
 
     seed: int | None = None
     shares: bool = True
@@ -142,7 +142,7 @@ class Clock:
         return time.monotonic() - self._started
 
     def rate(self, progress: Progress) -> float:
-        """Verdicts a second, those that were already there aside."""
+        """Return the new verdicts per second."""
         return (progress.judged + progress.shared) / max(self.seconds(), 1e-6)
 
 

@@ -243,8 +243,8 @@ def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
     path = course.pristine(course.editable_files(exercise_id)[0])
     starter = read_submission(path, path.name)
     if isinstance(starter, Unreadable):
-        told = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
-        return TaskResult(None, told, is_exercise_broken=True)
+        reason = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
+        return TaskResult(None, reason, is_exercise_broken=True)
     record = SubmissionRecord(student="", exercise=exercise_id, file=path.name, digest="")
     return judge(location, Task(record, versions(course, exercise_id), starter, SEED_OF_TRIAL))
 
