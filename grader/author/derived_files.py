@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from grader.author.proof import Step
-from grader.author.scaffold import told_in_notebook
+from grader.author.scaffold import with_story
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import mend, put_back
@@ -58,7 +58,7 @@ def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) 
     texts = {path.read_text(encoding="utf-8") for path in (notebook, kept) if path.exists()}
     if len(texts) != 1 or _digest(text := texts.pop()) != remembered.get(notebook.name):
         return {}
-    new = told_in_notebook(text, exercise)
+    new = with_story(text, exercise)
     return {notebook: new, kept: new}
 
 
@@ -113,7 +113,7 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     table = course.root / "exercises" / "README.md"
     has_row = not table.exists() or exercise.id in table.read_text(encoding="utf-8")
     warning = f"{table.relative_to(course.root)}: has no row for {exercise.id}; add one, so that students find it"
-    return Step("sources", problems=problems, warnings=[] if has_row else [warning])
+    return Step(name="sources", problems=problems, warnings=[] if has_row else [warning])
 
 
 def _why_invalid(notebook: Path) -> str:

@@ -1,4 +1,4 @@
-"""Differential testing: two sources side by side in workers, on random weights, sizes and masks."""
+"""Differential testing: run two sources side by side in workers, with random weights, sizes and masks."""
 
 import random
 import warnings
@@ -24,36 +24,37 @@ from grader.spec.properties import KeepsDtype, Property
 from grader.submission import submission_from_text
 
 
-class Matching(Struct, frozen=True):
-    """The mutants that are declared equivalent, the others, and the declarations that match none."""
+class Matching(Struct, frozen=True, kw_only=True):
+    """Mutants that are declared equivalent, the other mutants, and declarations that match no mutant."""
 
     declared: list[Mutant]
     others: list[Mutant]
-    idle: list[Equivalent]
+    unmatched: list[Equivalent]
 
 
 def match_equivalents(mutants: list[Mutant], equivalents: list[Equivalent]) -> Matching:
-    """Sort mutants by whether a declaration has their lines before and after the change."""
+    """Match mutants with declarations by their lines before and after the change."""
     changes = {(plain_lines(each.was), plain_lines(each.becomes)) for each in equivalents}
     declared = [mutant for mutant in mutants if mutant.change() in changes]
     others = [mutant for mutant in mutants if mutant.change() not in changes]
     made = {mutant.change() for mutant in declared}
-    idle = [each for each in equivalents if (plain_lines(each.was), plain_lines(each.becomes)) not in made]
-    return Matching(declared, others, idle)
+    unmatched = [each for each in equivalents if (plain_lines(each.was), plain_lines(each.becomes)) not in made]
+    return Matching(declared=declared, others=others, unmatched=unmatched)
 
 
 ROUNDS = 60
 LARGEST = 9
-"""Sizes that are not tied to others are drawn from 1 to here."""
+"""The largest random size, unless it is a multiple of others."""
 
 ODD_SHARE = 0.1
-"""The share of rounds in which sizes need not fit together, so that refusals are compared too."""
+"""The share of experiments whose sizes need not fit together, so that refusals are compared too."""
 
-Seen = dict[str, Any]
+Observed = dict[str, Any]
+"""What a caller can observe of a call, by name."""
 
 
-class Round(Struct, frozen=True):
-    """One experiment: a case, the method called, the mode, and the dtype that everything is in."""
+class Experiment(Struct, frozen=True, kw_only=True):
+    """One call to compare: a case, the method, the mode and the dtype of all tensors."""
 
     case: Case
     method: str
@@ -63,14 +64,14 @@ class Round(Struct, frozen=True):
 
 
 def find_differences(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
-    """For each text what first told it from the reference, or nothing."""
+    """Return for each source the first difference from the reference, or nothing."""
     course = Course(root)
     with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         return [comparison.first_difference(text) for text in texts]
 
 
 class Comparison:
-    """The reference in a worker, beside which one text after another is run."""
+    """The reference in one worker, compared with one source after another in a second worker."""
 
     def __init__(self, source: WorkerSource, course: Course, exercise: Exercise) -> None:
         path = course.reference(exercise.id)
@@ -79,7 +80,7 @@ class Comparison:
         self._exercise = structs.replace(exercise, limits=limits)
         self._local = Reference(path, exercise.interface)
         self._reference = Session(source, self._exercise, submission_from_text(path.read_text(encoding="utf-8")))
-        self._rounds: dict[int, tuple[Round, Seen]] = {}
+        self._experiments: dict[int, tuple[Experiment, Observed]] = {}
         is_precise = any(isinstance(check, KeepsDtype) and check.precise for check in exercise.checks)
         self._in_float64 = FLOAT64 if is_precise else FLOAT32_GRADIENT  # as the checks compare
 
@@ -91,33 +92,33 @@ class Comparison:
         self._reference.close()
 
     def first_difference(self, text: str, rounds: int = ROUNDS) -> str:
-        """What first told the text from the reference in so many rounds, or nothing."""
+        """Return the first difference from the reference in so many experiments, or nothing."""
         session = Session(self._source, self._exercise, submission_from_text(text))
         try:
             session.load()
             for seed in range(rounds):
-                round_, expected = self._round(seed)
-                seen = _observe(session, self._local, round_)
-                near = self._in_float64 if round_.dtype == "float64" else FLOAT32_GRADIENT
-                differing = [name for name in expected if not _agree(seen.get(name), expected[name], near)]
+                experiment, expected = self._experiment(seed)
+                observed = _observe(session, self._local, experiment)
+                tolerance = self._in_float64 if experiment.dtype == "float64" else FLOAT32_GRADIENT
+                differing = [name for name in expected if not _agree(observed.get(name), expected[name], tolerance)]
                 if differing:
-                    return f"{differing[0]} differs with {round_.described}"
+                    return f"{differing[0]} differs with {experiment.described}"
         except SubjectError as error:
             return f"it {error}"
         finally:
             session.close()
         return ""
 
-    def _round(self, seed: int) -> tuple[Round, Seen]:
-        """A round, and what the reference shows in it."""
-        if seed not in self._rounds:
-            round_ = _make_round(self._exercise, seed)
-            self._rounds[seed] = round_, _observe(self._reference, self._local, round_)
-        return self._rounds[seed]
+    def _experiment(self, seed: int) -> tuple[Experiment, Observed]:
+        """Return an experiment and what it observes of the reference."""
+        if seed not in self._experiments:
+            experiment = _make_experiment(self._exercise, seed)
+            self._experiments[seed] = experiment, _observe(self._reference, self._local, experiment)
+        return self._experiments[seed]
 
 
-def _make_round(exercise: Exercise, seed: int) -> Round:
-    """A case like those that the checks use, at other sizes, with other masks."""
+def _make_experiment(exercise: Exercise, seed: int) -> Experiment:
+    """Make a case like those of the checks, with other sizes and other masks."""
     draw = random.Random(seed)  # noqa: S311 - experiments, not secrets
     check: Property = draw.choice(exercise.checks)
     sizes = _draw_sizes(draw, exercise, check)
@@ -130,11 +131,11 @@ def _make_round(exercise: Exercise, seed: int) -> Round:
         case = structs.replace(case, inputs={**case.inputs, **doubled})
     training = draw.choice((True, False))
     described = f"{sizes}, {case.arguments}, in {dtype}, {'training' if training else 'eval'} mode"
-    return Round(case, check.method, training, dtype, described)
+    return Experiment(case=case, method=check.method, training=training, dtype=dtype, described=described)
 
 
 def _draw_sizes(draw: random.Random, exercise: Exercise, check: Property) -> dict[str, int]:
-    """A size case's sizes, those of the constructor all multiplied by one factor, the others drawn anew."""
+    """Take a size case, multiply the sizes of the constructor by one factor, and draw the other sizes."""
     size_case = draw.choice(check.sizes or exercise.fixed_sizes)
     tied = {value for value in exercise.interface.constructor.values() if isinstance(value, str)}
     factor = draw.choice((1, 2, 3))
@@ -151,47 +152,47 @@ def _draw_mask(draw: random.Random, spec: Any) -> Any:
     return structs.replace(spec, mask=draw.choice(list(MaskKind)), integers=draw.choice((True, False)))
 
 
-def _observe(session: Session, local: Reference, round_: Round) -> Seen:
-    """Everything that a caller can see of one call: what is returned, raised, printed, changed and differentiated."""
+def _observe(session: Session, local: Reference, experiment: Experiment) -> Observed:
+    """Observe one call: outputs, gradients, parameters, exceptions, prints and changed inputs."""
     session.begin_check()
-    seed_draws(round_.described)
+    seed_draws(experiment.described)
     try:
-        with warnings.catch_warnings(action="ignore"):  # torch's, of sizes of zero
-            weights = local.build(round_.case.arguments, dtype=round_.dtype)
-    except Exception:  # noqa: BLE001 - sizes that the reference refuses; the workers say how
+        with warnings.catch_warnings(action="ignore"):  # torch warns of sizes of zero
+            weights = local.build(experiment.case.arguments, dtype=experiment.dtype)
+    except Exception:  # noqa: BLE001 - the reference refuses these sizes; the workers observe how
         weights = None
     try:
-        module = Subject(session).build(round_.case.arguments, like=weights, dtype=round_.dtype)
-        return _observe_call(module, round_)
+        module = Subject(session).build(experiment.case.arguments, like=weights, dtype=experiment.dtype)
+        return _observe_call(module, experiment)
     except SubjectRaisedError as error:
-        return {"what is raised": error.raised.type}
+        return {"the exception": error.raised.type}
     except MisfitError as error:
-        return {"parameters": str(error)}
+        return {"the parameters": str(error)}
 
 
-def _observe_call(module: ModuleProxy, round_: Round) -> Seen:
-    module.training = round_.training
+def _observe_call(module: ModuleProxy, experiment: Experiment) -> Observed:
+    module.training = experiment.training
     module.printed()
-    inputs, method = round_.case.inputs, round_.method
-    first, again = (module.call(method, **inputs) for _ in range(2))
-    seen: Seen = {
-        "names of parameters": sorted(module.shapes()),
-        "whether it prints": bool(module.printed().strip()),
+    inputs, method = experiment.case.inputs, experiment.method
+    first, second = (module.call(method, **inputs) for _ in range(2))
+    observed: Observed = {
+        "the list of parameters": sorted(module.shapes()),
+        "printed text": bool(module.printed().strip()),
         "an input after the call": list(module.inputs_after().values()),
         "the number of outputs": len(flatten(first)),
     }
-    if not _agree(flatten(first), flatten(again), FLOAT32_GRADIENT):
-        return seen  # dropout: what is drawn need not be drawn alike
+    if not _agree(flatten(first), flatten(second), FLOAT32_GRADIENT):
+        return observed  # dropout may draw its random numbers in another way
     outputs = [output for output in flatten(first) if output.is_floating_point()]
     passed = module.differentiate([torch.randn(each.shape).to(each.dtype) for each in outputs], method, **inputs)
     gradients = {f"the gradient of {name}": grad for name, grad in {**passed.parameters, **passed.inputs}.items()}
-    return {**seen, "the output": flatten(first), **gradients}
+    return {**observed, "the output": flatten(first), **gradients}
 
 
-def _agree(one: Any, other: Any, near: Tolerance) -> bool:
+def _agree(one: Any, other: Any, tolerance: Tolerance) -> bool:
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_agree(*pair, near) for pair in zip(one, other, strict=True))
+        return len(one) == len(other) and all(_agree(*pair, tolerance) for pair in zip(one, other, strict=True))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         fits = one.shape == other.shape and one.dtype == other.dtype
-        return fits and torch.allclose(one, other, near.relative, near.absolute, equal_nan=True)
+        return fits and torch.allclose(one, other, tolerance.relative, tolerance.absolute, equal_nan=True)
     return type(one) is type(other) and bool(one == other)

@@ -1,111 +1,70 @@
-"""The checks that a new description begins with."""
+"""The checks that a new description begins with, and those that a proof proposes."""
 
+import re
 from collections.abc import Collection, Iterator
 from itertools import takewhile
+from typing import Any
 
-from grader.author.calls import REFUSALS, CheckFields, checks_of_calls, parameter_of
 from grader.author.interface import FoundInterface
-from grader.author.parameters import NO_OTHER, OTHER_SHARE, Constant, Parameter, other_values
+from grader.author.parameters import Constant, Parameter, other_values
 from grader.author.proposal import Proposal, mask_shape
+from grader.author.sizes import Role, size_role
 from grader.spec.kinds import Kind, Shape, suggested
+
+CheckFields = dict[str, Any]
+
+REFUSALS = ["AssertionError", "ValueError"]
+"""The exceptions by which sizes are refused."""
+
+CALLS = (4, 1, 3)
+"""The lengths of calls in turn; together no longer than the shortest limit of the fixed sizes."""
+
+SOURCES = re.compile(r"context|memory|encoder|source|^src|^(keys?|values?|k|v|kv|cond)$")
+LENGTH_OF_SOURCE = 7
+"""A length that no fixed size has."""
+
+MANY_SAMPLES = 9
+"""More than any other of the largest fixed sizes."""
+
+LARGEST_DEFAULT = 1024
+"""A larger default is no size to be tried in milliseconds."""
 
 
 def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
-    """The checks that fit nearly everything of this kind, and those that reach what the signature leaves open."""
-    if interface.kind.is_module:
-        checks = _checks_of_module(interface, proposal)
-    else:
-        checks = [{"property": name} for name in interface.kind.first_checks]
-    return [*checks, *_checks_of_arguments(interface, proposal)]
-
-
-def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
-    """The checks that fit nearly every module."""
-    shapes = {name: shape for name, shape in proposal.inputs.items() if isinstance(shape, list)}
-    batched = {name: shape for name, shape in shapes.items() if "batch" in shape}
-    checks: list[CheckFields] = [
-        {"property": "returns_shapes"},
-        {"property": "matches_reference"},
-        {"property": "every_parameter_learns"},
-    ]
-    if batched:
-        name = list(batched)[min(1, len(batched) - 1)]
-        apart = {"input": name, "axis": batched[name].index("batch"), "output": 0}
-        checks.append({"property": "samples_do_not_mix", **apart})
-    if proposal.dropout:
-        checks.append({"property": "dropout_only_in_training", "probability": proposal.dropout})
-        if proposal.dropout not in proposal.constructor:
-            checks[-1]["constructor"] = {proposal.dropout: 0.0}
-        checks[-1]["sizes"] = proposal.fixed_sizes[-1:]
-    if proposal.refused:
-        refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor"}
-        checks.append({**refuses, "errors": REFUSALS, "sizes": proposal.refused})
+    """Return the checks that fit nearly everything of this kind, and those for what the signature leaves open."""
+    is_module = interface.kind.is_module
+    given = {name for name in proposal.constructor if not _parameter(interface, name).is_required}
     return [
-        *checks,
-        {"property": "keeps_dtype"},
-        {"property": "keeps_state_dict", **({} if interface.has_buffers else {"free_buffers": True})},
-        {"property": "moves_between_devices"},
-        {"property": "leaves_inputs_alone"},
+        *({"property": name} for name in interface.kind.first_checks),
+        *(_checks_of_module(interface, proposal) if is_module else ()),
+        *(compare_values(each.id, constructor=each.constructor) for each in interface.own_checks),
+        *_checks_of_suggestions(interface),
+        *_checks_where_nothing_counts(interface, proposal),
+        *_checks_of_masks(interface, proposal),
+        *(_checks_of_calls(interface, proposal) if is_module else ()),
+        *(
+            check
+            for each in interface.constructor
+            if each.name not in proposal.constructor
+            for check in checks_of_other_values(interface, each, proposal.constructor)
+        ),
+        *(_checks_of_form(interface, proposal) if is_module else ()),
+        *([_check_of_defaults(interface, proposal, given)] if given else []),
+        *(check_of_refusal(interface.kind, each) for each in interface.constructor if each.refused),
     ]
 
 
-def _checks_of_arguments(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
-    """What the constructor's arguments may be besides: other values, their defaults, what is refused."""
-    yield from checks_of_kits_own(interface)
-    yield from _checks_without_labels(interface, proposal)
-    for name, shape in _masks(interface, proposal).items():
-        if name in interface.axes:
-            yield from _with_mask(name, shape, proposal)
-    yield from checks_of_calls(interface, proposal)
-    for each in interface.constructor:
-        if each.name not in proposal.constructor:
-            yield from checks_of_other_values(interface, each, proposal.constructor)
-    if interface.kind.is_module:
-        yield from _checks_of_form(interface, proposal)
-    given = {name for name in proposal.constructor if not parameter_of(interface, name).is_required}
-    if given:
-        yield _check_of_defaults(interface, proposal, given)
-    for each in interface.constructor:
-        if each.refused:
-            yield check_of_refusal(interface.kind, each)
-
-
-def _checks_of_form(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
-    """Training mode, where nothing is drawn, and the parameters under a flag: a key's bias changes no value."""
-    dropped = proposal.constructor.get(proposal.dropout, parameter_of(interface, proposal.dropout).default)
-    if not proposal.dropout or dropped == 0:
-        yield {"property": "matches_reference", "id": "values_in_training", "training": True}
-    for each in interface.constructor:
-        if isinstance(each.default, bool) and "bias" in each.name:
-            [(suffix, value)] = other_values(each)
-            yield {"property": "keeps_parameters", "id": f"parameters_with_{suffix}", "constructor": {each.name: value}}
-
-
-def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
-    """`raises` for a value that is refused."""
-    assert parameter.refused is not None
-    value, error = parameter.refused
-    at = {"at": "constructor"} if kind.is_module else {}
-    refuses = {"property": "raises", "id": f"{parameter.name}_is_refused", **at, "errors": [error]}
-    return {**refuses, "constructor": {parameter.name: value}}
-
-
-def checks_of_kits_own(interface: FoundInterface) -> Iterator[CheckFields]:
-    """What the kit can do with an optimizer or a step, where the file is made for it."""
-    for check in interface.own_checks:
-        yield compared(check.id, check.constructor)
-    optional = [each.name for each in interface.constructor if not each.is_required]
-    for name, each in suggested(interface.kind, optional, is_required=False):
-        if each.other is not None:
-            yield compared(f"values_with_tight_{name}", {name: each.other})
+def compare_values(check_id: str, **fields: Any) -> CheckFields:
+    """Return `matches_reference` with these fields."""
+    return {"property": "matches_reference", "id": check_id, **fields}
 
 
 def checks_of_other_values(
     interface: FoundInterface, parameter: Parameter, given: Collection[str]
 ) -> Iterator[CheckFields]:
-    """`matches_reference` with each other value of a parameter, where the interface gives those that are `given`.
+    """Yield `matches_reference` with each other value of a constructor's parameter; the interface gives the `given`.
 
-    By position arguments are handed over in the order of the signature, so those before it have their defaults.
+    A calling variant gives arguments by position, in the order of the signature: those before it get their defaults.
     """
     defaults: dict[str, Constant] = {}
     if interface.kind.has_calling_variants and parameter.name not in given:
@@ -115,92 +74,147 @@ def checks_of_other_values(
             return
         defaults = {each.name: each.default for each in between}
     for suffix, value in other_values(parameter):
-        yield compared(f"values_with_{suffix}", {**defaults, parameter.name: value})
+        yield compare_values(f"values_with_{suffix}", constructor={**defaults, parameter.name: value})
 
 
-def _checks_without_labels(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
-    """`matches_reference` where nothing counts, in the labels or by the mask, if the file looks out for that."""
+def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
+    """Yield `matches_reference` with each other value of what a module's forward takes besides tensors."""
+    for each in interface.forward if interface.kind.is_module else ():
+        for suffix, value in other_values(each):
+            yield compare_values(f"values_with_{suffix}", inputs={each.name: value})
+
+
+def check_of_refusal(kind: Kind, parameter: Parameter) -> CheckFields:
+    """Return `raises` for a value that the file refuses."""
+    assert parameter.refused is not None
+    value, error = parameter.refused
+    at = {"at": "constructor"} if kind.is_module else {}
+    refuses = {"property": "raises", "id": f"{parameter.name}_is_refused", **at, "errors": [error]}
+    return {**refuses, "constructor": {parameter.name: value}}
+
+
+def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
+    """Yield the checks of modules whose arguments depend on the interface."""
+    axes = {
+        name: shape.index("batch")
+        for name, shape in proposal.inputs.items()
+        if isinstance(shape, list) and "batch" in shape
+    }
+    for name, axis in [*axes.items()][:2][-1:]:  # of several inputs, the second is where samples mix unnoticed
+        yield {"property": "samples_do_not_mix", "input": name, "axis": axis, "output": 0}
+    if proposal.dropout:
+        given = {} if proposal.dropout in proposal.constructor else {"constructor": {proposal.dropout: 0.0}}
+        dropped = {"property": "dropout_only_in_training", "probability": proposal.dropout, **given}
+        yield {**dropped, "sizes": proposal.fixed_sizes[-1:]}
+    if proposal.refused:
+        refuses = {"property": "raises", "id": "uneven_heads_are_refused", "at": "constructor", "errors": REFUSALS}
+        yield {**refuses, "sizes": proposal.refused}
+    yield {"property": "keeps_state_dict", **({} if interface.has_buffers else {"free_buffers": True})}
+
+
+def _checks_of_suggestions(interface: FoundInterface) -> Iterator[CheckFields]:
+    """Yield `matches_reference` with the second value of the kind's suggestions."""
+    optional = [each.name for each in interface.constructor if not each.is_required]
+    for name, each in suggested(interface.kind, optional, is_required=False):
+        if each.other is not None:
+            yield compare_values(f"values_with_tight_{name}", constructor={name: each.other})
+
+
+def _checks_where_nothing_counts(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
+    """Yield `matches_reference` with labels or a mask that leave nothing, where the file guards against that."""
     for name, spec in proposal.inputs.items() if interface.guards_nothing else ():
-        ignored = spec.get("ignored") if isinstance(spec, dict) else None
-        if isinstance(spec, dict) and ignored is not None:
+        if not isinstance(spec, dict):
+            continue
+        ignored = spec.get("ignored")
+        if ignored is not None:
             none = {"integers": ignored, "start": ignored, "inclusive": True, "shape": spec["shape"]}
-            yield {"property": "matches_reference", "id": f"values_without_{name}", "inputs": {name: none}}
-        if isinstance(spec, dict) and "mask" in spec and not interface.kind.is_module:
-            blind = {**spec, "mask": "dead_row"}
-            yield {"property": "matches_reference", "id": f"values_with_a_blind_row_of_{name}", "inputs": {name: blind}}
+            yield compare_values(f"values_without_{name}", inputs={name: none})
+        if "mask" in spec and not interface.kind.is_module:
+            yield compare_values(f"values_with_a_blind_row_of_{name}", inputs={name: {**spec, "mask": "dead_row"}})
 
 
-def compared(check_id: str, constructor: dict[str, Constant]) -> CheckFields:
-    """`matches_reference` with other arguments."""
-    return {"property": "matches_reference", "id": check_id, "constructor": constructor}
-
-
-LARGEST_DEFAULT = 1024
-"""A default beyond it is no size to be tried in milliseconds."""
-
-
-def _check_of_defaults(interface: FoundInterface, proposal: Proposal, given: set[str]) -> CheckFields:
-    """`matches_reference` with the defaults of what is given elsewhere, sizes at a size case that has them."""
-    size_case = dict(proposal.fixed_sizes[-1])
-    left_out = [name for name in given if name not in size_case]
-    defaults = {each.name: each.default for each in interface.constructor if each.name in size_case}
-    for name, default in defaults.items():
-        others = [size_case[other] for other in left_out if other in size_case]  # sizes of a size case differ
-        if name in given and isinstance(default, int) and 0 < default <= LARGEST_DEFAULT and default not in others:
-            size_case[name] = default
-            left_out.append(name)
-    for name in size_case.keys() - left_out:
-        while size_case[name] in [size_case[other] for other in size_case if other != name]:
-            size_case[name] += 1
-    check: CheckFields = {"property": "matches_reference", "id": "values_by_default", "defaults": left_out}
-    return (
-        {**check, "sizes": [size_case]}
-        if size_case.keys() & left_out or size_case != proposal.fixed_sizes[-1]
-        else check
-    )
-
-
-def _masks(interface: FoundInterface, proposal: Proposal) -> dict[str, Shape]:
-    """The masks that may be given besides, with their shapes."""
-    places = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
-    names = [name for name in proposal.left_out if "mask" in name.lower()]
-    shapes = {name: mask_shape(name, interface, proposal.mask) or places[:-1] for name in names}
-    return {name: shape for name, shape in shapes.items() if len(shape) > 1}
-
-
-def _with_mask(name: str, shape: Shape, proposal: Proposal) -> Iterator[CheckFields]:
-    """`matches_reference` with a mask that may be left out.
+def _checks_of_masks(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
+    """Yield `matches_reference` with each mask that may be left out, if the file shows its axes.
 
     A mask of keys alone, drawn for a single sample, may hide nothing: at all sizes it hides half of the keys, and
     others from each of many samples.
     """
-    check = {"property": "matches_reference", "id": f"matches_reference_with_{name}"}
-    random = {"inputs": {name: {"mask": "random", "shape": shape}}}
-    if len(shape) == len(("batch", "keys")) and shape[0] == "batch":
-        yield {**check, "inputs": {name: {"mask": "padding", "shape": shape}}}
-        size_case = {**proposal.fixed_sizes[-1], "batch": MANY_SAMPLES}
-        yield {**check, "id": f"values_with_many_of_{name}", **random, "sizes": [size_case]}
-    else:
-        yield {**check, **random}
+    first: Shape = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
+    for name in proposal.left_out:
+        shape = mask_shape(name, interface, proposal.mask) or first[:-1]
+        if "mask" not in name.lower() or name not in interface.axes or len(shape) <= 1:
+            continue
+        random = {name: {"mask": "random", "shape": shape}}
+        if len(shape) == len(("batch", "keys")) and shape[0] == "batch":
+            padding = {name: {"mask": "padding", "shape": shape}}
+            yield compare_values(f"matches_reference_with_{name}", inputs=padding)
+            sizes = [{**proposal.fixed_sizes[-1], "batch": MANY_SAMPLES}]
+            yield compare_values(f"values_with_many_of_{name}", inputs=random, sizes=sizes)
+        else:
+            yield compare_values(f"matches_reference_with_{name}", inputs=random)
 
 
-MANY_SAMPLES = 9
-"""No other size of a list of sizes's last size case is as large."""
+def _checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
+    """Yield checks of what forward takes besides, of what a module remembers, and of inputs that are too long."""
+    largest = proposal.fixed_sizes[-1]
+    flags = {each.name: not each.default for each in interface.forward if isinstance(each.default, bool)}
+    given: CheckFields = {"inputs": flags} if flags else {}
+    if not interface.remembers:
+        yield from checks_of_forward(interface)
+    others = {name: shape for name in proposal.left_out if (shape := _shape_of_source(name, interface, proposal))}
+    if others:
+        yield compare_values("values_with_another_source", inputs=others)
+    length = next((name for name in ("tokens", "queries") if name in largest), "")
+    if interface.remembers and length:
+        in_turn = {"property": "calls_in_turn", **given, "calls": [{length: each} for each in CALLS]}
+        yield in_turn
+        for name in interface.resets:
+            yield {**in_turn, "id": f"calls_with_{name}", "after_each": name}
+    limits = [name for name in largest if size_role(name) is Role.LENGTH and name in proposal.constructor]
+    if interface.refuses_lengths and length and limits:
+        sizes = [{**largest, length: largest[limits[0]] + 1}]
+        yield {"property": "raises", "id": "too_long_is_refused", "errors": REFUSALS, **given, "sizes": sizes}
 
 
-def doubtful_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
-    """Checks of what may be given besides, of which the names alone do not say what it is."""
-    masks = _masks(interface, proposal)
-    checks = [
-        check
-        for name, shape in masks.items()
-        if name not in interface.axes
-        for check in _with_mask(name, shape, proposal)
-    ]
-    open_ones = [
-        each.name
-        for each in interface.constructor
-        if not each.is_required and each.default is None and not each.is_unread
-        if each.name not in masks and not NO_OTHER.search(each.name.lower()) and not [*other_values(each)]
-    ]
-    return [*checks, *(compared(f"values_with_{name}_given", {name: OTHER_SHARE}) for name in open_ones)]
+def _shape_of_source(name: str, interface: FoundInterface, proposal: Proposal) -> Shape:
+    """Return the shape of what is looked at in place of the first input; empty where a name is of no such thing."""
+    first = next((shape for shape in proposal.inputs.values() if isinstance(shape, list)), [])
+    if "mask" in name or not SOURCES.search(name) or "tokens" not in first:
+        return []
+    width = interface.widths.get(name, first[-1])
+    return [LENGTH_OF_SOURCE if axis == "tokens" else axis for axis in first[:-1]] + [width]
+
+
+def _checks_of_form(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
+    """Yield checks of training mode without dropout, and of the parameters that a flag adds: a key's bias changes no
+    value.
+    """
+    dropped = proposal.constructor.get(proposal.dropout, _parameter(interface, proposal.dropout).default)
+    if not proposal.dropout or dropped == 0:
+        yield compare_values("values_in_training", training=True)
+    for each in interface.constructor:
+        if isinstance(each.default, bool) and "bias" in each.name:
+            [(suffix, value)] = other_values(each)
+            yield {"property": "keeps_parameters", "id": f"parameters_with_{suffix}", "constructor": {each.name: value}}
+
+
+def _check_of_defaults(interface: FoundInterface, proposal: Proposal, given: set[str]) -> CheckFields:
+    """Return `matches_reference` with the defaults of what other checks give, at sizes that the defaults fit."""
+    sizes = dict(proposal.fixed_sizes[-1])
+    defaults = [name for name in given if name not in sizes]
+    for each in interface.constructor:
+        taken = [sizes[other] for other in defaults if other in sizes]  # all sizes are distinct
+        is_size = each.name in given and each.name in sizes and isinstance(each.default, int)
+        if is_size and 0 < int(each.default or 0) <= LARGEST_DEFAULT and each.default not in taken:
+            sizes[each.name] = int(each.default or 0)
+            defaults.append(each.name)
+    for name in sizes.keys() - defaults:
+        while sizes[name] in [sizes[other] for other in sizes if other != name]:
+            sizes[name] += 1
+    is_own = bool(sizes.keys() & defaults) or sizes != proposal.fixed_sizes[-1]
+    return compare_values("values_by_default", defaults=defaults, **({"sizes": [sizes]} if is_own else {}))
+
+
+def _parameter(interface: FoundInterface, name: str) -> Parameter:
+    """Return the constructor's parameter; what only the kit's adapter takes counts as one without a default."""
+    return next((each for each in interface.constructor if each.name == name), Parameter(name=name, is_required=True))

@@ -25,33 +25,35 @@ PAIRS = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rot
 """What takes features in pairs."""
 
 
-class FoundInterface(Struct, frozen=True):
-    """What a source shows, before a description says it.
+class FoundInterface(Struct, frozen=True, kw_only=True):
+    """What a source shows of its interface, and what in it a description should respond to."""
 
-    `axes` names those of an input whose shape forward unpacks; `outputs` counts what it returns.
-    `others` are the file's other modules with a forward; `refuses_remainders` tells that the constructor looks at the
-    remainder of a division and may refuse it; `own_checks` are those of its kind that the file is made for;
-    `guards_nothing` tells that it divides by no less than something;
-    `halves_features` that it takes features in pairs, as rotary positions do; `remembers` that a module keeps something
-    from one call to the next, and `resets` are its methods that forget it. `widths` are those of `widths_of_layers`;
-    `refuses_lengths` tells that forward raises or asserts something, `has_buffers` that the file registers buffers.
-    """
-
+    kind: Kind
     class_name: str
+    """The name of the class or function."""
     constructor: list[Parameter]
     forward: list[Parameter]
-    axes: dict[str, list[str]]
-    outputs: int
-    others: list[str]
-    refuses_remainders: bool = False
-    kind: Kind = KINDS[USUAL_KIND]
+    axes: dict[str, list[str]] = {}
+    """The names of an input's axes, where forward unpacks its shape or a docstring gives it."""
+    outputs: int = 1
+    others: list[str] = []
+    """The file's other modules with a forward."""
     own_checks: tuple[OwnCheck, ...] = ()
+    """Those of the kind's checks that the file is made for."""
+    refuses_remainders: bool = False
+    """Whether the constructor looks at the remainder of a division and may refuse it."""
     guards_nothing: bool = False
+    """Whether the file guards against dividing by nothing."""
     halves_features: bool = False
+    """Whether it takes features in pairs, as rotary positions do."""
     remembers: bool = False
+    """Whether a module keeps something from one call to the next."""
     resets: tuple[str, ...] = ()
+    """The methods that forget what it keeps."""
     widths: dict[str, str] = {}
+    """See `widths_of_layers`."""
     refuses_lengths: bool = False
+    """Whether forward raises or asserts something."""
     has_buffers: bool = False
 
 
@@ -113,13 +115,14 @@ def _of_module(name: str, modules: dict[str, dict[str, Function]]) -> FoundInter
     forward, constructor = methods["forward"], methods.get("__init__")
     keeping = [name for name, method in methods.items() if name != "__init__" and _keeps_something(method)]
     return FoundInterface(
-        name,
-        parameters_of(constructor)[1:] if constructor else [],
-        parameters_of(forward)[1:],
-        dict(masks_with_axes_added(forward)) | dict(unpacked_shapes(forward)),
-        _count_outputs(forward),
-        [each for each, others in modules.items() if "forward" in others and each != name],
-        _refuses_remainders(constructor) if constructor else False,
+        kind=KINDS[USUAL_KIND],
+        class_name=name,
+        constructor=parameters_of(constructor)[1:] if constructor else [],
+        forward=parameters_of(forward)[1:],
+        axes=dict(masks_with_axes_added(forward)) | dict(unpacked_shapes(forward)),
+        outputs=_count_outputs(forward),
+        others=[each for each, others in modules.items() if "forward" in others and each != name],
+        refuses_remainders=_refuses_remainders(constructor) if constructor else False,
         remembers="forward" in keeping,
         resets=tuple(name for name in keeping if name != "forward" and len(parameters_of(methods[name])) == 1),
         widths=widths_of_layers(constructor, forward) if constructor else {},
@@ -162,13 +165,20 @@ def _of_class(node: ast.ClassDef, kind: Kind) -> FoundInterface:
     made = next((each for each in node.body if isinstance(each, Function) and each.name == "__init__"), None)
     parameters = parameters_of(made)[1 + len(kind.handed_first) :] if made else []
     given, inputs = _split(parameters, kind)
-    return FoundInterface(node.name, given, inputs, {}, 1, [], kind=kind)
+    return FoundInterface(kind=kind, class_name=node.name, constructor=given, forward=inputs)
 
 
 def _of_function(node: Function, kind: Kind) -> FoundInterface:
     given, inputs = _split(parameters_of(node)[len(kind.handed_first) :], kind)
     axes = documented_shapes(node) | dict(unpacked_shapes(node))
-    return FoundInterface(node.name, given, inputs, axes, _count_outputs(node), [], kind=kind)
+    return FoundInterface(
+        kind=kind,
+        class_name=node.name,
+        constructor=given,
+        forward=inputs,
+        axes=axes,
+        outputs=_count_outputs(node),
+    )
 
 
 def _split(parameters: list[Parameter], kind: Kind) -> tuple[list[Parameter], list[Parameter]]:

@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from math import isinf
@@ -11,27 +12,34 @@ from msgspec import Struct
 
 from grader.author.operators import ATTENTION_OPERATORS, IN_PLACE, MODULE_OPERATORS
 from grader.author.parsed_source import Edit, Operator, ParsedSource, is_output_only, replace
+from grader.verdict.digest import meaning
+
+TREE_LENGTH = 24
 
 
-class Mutant(Struct, frozen=True):
-    """A changed source: the operator that made it, the line it changed, and the change as a unified diff."""
+class Mutant(Struct, frozen=True, kw_only=True):
+    """A changed source: the operator that made it, the line it changed, the change as a unified diff.
+
+    `tree` is a digest of its syntax tree; comments and docstrings do not change it.
+    """
 
     operator: str
     line: int
     diff: str
     text: str
+    tree: str = ""
 
     def change(self) -> tuple[str, str]:
-        """The lines before and after, without their common indentation."""
+        """Return the lines before and after, without their common indentation."""
         lines = self.diff.splitlines()[1:]
         before, after = ([line[1:] for line in lines if line.startswith(sign)] for sign in "-+")
         return plain_lines("\n".join(before)), plain_lines("\n".join(after))
 
 
 def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> list[Mutant]:
-    """The mutants of a source, by every operator unless some are given.
+    """Return the mutants that all operators, or the given ones, make of a source.
 
-    No two have the same syntax tree and none has the source's own.
+    Their syntax trees differ from each other and from the source's.
     """
     parsed = ParsedSource(source)
     seen = {_tree(source)}
@@ -40,7 +48,7 @@ def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> lis
         tree = _tree(text)
         if tree and tree not in seen:
             seen.add(tree)
-            mutants.append(Mutant(operator, line, _diff(source, text), text))
+            mutants.append(Mutant(operator=operator, line=line, diff=_diff(source, text), text=text, tree=tree))
     return sorted(mutants, key=lambda mutant: mutant.line)
 
 
@@ -135,9 +143,9 @@ def _changed_texts(parsed: ParsedSource, operators: dict[str, Operator]) -> Iter
 
 
 def _tree(text: str) -> str:
-    """A source's syntax tree as text; empty where it cannot be parsed."""
+    """Digest a source's syntax tree; empty if it cannot be parsed."""
     try:
-        return ast.dump(ast.parse(text))
+        return hashlib.sha256(meaning(text).encode("utf-8", "surrogatepass")).hexdigest()[:TREE_LENGTH]
     except SyntaxError:
         return ""
 

@@ -11,23 +11,23 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Constant = bool | int | float | str | None
 
 
-class Parameter(Struct, frozen=True):
-    """A parameter of a signature; `default` and `annotation` are what can be told from the text.
-
-    `is_unread` tells of a default that is no constant, such as a pair. `words` are the texts that the file compares it
-    with; `refused` are a value that the file refuses and the exception; `bounds` are values at which the file does
-    something else; `is_capped` tells that it takes no more of it than there is.
-    """
+class Parameter(Struct, frozen=True, kw_only=True):
+    """A parameter of a signature, and how the file uses it."""
 
     name: str
     is_required: bool
     default: Constant = None
     annotation: str = ""
     is_unread: bool = False
+    """Whether it has a default that is no constant, such as a pair."""
     words: tuple[str, ...] = ()
+    """The texts that the file compares it with."""
     refused: tuple[int | float, str] | None = None
+    """A value that the file refuses, and the exception."""
     bounds: tuple[int | float, ...] = ()
+    """Values at which the file does something else."""
     is_capped: bool = False
+    """Whether the file takes the smaller of it and what there is."""
 
 
 def parameters_of(method: Function) -> list[Parameter]:
@@ -44,7 +44,9 @@ def _parameter(argument: ast.arg, default: ast.expr | None) -> Parameter:
     annotation = ast.unparse(argument.annotation) if argument.annotation else ""
     value = _constant(default)
     is_unread = default is not None and value is None and ast.unparse(default) != "None"
-    return Parameter(argument.arg, default is None, value, annotation, is_unread)
+    return Parameter(
+        name=argument.arg, is_required=default is None, default=value, annotation=annotation, is_unread=is_unread
+    )
 
 
 def with_uses(parameter: Parameter, tree: ast.Module) -> Parameter:
@@ -211,7 +213,7 @@ def other_values(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
     name, default = parameter.name, parameter.default
     if parameter.is_required or parameter.is_unread or NO_OTHER.search(name.lower()):
         return
-    yield from _values_that_tell(parameter)
+    yield from _boundary_values(parameter)
     if isinstance(default, bool):
         yield f"{name}_{'off' if default else 'on'}", not default
     elif isinstance(default, str):
@@ -228,17 +230,17 @@ def other_values(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
         yield f"{name}_given", 2 if COUNT.search(name) else OTHER_SHARE
 
 
-def _values_that_tell(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
+def _boundary_values(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
     """Values at which the file begins to do something else."""
     for bound in parameter.bounds:
         if bound != parameter.default and bound not in (parameter.refused or ())[:1]:
-            yield f"{parameter.name}_{_told(bound)}", bound
+            yield f"{parameter.name}_{_as_identifier(bound)}", bound
     if parameter.is_capped and isinstance(parameter.default, int):
         yield f"{parameter.name}_beyond_all", BEYOND_ALL
 
 
 NO_REDUCTION = ("none",)
-"""What a loss is told that compares its reduction with the others alone."""
+"""A reduction that a loss handles without naming it, beside those that it compares with."""
 
 BEYOND_ALL = 1000
 """More than there is of anything that is tried."""
@@ -247,7 +249,7 @@ COUNT = re.compile(r"^(k|num_.*|n_.*|.*(size|len|length|steps|stride|offset|ever
 """Names of whole numbers."""
 
 
-def _told(number: float) -> str:
+def _as_identifier(number: float) -> str:
     """A number as part of a check's name."""
     return re.sub(r"[^0-9]", "_", f"{number:g}".replace("-", "minus_"))
 

@@ -1,4 +1,4 @@
-"""What a proof found: for each exercise, steps that hold or not, and what became of each mutant."""
+"""The results of proofs: the steps of each exercise, its mutants, and the page that shows them."""
 
 import ast
 import re
@@ -11,8 +11,13 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from grader.author.calls import CheckFields, checks_of_forward
-from grader.author.first_checks import check_of_refusal, checks_of_kits_own, checks_of_other_values
+from grader.author.first_checks import (
+    CheckFields,
+    check_of_refusal,
+    checks_of_forward,
+    checks_of_other_values,
+    compare_values,
+)
 from grader.author.interface import FoundInterface, find_interface
 from grader.author.mutants import Mutant
 from grader.checks.size_cases import draw_sizes
@@ -23,7 +28,7 @@ from grader.spec.properties import Raises
 
 
 class MutantStatus(StrEnum):
-    """How a mutant was caught, if it was."""
+    """How the checks caught a mutant, if they did."""
 
     VALUE = "value"
     CRASH = "crash"
@@ -31,10 +36,10 @@ class MutantStatus(StrEnum):
     EQUIVALENT = "equivalent"
 
 
-class Step(Struct, frozen=True):
-    """One thing that was proven: `figures` says how much of it, `problems` what is wrong and what to do about it.
+class Step(Struct, frozen=True, kw_only=True):
+    """One thing to prove; it holds if there are no problems.
 
-    `warnings` are what holds and might be better.
+    `figures` is the step's size in the table. Problems and warnings each say what is wrong and what to do.
     """
 
     name: str
@@ -46,29 +51,29 @@ class Step(Struct, frozen=True):
         return not self.problems
 
 
-class Survivor(Struct, frozen=True):
-    """A mutant that every check lets pass; `checks` are lines of YAML that would see it, where they can be told."""
+class Survivor(Struct, frozen=True, kw_only=True):
+    """A mutant that passes every check; `checks` are lines of YAML that would catch it, if they are known."""
 
     mutant: Mutant
     advice: str
     checks: str = ""
 
-    def told(self) -> str:
-        """What to do about it."""
+    def remedy(self) -> str:
+        """Return what to do about it."""
         if self.checks:
-            return f"nothing reaches this yet; add under checks, and see that the values are right:\n{self.checks}"
-        return f"would be seen by {self.advice}"
+            return f"no check reaches this line; add these under checks and review their values:\n{self.checks}"
+        return f"would be caught by {self.advice}"
 
 
-class Record(Struct, frozen=True):
-    """What a proof that held found, kept beside its exercise; `digest` is that of all that it depends on."""
+class Record(Struct, frozen=True, kw_only=True):
+    """The results of a proof that held, stored beside its exercise; `digest` covers all that they depend on."""
 
     digest: str
     steps: list[Step]
     statuses: dict[MutantStatus, int]
 
     def is_sound(self, digest: str, mutants: int) -> bool:
-        """Whether it speaks of this digest and so many mutants, and of a proof that is whole and held."""
+        """Whether this is a complete proof that held, for the same digest and number of mutants."""
         return (
             self.digest == digest
             and sum(self.statuses.values()) == mutants
@@ -78,8 +83,8 @@ class Record(Struct, frozen=True):
         )
 
 
-class Proof(Struct, frozen=True):
-    """All that was found out about one exercise, now or, where it is `recorded`, by an earlier proof."""
+class Proof(Struct, frozen=True, kw_only=True):
+    """The proof of one exercise; `recorded` if an earlier run found its results."""
 
     exercise: str
     steps: list[Step]
@@ -87,7 +92,7 @@ class Proof(Struct, frozen=True):
     survivors: list[Survivor]
     recorded: bool = False
     is_described: bool = True
-    """Whether its description could be read; nothing else is known of it where not."""
+    """Whether the description could be read; otherwise the proof has one step."""
 
     def mutants(self) -> int:
         return sum(self.statuses.values())
@@ -100,27 +105,27 @@ PASTED_WIDTH = 100
 
 DOCUMENTED_POINTS = 10
 
-SOME_DRAWS = 8
-"""As often sizes are drawn to see which of them vary."""
+DRAWS = 8
+"""Draws of the random size cases, to find out which sizes vary."""
 
 
 def points_step(exercise: Exercise) -> Step:
-    """What an exercise is worth, and a warning where that is not what students are used to."""
+    """Return the exercise's total points, with a warning if they are not the usual number."""
     total = exercise.max_score()
     if total == DOCUMENTED_POINTS:
-        return Step("points", f"{total:g}")
+        return Step(name="points", figures=f"{total:g}")
     parts = " + ".join(f"{defect.points:g}" for defect in exercise.defects if not defect.stretch)
     warning = (
         f"the defects' points and nothing_else_broke add up to {total:g} ({parts} + {exercise.nothing_else_broke:g}), "
-        f"not to {DOCUMENTED_POINTS}; those of stretch defects do not count"
+        f"not to {DOCUMENTED_POINTS}; points of stretch defects do not count"
     )
-    return Step("points", f"{total:g}", warnings=[warning])
+    return Step(name="points", figures=f"{total:g}", warnings=[warning])
 
 
 def constant_sizes(exercise: Exercise) -> list[str]:
-    """A warning for each size that follows from two of the constructor's, such as a head's, and is nowhere another."""
+    """Warn of each quotient of two constructor sizes, such as the head size, that is the same in all size cases."""
     given = [value for value in exercise.interface.constructor.values() if isinstance(value, str)]
-    drawn = [draw_sizes(spec, str(index)) for index in range(SOME_DRAWS) for spec in exercise.random_sizes]
+    drawn = [draw_sizes(spec, str(index)) for index in range(DRAWS) for spec in exercise.random_sizes]
     size_cases = [*exercise.fixed_sizes, *drawn]
     warnings = []
     for whole, part in permutations(
@@ -131,16 +136,16 @@ def constant_sizes(exercise: Exercise) -> list[str]:
             size_case[whole] % size_case[part] == 0 < size_case[whole] - size_case[part] for size_case in size_cases
         ):
             warnings.append(
-                f"{whole} / {part} is {quotients.pop()} on every size case where {part} is not 1, so a fix that writes "
-                f"the number passes; give one size case another, or add a random one: {{{whole}: [{part}, 2, 9], ...}}"
+                f"{whole} / {part} is {quotients.pop()} in every size case where {part} is not 1, so a fix with that "
+                f"number passes; change one size case, or add a random one: {{{whole}: [{part}, 2, 9], ...}}"
             )
     return warnings
 
 
 def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
-    """Checks that would reach a line of the reference, where it hangs on an argument that none gives another value.
+    """Return checks that would reach a line of the reference that depends on an argument no check varies.
 
-    Of a signature in which a mutant changed a default, it is that argument alone.
+    If the mutant changed a default in a signature, only that argument counts.
     """
     interface = find_interface(source, "the reference")
     tried = [*exercise.interface.constructor.items()]
@@ -169,16 +174,15 @@ def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "")
         ):
             checks.append(check)
     own = {name for check in exercise.checks for name in check.constructor}
-    about = {"closure": "closure", "unused": "grad"}
-    for check in checks_of_kits_own(interface):
-        [name] = check["constructor"]
-        if name not in own and about.get(name) in words:
-            checks.append(check)
-    return checks
+    return checks + [
+        compare_values(each.id, constructor=each.constructor)
+        for each in interface.own_checks
+        if each.about in words and not own & each.constructor.keys()
+    ]
 
 
 def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:
-    """The arguments whose defaults are others in a mutant."""
+    """Return the arguments whose defaults a mutant changed."""
     theirs = find_interface(mutant, "the mutant") if mutant else interface
     ours = {each.name: each.default for each in [*interface.constructor, *interface.forward]}
     return {
@@ -189,13 +193,13 @@ def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:
 
 
 def _words_about(source: str, line: int) -> set[str]:
-    """The names in a line, and in the conditions that it stands under."""
+    """Return the names in a line and in the conditions around it."""
     lines = source.splitlines()
     text = lines[line - 1] if line <= len(lines) else ""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
-            told = getattr(node, "test", None) if hasattr(node, "body") else node
-            text += f" {ast.unparse(told)}" if told else ""
+            part = getattr(node, "test", None) if hasattr(node, "body") else node
+            text += f" {ast.unparse(part)}" if part else ""
     return {*re.findall(r"[A-Za-z_]\w*", text)}
 
 
@@ -209,24 +213,24 @@ STEPS = {
     "equivalents": "declared",
     "usual tests": "missed by",
 }
-"""The steps, and their headings in the table."""
+"""The steps with their headings in the table."""
 
 ALWAYS_DONE = {"sources", "points", "equivalents"}
-"""Steps that take no time, and are taken anew where the others are recorded."""
+"""Steps that take no time, so that they are not recorded."""
 
 STATUSES = (MutantStatus.VALUE, MutantStatus.CRASH, MutantStatus.EQUIVALENT)
 TICK, CROSS, MARK = ("✓", "green"), ("✗", "red"), ("!", "yellow")
 
 
 def render_proofs(proofs: list[Proof], *, width: int = 100, color: bool = False) -> str:
-    """The table of all exercises, and the problems and survivors of each."""
+    """Render the table of all exercises, with the problems and survivors of each."""
     lines: list[Line] = [_table(proofs)]
     for proof in proofs:
         lines += _problems(proof)
     holding = sum(proof.holds() for proof in proofs)
     recorded = sum(proof.recorded for proof in proofs)
-    told = f", {recorded} as recorded; --fresh proves them anew" if recorded else ""
-    lines += [Text(), Text(f"{holding} of {len(proofs)} proofs hold{told}.", "bold")]
+    note = f", {recorded} as recorded; --fresh proves them again" if recorded else ""
+    lines += [Text(), Text(f"{holding} of {len(proofs)} proofs hold{note}.", "bold")]
     return render_page(lines, width, color=color)
 
 
@@ -254,26 +258,26 @@ def _cell(step: Step | None) -> Text:
 
 
 def _problems(proof: Proof) -> Iterator[Line]:
-    told = [(CROSS, step, problem) for step in proof.steps for problem in step.problems]
-    told += [(MARK, step, warning) for step in proof.steps for warning in step.warnings]
-    if not told and not proof.survivors:
+    notes = [(CROSS, step, problem) for step in proof.steps for problem in step.problems]
+    notes += [(MARK, step, warning) for step in proof.steps for warning in step.warnings]
+    if not notes and not proof.survivors:
         return
     yield from (Text(), Text(proof.exercise, "bold"))
-    for mark, step, problem in told:
-        yield Text.assemble(mark, f" {step.name}: {problem}")
-    for advice, alike in _by_advice(proof.survivors).items():
-        for mutant in (survivor.mutant for survivor in alike):
+    for mark, step, note in notes:
+        yield Text.assemble(mark, f" {step.name}: {note}")
+    for remedy, survivors in _by_remedy(proof.survivors).items():
+        for mutant in (survivor.mutant for survivor in survivors):
             yield Text.assemble(CROSS, f" survived: {mutant.operator}, line {mutant.line}")
             for line in mutant.diff.splitlines()[1:]:
                 yield indented(Text(line, "red" if line.startswith("-") else "green"))
-        yield from (indented(Text(line, "dim")) for line in advice.splitlines())
+        yield from (indented(Text(line, "dim")) for line in remedy.splitlines())
     if declared := _declarations(proof.survivors):
-        yield Text.assemble(MARK, " equivalents: what no input can tell from the reference is declared there, so:")
+        yield Text.assemble(MARK, " equivalents: if no input can tell a survivor from the reference, declare it there:")
         yield from (Text(line, "dim") for line in declared.splitlines())
 
 
 def _declarations(survivors: list[Survivor]) -> str:
-    """Lines of YAML that declare survivors equivalent."""
+    """Return lines of YAML that declare survivors equivalent."""
     changes = [survivor.mutant.change() for survivor in survivors if not survivor.checks]
     reason = blank("why no input can tell")
     entries = [{"was": was, "becomes": becomes, "reason": reason} for was, becomes in dict.fromkeys(changes)]
@@ -281,9 +285,9 @@ def _declarations(survivors: list[Survivor]) -> str:
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-def _by_advice(survivors: list[Survivor]) -> dict[str, list[Survivor]]:
-    """Survivors that one thing would see, together."""
+def _by_remedy(survivors: list[Survivor]) -> dict[str, list[Survivor]]:
+    """Group survivors that the same checks would catch."""
     groups: dict[str, list[Survivor]] = {}
     for survivor in survivors:
-        groups.setdefault(survivor.told(), []).append(survivor)
+        groups.setdefault(survivor.remedy(), []).append(survivor)
     return groups

@@ -19,22 +19,23 @@ SOME_WIDTH = 16
 """For a class that is built without sizes."""
 
 
-class Proposal(Struct, frozen=True):
-    """What a new description says; a value of the constructor that only its author knows is left blank.
-
-    `left_out` are the keywords of forward that get nothing; `mask` is the shape of one, if it is one. `refused` are
-    sizes that the constructor seems to refuse; `dropout` is the keyword for its probability.
-    """
+class Proposal(Struct, frozen=True, kw_only=True):
+    """What a new description says."""
 
     constructor: dict[str, Constant]
     blanks: list[str]
+    """Arguments of the constructor whose values only the author knows."""
     inputs: dict[str, InputFields]
     left_out: list[str]
-    mask: Shape
+    """Keywords of forward that get nothing."""
+    mask: Shape = []
+    """The shape of a mask, should one of those left out be one."""
     outputs: list[Shape]
     fixed_sizes: FixedSizes
-    refused: FixedSizes
-    dropout: str
+    refused: FixedSizes = []
+    """Sizes that the constructor seems to refuse."""
+    dropout: str = ""
+    """The constructor's argument that is the probability of dropout."""
 
 
 def propose(interface: FoundInterface) -> Proposal:
@@ -60,20 +61,20 @@ def propose(interface: FoundInterface) -> Proposal:
     mask: Shape = [1 if size in sizes else size for size in weights]
     outputs = [_output(given, widths, interface.widths.get("return", "")), *([weights] * (interface.outputs - 1))]
     return Proposal(
-        constructor,
-        blanks,
-        {
+        constructor=constructor,
+        blanks=blanks,
+        inputs={
             name: made.get(name) or inputs.get(name) or {"mask": "random", "shape": mask_shape(name, interface, mask)}
             if name not in numbers
             else numbers[name]
             for name in required
         },
-        [parameter.name for parameter in interface.forward if not parameter.is_required],
-        mask,
-        outputs,
-        fixed_sizes,
-        refused_sizes(fixed_sizes[0], sizes) if interface.refuses_remainders else [],
-        next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
+        left_out=[parameter.name for parameter in interface.forward if not parameter.is_required],
+        mask=mask,
+        outputs=outputs,
+        fixed_sizes=fixed_sizes,
+        refused=refused_sizes(fixed_sizes[0], sizes) if interface.refuses_remainders else [],
+        dropout=next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
     )
 
 
@@ -215,15 +216,12 @@ def _propose_other(interface: FoundInterface) -> Proposal:
         **{name: each.value for name, each in suggested(kind, optional, is_required=False)},
     }
     return Proposal(
-        constructor,
-        [name for name in required if constructor[name] is None],
-        inputs,
-        optional,
-        [],
-        [first] * interface.outputs if kind.outputs is None else kind.outputs,
-        other_fixed_sizes(list(inputs.values()), kind, lengths, in_pairs=interface.halves_features),
-        [],
-        "",
+        constructor=constructor,
+        blanks=[name for name in required if constructor[name] is None],
+        inputs=inputs,
+        left_out=optional,
+        outputs=[first] * interface.outputs if kind.outputs is None else kind.outputs,
+        fixed_sizes=other_fixed_sizes(list(inputs.values()), kind, lengths, in_pairs=interface.halves_features),
     )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from grader.author.first_checks import doubtful_checks, first_checks
+from grader.author.first_checks import first_checks
 from grader.author.interface import FoundInterface
 from grader.author.proposal import Proposal
-from grader.author.sizes import draw_sizes_above
+from grader.author.sizes import propose_random_sizes
 from grader.spec.document import Dumper
 from grader.spec.exercise import Exercise
 from grader.spec.kinds import USUAL_KIND
@@ -66,7 +66,7 @@ def join_cells(cells: list[Cell]) -> str:
     return "\n\n\n".join(graded) + "\n"
 
 
-def told_in_notebook(text: str, exercise: Exercise) -> str:
+def with_story(text: str, exercise: Exercise) -> str:
     """A notebook that `make_cells` began, with the exercise's title and story in its first cell."""
     cells = json.loads(text)["cells"]
     if cells and cells[0].get("id") == "story":
@@ -179,7 +179,7 @@ def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
         constructor[keyword] = blank(f"a number, a truth value, a word or null for {keyword}")
     names = [name for name in proposal.left_out if name not in constructor]
     left_out = f"; left out: {', '.join(names)}" if names else ""
-    drawn = draw_sizes_above(
+    drawn = propose_random_sizes(
         interface.kind,
         list(proposal.fixed_sizes[0]),
         in_pairs=interface.halves_features,
@@ -195,7 +195,7 @@ def describe(interface: FoundInterface, proposal: Proposal, name: str) -> str:
         fixed_sizes=_items(proposal.fixed_sizes, 2),
         called=interface.kind.inputs_are,
         drawn=_items(drawn, 2),
-        checks=_checks(interface, proposal),
+        checks="\n".join(map(render_check, first_checks(interface, proposal))),
         **{field: blank(what) for field, what in BLANKS.items()},
     )
 
@@ -205,23 +205,6 @@ def _entry(interface: FoundInterface) -> str:
     lines = [] if kind.name is USUAL_KIND else [f"kind: {kind.name}"]
     lines.append(f"{'function' if kind.offers_function else 'class'}: {interface.class_name}")
     return "\n".join(f"  {line}" for line in lines)
-
-
-def _checks(interface: FoundInterface, proposal: Proposal) -> str:
-    checks = [render_check(check) for check in first_checks(interface, proposal)]
-    return "\n".join([*checks, *_suggestions(interface, proposal)])
-
-
-def _suggestions(interface: FoundInterface, proposal: Proposal) -> list[str]:
-    """Checks of what may be given besides, for their author to correct and to switch on."""
-    lines = [
-        f"  # {line[2:]}" for check in doubtful_checks(interface, proposal) for line in render_check(check).split("\n")
-    ]
-    return (
-        ["  # For what may be given besides; see that shapes and values are right, and take the # away.", *lines]
-        if lines
-        else []
-    )
 
 
 def render_check(check: dict[str, Any]) -> str:

@@ -7,10 +7,19 @@ from itertools import permutations
 from operator import add
 from typing import Any
 
+from msgspec import Struct
+
 from grader.spec.kinds import Kind
 
 FixedSizes = list[dict[str, int]]
 Range = int | Sequence[str | int]
+
+
+class Values(Struct, frozen=True, kw_only=True):
+    """What a size is: in the three fixed size cases of what is no module, and in the random ones (see `ANY`)."""
+
+    fixed: tuple[int, int, int] = (1, 5, 5)
+    random: tuple[Range, Range, Range, Range]
 
 
 class Role(Enum):
@@ -40,16 +49,16 @@ VOCABULARY = re.compile(r"vocab|embeddings$|^(num|n)_(tokens|classes|types|label
 ANY, LONG, MANY, EQUAL = range(4)
 """The size cases that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
 
-RANGES: dict[str, tuple[Range, Range, Range, Range]] = {
-    "steps": ([2, 3], 1, 2, 4),
-    "tokens": ([6, 11], [130, 160], [2, 3], 4),
-    "queries": ([3, 9], [130, 160], [2, 3], 4),
-    "keys": ([3, 9], [130, 160], [4, 5], 4),
-    "width": ([3, 13], [3, 9], [4, 9], 4),
-    "classes": ([3, 6], [10, 13], [4, 9], 4),
-    "rows": ([2, 6], [37, 48], [37, 48], 4),
-    "columns": ([7, 13], [130, 160], [130, 160], 4),
-    "items": ([41, 77], [130, 160], 12, 16),
+SIZES = {
+    "steps": Values(fixed=(2, 3, 4), random=([2, 3], 1, 2, 4)),
+    "tokens": Values(fixed=(1, 5, 5), random=([6, 11], [130, 160], [2, 3], 4)),
+    "width": Values(fixed=(4, 7, 11), random=([3, 13], [3, 9], [4, 9], 4)),
+    "classes": Values(fixed=(3, 5, 6), random=([3, 6], [10, 13], [4, 9], 4)),
+    "rows": Values(fixed=(1, 3, 11), random=([2, 6], [37, 48], [37, 48], 4)),
+    "columns": Values(fixed=(2, 4, 37), random=([7, 13], [130, 160], [130, 160], 4)),
+    "items": Values(fixed=(9, 23, 40), random=([41, 77], [130, 160], 12, 16)),
+    "queries": Values(random=([3, 9], [130, 160], [2, 3], 4)),
+    "keys": Values(random=([3, 9], [130, 160], [4, 5], 4)),
 }
 """Sizes that `new` gives a name of its own."""
 
@@ -70,17 +79,6 @@ TIMES_LENGTH = ([1, 2], [1, 1], [40, 60], [1, 1])
 LONG_WIDTH = [130, 160]
 """Where no axis is one of tokens, the features are what can be long."""
 
-
-SIZES = {
-    "steps": (2, 3, 4),
-    "tokens": (1, 5, 5),
-    "width": (4, 7, 11),
-    "classes": (3, 5, 6),
-    "rows": (1, 3, 11),
-    "columns": (2, 4, 37),
-    "items": (9, 23, 40),
-}
-"""What sizes are called, and how large they are on the first, second and last size case."""
 
 LENGTHS_OF_FUNCTION = ((1, 4, 8), (1, 9, 7), (2, 8, 9))
 """Those that a function takes as numbers: the first, the second, the third, on the three size cases."""
@@ -121,9 +119,8 @@ def refused_sizes(smallest: dict[str, int], sizes: dict[str, Role]) -> FixedSize
 
 def other_fixed_sizes(inputs: object, kind: Kind, lengths: list[str], *, in_pairs: bool) -> FixedSizes:
     """Three fixed size cases that the inputs name, and of `lengths` that are handed over as numbers."""
-    sizes = {**SIZES, "batch": kind.fixed_batches}
-    told = str(inputs)
-    used = [name for name in sizes if f"'{name}'" in told]
+    sizes = {**{name: values.fixed for name, values in SIZES.items()}, "batch": kind.fixed_batches}
+    used = [name for name in sizes if f"'{name}'" in str(inputs)]
     size_cases = [{name: sizes[name][size_case] for name in used} for size_case in range(3)]
     for index, name in enumerate(lengths):
         size_cases = [
@@ -137,7 +134,7 @@ def other_fixed_sizes(inputs: object, kind: Kind, lengths: list[str], *, in_pair
     )
 
 
-def draw_sizes_above(
+def propose_random_sizes(
     kind: Kind, names: list[str], *, in_pairs: bool = False, widths: Collection[str] = ()
 ) -> list[dict[str, Range]]:
     """The size cases of `drawn`, for the sizes of a list of sizes; features that are taken in pairs are even.
@@ -164,9 +161,9 @@ def _ranges(name: str, roles: dict[str, Role], kind: Kind, *, in_pairs: bool) ->
     if name == "width" and in_pairs:
         return PAIRED_WIDTHS
     if name == "width" and Role.LENGTH not in roles.values():
-        return RANGES[name][ANY], LONG_WIDTH, *RANGES[name][MANY:]
-    if name in RANGES:
-        return RANGES[name]
+        return SIZES[name].random[ANY], LONG_WIDTH, *SIZES[name].random[MANY:]
+    if name in SIZES:
+        return SIZES[name].random
     role = roles[name]
     length = next((each for each in ("tokens", "keys") if each in roles), "")
     if VOCABULARY.search(name.lower()):
@@ -174,7 +171,7 @@ def _ranges(name: str, roles: dict[str, Role], kind: Kind, *, in_pairs: bool) ->
     if role is Role.LENGTH and length:
         return tuple((length, *factors) for factors in TIMES_LENGTH)
     if role is Role.LENGTH and not {"queries", "items"} & {*roles}:
-        return RANGES["queries"]
+        return SIZES["queries"].random
     heads = next((each for each in roles if roles[each] is Role.HEADS), "")
     if role is Role.SIZE and heads:
         return tuple(
@@ -191,7 +188,7 @@ def size_role(name: str) -> Role:
     return next(role for role in Role if re.search(role.value, name.lower()))
 
 
-def told_shapes(
+def describe_shapes(
     shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, drawn: Sequence[dict[str, Any]]
 ) -> str:
     """What to write under `outputs` for outputs of these shapes, and under `sizes` where that takes

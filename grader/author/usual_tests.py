@@ -42,7 +42,7 @@ def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[
                         if failure:
                             name = f"{defect.id}: missed_by[{index}]: {usual.test.id or type(usual.test).__name__}"
                             problems.append(f"{name} does not miss it: with {what}, {failure}; remove this entry")
-    return [Step("usual tests", str(count), problems)]
+    return [Step(name="usual tests", figures=str(count), problems=problems)]
 
 
 @contextlib.contextmanager

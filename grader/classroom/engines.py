@@ -106,7 +106,7 @@ CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 
 
 def machine_memory() -> int:
-    """Bytes of memory that processes here may use together; 0 where it cannot be told."""
+    """Return how many bytes of memory all processes here may use together, or 0 if that is unknown."""
     try:
         limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     except (AttributeError, ValueError, OSError):

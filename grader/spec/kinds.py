@@ -55,6 +55,8 @@ class OwnCheck(Struct, frozen=True, kw_only=True):
     id: str
     constructor: dict[str, Any]
     pattern: str = ""
+    about: str = ""
+    """A word of the lines that it reaches, by which a proof proposes it."""
 
 
 class Kind:
@@ -158,6 +160,10 @@ class Module(Kind):
     shared = "weights and inputs"
     returns_outputs = True
     precedence = 1
+    first_checks = (
+        *("returns_shapes", "matches_reference", "every_parameter_learns"),
+        *("keeps_dtype", "moves_between_devices", "leaves_inputs_alone"),
+    )
     inputs_are = "what forward gets by keyword"
 
     def recognizes(self, definition: Definition) -> bool:
@@ -218,7 +224,12 @@ class Optimizer(Kind):
     """A step as large as what is compared: a default's may be lost in rounding."""
     own_checks = (
         OwnCheck(id="values_after_many_steps", constructor={"steps": 23}),
-        OwnCheck(id="values_with_a_closure", constructor={"closure": True}, pattern=r"def step\(self, closure\b"),
+        OwnCheck(
+            id="values_with_a_closure",
+            constructor={"closure": True},
+            pattern=r"def step\(self, closure\b",
+            about="closure",
+        ),
     )
 
     def recognizes(self, definition: Definition) -> bool:
@@ -256,7 +267,12 @@ class TrainingStep(Kind):
     )
     """A norm that no gradient reaches, and one that all do: in between, a fault shows in some draws alone."""
     own_checks = (
-        OwnCheck(id="values_with_an_unused_parameter", constructor={"unused": True}, pattern=r"\.grad is (not )?None"),
+        OwnCheck(
+            id="values_with_an_unused_parameter",
+            constructor={"unused": True},
+            pattern=r"\.grad is (not )?None",
+            about="grad",
+        ),
     )
     words = re.compile(r"step|train|update|epoch")
     layers = (

@@ -1,4 +1,4 @@
-"""exercise.yaml -> Exercise: read with all that is wrong told at once, and cached, so that most runs need no YAML."""
+"""Read exercise.yaml into an Exercise, report all problems at once, and cache it: most runs need no YAML."""
 
 import functools
 import hashlib
@@ -106,14 +106,14 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
         found = _meaningless_parts(exercise, reference, starter)
     problems = [*document.problems, *(each for each in found if each.path not in wrong)]
     if problems:
-        told = _sentences(problems, document, shown)
-        more = [f"{shown}: and {len(told) - MOST_PROBLEMS} more problems"] * (len(told) > MOST_PROBLEMS)
-        raise SpecError(told[:MOST_PROBLEMS] + more)
+        sentences = _sentences(problems, document, shown)
+        more = [f"{shown}: and {len(sentences) - MOST_PROBLEMS} more problems"] * (len(sentences) > MOST_PROBLEMS)
+        raise SpecError(sentences[:MOST_PROBLEMS] + more)
     return exercise
 
 
 def _made(data: dict[str, object], exercise_id: str) -> Exercise:
-    """The exercise with every check named; the property's name serves where none is given."""
+    """Return the exercise; a check without an id is named by its property."""
     if "id" in data:
         raise msgspec.ValidationError("the folder's name is the id")
     exercise = msgspec.convert({**data, "id": exercise_id}, Exercise, strict=True)
@@ -129,7 +129,10 @@ def _unexplained(complaint: str) -> Problem:
 
 
 def _meaningless_parts(exercise: Exercise, reference: str | None, starter: str | None) -> list[Problem]:
-    """What values of the right types cannot mean, but for checks that rest on names which the sources do not have."""
+    """Return names and numbers that make no sense together.
+
+    Checks are skipped if they rest on a name that is not in the sources: that name is reported already.
+    """
     found: list[Problem] = []
     for source, compare in ((starter, lost_in_starter), (reference, mismatches)):
         if source is not None:
@@ -144,12 +147,12 @@ def _meaningless_parts(exercise: Exercise, reference: str | None, starter: str |
 
 
 def _sentences(problems: list[Problem], document: Document, shown: str) -> list[str]:
-    """The problems in the order of the file; what an alias repeats is told once."""
+    """Return the problems in the order of the file; report once what an alias repeats."""
     placed: dict[tuple[object, ...], Problem] = {}
     for each in problems:
         line, column = (each.line, each.column) if each.line else document.place(each.path, at_key=each.at_key)
-        told = (line, column, each.path[-1:], each.expected, each.found)
-        placed.setdefault(told, msgspec.structs.replace(each, line=line, column=column))
+        key = (line, column, each.path[-1:], each.expected, each.found)
+        placed.setdefault(key, msgspec.structs.replace(each, line=line, column=column))
     return [_sentence(each, shown) for each in sorted(placed.values(), key=lambda each: (each.line, each.column))]
 
 

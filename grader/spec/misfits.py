@@ -1,10 +1,11 @@
-"""What does not fit the schema that editors use, in words: what was expected, what was found, what to write."""
+"""Where a description breaks the schema that editors use, in words: what was expected, found, and what to write."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
 from grader.spec.document import Document
+from grader.spec.exercise import EDITION_KEYS
 from grader.spec.fields import PATTERNS
 from grader.spec.problem import MOST_PROBLEMS, KeyPath, Problem, listed, nearest, quoted
 from grader.spec.schema import description_schema
@@ -23,7 +24,7 @@ WORDS = {
     "property": "the name of a built-in property",
     "sizes": "a list of size cases, each with a number for every size",
 }
-"""What a key expects, where its type says too little."""
+"""What a key expects, for keys whose type says too little."""
 
 TYPES = {
     "array": "a list",
@@ -75,16 +76,16 @@ EXAMPLES = {
     "was": "scores / math.sqrt(self.embed_dim)",
     "why": "what it did, and why nobody saw it",
 }
-"""What could stand under a key; an item of a list of such things is its first one."""
+"""An example for each key; for an item of a list, the example is the list's."""
 
 
 def misfits(document: Document) -> list[Problem]:
-    """Return everything in a document that the schema of descriptions refuses."""
-    from jsonschema import Draft202012Validator  # imported here: most descriptions are right, and it takes its time
+    """Return a problem for each part of a document that breaks the schema of descriptions."""
+    from jsonschema import Draft202012Validator  # imported here: only wrong descriptions need it
 
-    words = _Words(document)
+    words, written = _Words(document), {key: part for key, part in document.data.items() if key not in EDITION_KEYS}
     found: dict[tuple[Any, ...], Problem] = {}
-    for error in Draft202012Validator(description_schema()).iter_errors(document.data):
+    for error in Draft202012Validator(description_schema()).iter_errors(written):
         for each in words.problems(error):
             found.setdefault((each.path, each.expected), each)
     return list(found.values())
@@ -95,7 +96,7 @@ class _Words:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._told = 0
+        self._lookups = 0
 
     def problems(self, error: Any) -> Iterator[Problem]:
         path: KeyPath = tuple(error.absolute_path)
@@ -115,7 +116,7 @@ class _Words:
             yield self._misfit(schema, value, path)
 
     def _of_alternatives(self, error: Any, path: KeyPath) -> Iterator[Problem]:
-        """Yield the problems of the alternative that is of the value's type, or one of all alternatives."""
+        """Yield the problems of the alternative that has the value's type; one problem if none has."""
         by_alternative = groupby(error.context, key=lambda each: each.relative_schema_path[0])
         for _, group in by_alternative:
             errors = list(group)
@@ -147,9 +148,9 @@ class _Words:
 
     def _meant(self, key: str, value: dict[str, Any], known: Iterable[str]) -> str:
         """Return the known key that an unknown one is probably meant as, a missing one first."""
-        self._told += 1
+        self._lookups += 1
         missing = [each for each in known if each not in value]
-        return nearest(key, [*missing, *known]) if self._told < MOST_PROBLEMS else ""
+        return nearest(key, [*missing, *known]) if self._lookups < MOST_PROBLEMS else ""
 
     def _missing_keys(self, value: dict[str, Any], schema: Schema, path: KeyPath) -> Iterator[Problem]:
         known = schema.get("properties", {})
@@ -271,7 +272,7 @@ def _bounds(schema: Schema) -> str:
 
 
 def _example(schema: Schema, name: str) -> str:
-    """Something that could stand there."""
+    """Return an example of a value."""
     schema = _resolved(schema)
     if name in EXAMPLES and EXAMPLES[name] in schema.get("enum", [EXAMPLES[name]]):
         return EXAMPLES[name]

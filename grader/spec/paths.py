@@ -130,10 +130,6 @@ class Course:
         """Right fixes, written in other ways than the reference."""
         return self.root / "tests" / "corpus" / "alternatives" / exercise_id
 
-    def wrong_fixes(self, exercise_id: str) -> Path:
-        """The YAML file of fixes that look right and are not."""
-        return self.root / "tests" / "corpus" / "wrong_fixes" / f"{exercise_id}.yaml"
-
     def secret_folders(self) -> tuple[str, ...]:
         """What no submission may read while it is judged: what it is judged by, and others' work."""
         return tuple(str((self.root / name).absolute()) for name in ("exercises", "solutions", "tests"))

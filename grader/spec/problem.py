@@ -63,8 +63,8 @@ def quoted(text: str) -> str:
 
 def listed(words: Iterable[str], last: str = "and") -> str:
     """`a, b and c`."""
-    *rest, final = list(words) or ["none"]
-    return f"{', '.join(rest)} {last} {final}" if rest else final
+    *others, final = list(words) or ["none"]
+    return f"{', '.join(others)} {last} {final}" if others else final
 
 
 BLANK = "FILL IN"

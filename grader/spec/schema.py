@@ -77,12 +77,12 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
     """Descriptions on one line, one for each key, and a closed set of one value said as the constant it is."""
     del part["title"]
     part["description"] = part["description"].split("\n\n")[0]
-    told = _descriptions(_record(name))
+    descriptions = _descriptions(_record(name))
     for key, schema in part.get("properties", {}).items():
         if len(schema.get("enum", ())) == 1:
             (schema["const"],) = schema.pop("enum")
-        if key in told:
-            schema["description"] = told[key]
+        if key in descriptions:
+            schema["description"] = descriptions[key]
         elif key == "property":
             schema["description"] = part["description"]
         if schema.get("default") in ("", [], {}):
@@ -117,14 +117,14 @@ def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
 
 def _descriptions(record: type) -> dict[str, str]:
     """The docstring below each field of a record and of those it inherits from, by the field's key."""
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for owner in reversed(record.__mro__):
         if not issubclass(owner, msgspec.Struct) or owner is msgspec.Struct:
             continue
         keys = {field.name: field.encode_name for field in msgspec.structs.fields(owner)}
         documented = _docstrings(inspect.getmodule(owner), owner.__name__)
-        told |= {keys[name]: text for name, text in documented if name in keys}
-    return told
+        descriptions |= {keys[name]: text for name, text in documented if name in keys}
+    return descriptions
 
 
 def _docstrings(module: ModuleType | None, record: str) -> list[tuple[str, str]]:

@@ -86,8 +86,8 @@ def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
             yield Problem((*path, "fix", *at), "another text than was", f"the same, {quoted(new)}", remedy)
     for index, hint in enumerate(defect.hints):
         if hint.strip() in [other.strip() for other in defect.hints[:index]]:
-            again = f"hints[{defect.hints.index(hint)}] again"
-            yield Problem((*path, "hints", index), "a hint that says more than the ones before", again, "write another")
+            found = f"hints[{defect.hints.index(hint)}] again"
+            yield Problem((*path, "hints", index), "a hint that says more than the ones before", found, "write another")
 
 
 def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
@@ -223,10 +223,10 @@ def _equal_sizes(size_case: dict[str, int], path: KeyPath, fixed_sizes: list[dic
     What is another size times a third on every size case, as a width is the size of a head times their number, may
     be the other where the third is one.
     """
-    alike: dict[int, list[str]] = {}
+    by_size: dict[int, list[str]] = {}
     for name, size in size_case.items():
-        alike.setdefault(size, []).append(name)
-    for size, names in alike.items():
+        by_size.setdefault(size, []).append(name)
+    for size, names in by_size.items():
         if size != 1 and len(names) > 1 and not _is_product(names, fixed_sizes):
             found = f"{listed(names)} of {size} each"
             remedy = f"write another number for {names[-1]}"

@@ -12,7 +12,7 @@ from grader.author.first_checks import first_checks
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
-from grader.author.sizes import draw_sizes_above
+from grader.author.sizes import propose_random_sizes
 from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError
 from grader.spec.exercise import Defect
@@ -171,7 +171,7 @@ def test_an_unfinished_exercise_does_not_hide_the_others_in_the_list(own_course,
     done = run_cli(cwd=own_course.root)
     assert done.returncode == 0
     assert "The model that knew how the sentence ends" in done.stdout
-    assert f"{EXERCISE}  ○○○○○  (grading it says what is wrong with its description)" in done.stdout
+    assert f"{EXERCISE}  ○○○○○  (its description is wrong; grade it to see the error)" in done.stdout
     assert f"python -m grader {EXERCISE}" not in done.stdout
 
 
@@ -329,7 +329,7 @@ def test_features_that_are_taken_in_pairs_are_even_and_a_base_is_no_size():
     found = propose(interface)
     assert found.constructor == {"d_model": "d_model", "n_heads": "n_heads"}
     assert interface.halves_features
-    size_cases = draw_sizes_above(interface.kind, list(found.fixed_sizes[0]), in_pairs=True)
+    size_cases = propose_random_sizes(interface.kind, list(found.fixed_sizes[0]), in_pairs=True)
     assert [size_case["d_model"] for size_case in size_cases] == [["n_heads", size, size] for size in (10, 8, 4, 4)]
     assert all(size_case["d_model"] // size_case["n_heads"] % 2 == 0 for size_case in found.fixed_sizes)
     turn = propose(find_interface("def turn(z):\n    a, b = z.chunk(2, -1)\n    return a\n", "turn.py"))
@@ -524,7 +524,7 @@ def bias(table, query_len, key_len, num_buckets=16):
 """
     interface = find_interface(source, "bias.py")
     assert propose(interface).inputs == {"table": [16, "width"]}
-    size_cases = draw_sizes_above(KINDS[KindName.FUNCTION], ["width", "query_len", "key_len"])
+    size_cases = propose_random_sizes(KINDS[KindName.FUNCTION], ["width", "query_len", "key_len"])
     assert {name: size_cases[1][name] for name in ("query_len", "key_len")} == {
         "query_len": [130, 160],
         "key_len": [130, 160],
@@ -599,7 +599,7 @@ class Slow(torch.optim.Optimizer):
 )
 def test_sizes_are_drawn_for_every_module_and_fit_together(constructor, forward):
     fixed_sizes = proposed(constructor, forward).fixed_sizes
-    size_cases = draw_sizes_above(KINDS[KindName.MODULE], list(fixed_sizes[0]))
+    size_cases = propose_random_sizes(KINDS[KindName.MODULE], list(fixed_sizes[0]))
     assert len(size_cases) == 4
     for number, size_case in enumerate(size_cases):
         assert size_case.keys() == fixed_sizes[0].keys()

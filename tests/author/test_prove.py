@@ -26,7 +26,7 @@ from grader.author.proof import (
     render_proofs,
 )
 from grader.author.prove import ProofCache, prove, record_of
-from grader.author.sizes import told_shapes
+from grader.author.sizes import describe_shapes
 from grader.author.usual_tests import run_usual_tests
 from grader.processes.task_pool import TaskPool
 from grader.spec.exercise import Exercise
@@ -201,17 +201,17 @@ def test_a_weak_exercise_is_refused_with_its_survivors_and_its_false_equivalents
     assert problems.count("survived: ") == survived
     assert "0 of 1 proofs hold." in result.stdout
     assert re.search(
-        r"survived: projection swapped, line 28\n +- +key = self.w_key\(x\)\n +\+ +key = self.w_query\(x\)\n(.*\n)*? +would be seen by "  # noqa: E501 - one message, one line
+        r"survived: projection swapped, line 28\n +- +key = self.w_key\(x\)\n +\+ +key = self.w_query\(x\)\n(.*\n)*? +would be caught by "  # noqa: E501 - one message, one line
         "matches_reference; every_parameter_learns names the projection",
         problems,
     )
-    assert problems.count("would be seen by matches_reference; every_parameter_learns") == 1
-    declared = problems[problems.index("is declared there, so:") :].split("\n\n")[0]
+    assert problems.count("would be caught by matches_reference; every_parameter_learns") == 1
+    declared = problems[problems.index("declare it there:") :].split("\n\n")[0]
     assert len(yaml.safe_load(declared.partition("\n")[2])) == survived
     told = " ".join(problems.split())
     assert "equivalents: declared equivalent, but the output differs with" in told
     assert "softmax(score, dim=-2), value)" in told
-    assert "the equivalent 'key = self.w_key(x)' -> 'key = self.w_lock(x)' matches no mutant; take it out" in told
+    assert "the equivalent 'key = self.w_key(x)' -> 'key = self.w_lock(x)' matches no mutant; remove the entry" in told
     assert told.count("declared equivalent, but") == 1
 
 
@@ -239,7 +239,7 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
     cache.rename(cache.with_suffix(".aside"))
     (again,) = prove(own_course, [EXERCISE], lambda _, total: totals.append(total))
     assert (totals[-1], again) == (0, structs.replace(proof, recorded=True))
-    assert "1 of 1 proofs hold, 1 as recorded; --fresh proves them anew." in render_proofs([again])
+    assert "1 of 1 proofs hold, 1 as recorded; --fresh proves them again." in render_proofs([again])
     cache.with_suffix(".aside").rename(cache)
     written = record.read_bytes()
     record.write_bytes(written.replace(b'"value": ', b'"value": 1'))  # more mutants than there are
@@ -259,7 +259,9 @@ def test_an_interrupted_proof_goes_on_where_it_stopped(own_course: Course) -> No
 
 
 SOUND = Record(
-    "digest", [Step(name) for name in STEPS.keys() - ALWAYS_DONE], {MutantStatus.VALUE: 3, MutantStatus.EQUIVALENT: 1}
+    digest="digest",
+    steps=[Step(name=name) for name in STEPS.keys() - ALWAYS_DONE],
+    statuses={MutantStatus.VALUE: 3, MutantStatus.EQUIVALENT: 1},
 )
 
 
@@ -270,7 +272,7 @@ SOUND = Record(
         {"statuses": {MutantStatus.VALUE: 3}},
         {"statuses": {MutantStatus.VALUE: 3, MutantStatus.SURVIVED: 1}},
         {"steps": SOUND.steps[1:]},
-        {"steps": [Step(step.name, problems=["refused"]) for step in SOUND.steps]},
+        {"steps": [Step(name=step.name, problems=["refused"]) for step in SOUND.steps]},
     ],
     ids=["of other sources", "of fewer mutants", "with a survivor", "not whole", "did not hold"],
 )
@@ -280,26 +282,36 @@ def test_what_is_recorded_counts_where_it_is_of_a_whole_proof_of_these_sources_t
 
 
 def test_a_proof_forgets_what_depends_on_what_was_changed_and_nothing_else(own_course: Course) -> None:
-    mutant, task = "x = 1\n", "judge_exactly"
+    def known() -> tuple[dict[str, MutantStatus], dict[str, list[Step]]]:
+        cache = ProofCache(own_course, EXERCISE)
+        return cache.load_all("status", ["x=1"], MutantStatus), cache.load_all("steps", ["judge_exactly"], list[Step])
+
     description = own_course.description(EXERCISE)
     text = description.read_text(encoding="utf-8")
-    cache = ProofCache(own_course, EXERCISE)
-    cache.store_status(mutant, MutantStatus.VALUE)
-    cache.store_steps(task, [Step("scores")])
-
-    declared = "- was: a = 1\n    becomes: a = 2\n    reason: nothing reads it\n"
-    description.write_text(f"{text}\n  {declared}", encoding="utf-8")  # words, points and declarations change nothing
-    cache = ProofCache(own_course, EXERCISE)
-    assert (cache.status(mutant), cache.steps(task)) == (MutantStatus.VALUE, [Step("scores")])
-
     alternative = own_course.alternatives(EXERCISE) / "another.py"
     alternative.parent.mkdir(parents=True, exist_ok=True)
     alternative.write_text("x = 1\n", encoding="utf-8")
     cache = ProofCache(own_course, EXERCISE)
-    assert (cache.status(mutant), cache.steps(task)) == (MutantStatus.VALUE, None)
+    cache.store("status", "x=1", MutantStatus.VALUE)
+    cache.store("steps", "judge_exactly", [Step(name="scores")])
+    status, steps = {"x=1": MutantStatus.VALUE}, {"judge_exactly": [Step(name="scores")]}
+
+    declared = "- was: a = 1\n    becomes: a = 2\n    reason: nothing reads it\n"
+    description.write_text(f"{text}\n  {declared}", encoding="utf-8")  # texts, points and declarations change nothing
+    alternative.write_text("# one\nx = 1\n", encoding="utf-8")
+    assert known() == (status, steps)
+
+    alternative.write_text("x = 2\n", encoding="utf-8")
+    assert known() == (status, {})
 
     description.write_text(text.replace("check: 5", "check: 4") + "limits: {memory_mb: 1024}\n", encoding="utf-8")
-    assert ProofCache(own_course, EXERCISE).status(mutant) is None
+    assert known() == ({}, {})
+
+
+def test_comments_and_docstrings_of_a_reference_do_not_change_its_mutants() -> None:
+    plain = 'def f(x):\n    """Add."""\n    return x + 3\n'
+    commented = '# new\ndef f(x):\n    """Add three."""\n    return x + 3  # three\n'
+    assert {mutant.tree for mutant in mutants_of(plain)} == {mutant.tree for mutant in mutants_of(commented)}
 
 
 def test_a_starter_or_a_notebook_that_went_its_own_way_is_named(own_course: Course) -> None:
@@ -349,9 +361,9 @@ def test_a_head_size_that_is_the_same_on_all_size_cases_is_said(course: Course) 
     sizes[0]["embed_dim"] = 12
     (warning,) = constant_sizes(structs.replace(exercise, sizes=sizes))
     assert warning.startswith(
-        "embed_dim / num_heads is 6 on every size case where num_heads is not 1, so a fix that writes"
+        "embed_dim / num_heads is 6 in every size case where num_heads is not 1, so a fix with that number"
     )
-    assert constant_sizes(structs.replace(exercise, sizes=sizes)) == []
+    assert constant_sizes(structs.replace(exercise, sizes=[*sizes, *exercise.random_sizes])) == []
 
 
 @pytest.mark.parametrize("command", others_slow([[EXERCISE], ["prove", EXERCISE]]), ids=["graded", "proven"])
@@ -474,7 +486,9 @@ OTHER = {
 
 @pytest.mark.parametrize(("before", "after"), [*SAME.items(), *OTHER.items()])
 def test_what_may_say_the_same_in_other_words_is_known(before: str, after: str) -> None:
-    assert is_same_in_other_words(before, Mutant("some", 1, "", after)) == (SAME.get(before) == after)
+    assert is_same_in_other_words(before, Mutant(operator="some", line=1, diff="", text=after)) == (
+        SAME.get(before) == after
+    )
 
 
 def small_exercise(course: Course, exercise_id: str, fix: str) -> Path:
@@ -514,16 +528,16 @@ def test_what_the_reference_returns_is_told_where_the_description_says_otherwise
     done = run_cli("prove", "exercise_61", cwd=course.root, timeout=300)
     told = done.stdout
     assert done.returncode == 1, done.stderr
-    assert "says, write\n  outputs:\n    - [batch, width_times_2]\nladder:\n  - {batch: 1, tokens: 1, width: 4," in told
+    assert "says, write\n  outputs:\n    - [batch, width_times_2]\nsizes:\n  - {batch: 1, tokens: 1, width: 4," in told
     assert "{batch: 1, tokens: 5, width: 7, width_times_2: 14}" in told
-    assert re.search(r"drawn:\n  - .*width: \[3, 13\], width_times_2: \[width, 2, 2\]", told)
+    assert re.search(r"\n  - .*width: \[3, 13\], width_times_2: \[width, 2, 2\]", told)
 
 
 def test_sizes_of_outputs_are_made_of_those_that_there_are():
     fixed_sizes = [{"tokens": 5, "past": 1, "width": 12, "heads": 1}, {"tokens": 5, "past": 3, "width": 24, "heads": 4}]
     random_sizes = [{"tokens": [6, 9], "past": [3, 8], "width": ["heads", 5, 9], "heads": [3, 6]}]
     shapes = [[(1, 5, 12), (6, 12), (6, 17)], [(1, 5, 24), (8, 6), (8, 10)]]
-    assert told_shapes(shapes, fixed_sizes, random_sizes) == (
+    assert describe_shapes(shapes, fixed_sizes, random_sizes) == (
         "  outputs:\n"
         "    - [1, tokens, width]\n"
         "    - [tokens_plus_past, width_over_heads]\n"

@@ -32,7 +32,6 @@ from grader.report.findings import sentence
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.student.changes import compare_with_reference
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
@@ -41,6 +40,7 @@ from grader.verdict.signatures import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
 from tests.support.sampling import telling_subsets
+from tests.support.wrong_fixes import load_wrong_fixes
 
 QUICK = ("exercise_02", "exercise_03", "exercise_09")
 """A crash that hides others, a mask, and an exercise whose defect needs the reference to show."""

@@ -89,4 +89,7 @@ def test_rewrites_are_all_different_and_none_is_the_source() -> None:
     ],
 )
 def test_what_only_says_the_same_is_told_from_what_does_not(before: str, after: str, is_same: bool) -> None:
-    assert is_same_in_other_words(f"y = {before}\n", Mutant("", 1, "", f"y = {after}\n")) is is_same
+    assert (
+        is_same_in_other_words(f"y = {before}\n", Mutant(operator="", line=1, diff="", text=f"y = {after}\n"))
+        is is_same
+    )

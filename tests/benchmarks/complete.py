@@ -36,7 +36,7 @@ def held(gradebook: Path, count: int) -> Iterator[str]:
     bare = rows(
         gradebook,
         "SELECT count(*) FROM current WHERE outcome <> 'not_gradable'"
-        " AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = seen_in)",
+        " AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = judged_in)",
     )[0][0]
     sound = rows(gradebook, "PRAGMA integrity_check")[0][0] == "ok"
     judged = total - dict(outcomes).get(NOT_JUDGED, 0)

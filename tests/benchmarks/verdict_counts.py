@@ -11,12 +11,11 @@ from collections import Counter
 
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
-from tests.support.wrong_fixes import expected_statuses, is_refused
+from tests.support.wrong_fixes import expected_statuses, is_refused, load_wrong_fixes
 
 COLUMNS = ("right accepted", "right refused", "wrong refused", "wrong passed", "exact", "unknown", "told wrongly")
 

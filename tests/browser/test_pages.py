@@ -51,17 +51,17 @@ def gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class of as many students as there are, most of whom are the like of one."""
     path = tmp_path_factory.mktemp("class") / "class.sqlite"
     connection = sqlite3.connect(path)
-    connection.executescript((CORPUS / "golden/gradebook_version_1.sql").read_text(encoding="utf-8"))
+    connection.executescript((CORPUS / "golden/gradebook.sql").read_text(encoding="utf-8"))
     connection.close()
     with Gradebook(path) as book:
-        book.enroll([Student("ada", "Ada Lovelace", "A", {}, is_enrolled=True)])
+        book.enroll([Student(id="ada", name="Ada Lovelace", group="A", columns={}, is_enrolled=True)])
     connection = sqlite3.connect(path)
     connection.executescript(
         f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {STUDENTS})
         INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
         INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
-        torch, outcome, score, max_score, reason, seen, seed, seconds, isolation, is_closed, is_bound, v.id,
-        judged_at, regrade, checksum FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
+        torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
+        judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
     )
     connection.close()
     return path

@@ -504,7 +504,7 @@ def test_a_full_disk_ends_a_batch_with_one_sentence_and_keeps_what_was_judged(tm
         pytest.skip("no disk can be made here that is small enough")
     assert done.returncode == 3
     last = done.stderr.splitlines()[-1]
-    assert re.fullmatch(rf"grader: {path}: the disk .*; make room.*; what was judged so far is kept", last)
+    assert re.fullmatch(rf"grader: {path}: the disk .*; free some space.*; the verdicts so far are stored", last)
     kept = out / "class.sqlite"
     assert 0 < count(kept) < 20
     assert rows(kept, "PRAGMA integrity_check") == [("ok",)]
@@ -515,7 +515,7 @@ def test_a_second_batch_into_the_same_gradebook_is_told_to_wait(tmp_path, handed
     with Gradebook(path):
         done = run_program("batch", handed_in, "--gradebook", path)
     assert (done.returncode, done.stdout) == (3, "")
-    wait = "another batch or regrade is writing to it; wait for its end, then run this again"
+    wait = "another batch or regrade is writing to it; wait until it ends, then run this again"
     assert done.stderr == f"grader: {path}: {wait}\n"
 
 

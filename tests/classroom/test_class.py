@@ -8,14 +8,17 @@ from concurrent.futures import Future
 
 import pytest
 
+from grader.checks.outcome import Finding, Location, Outcome, Status
 from grader.classroom import run, tasks
 from grader.classroom.engines import local_engine, machine_memory
+from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts.opening import LayoutOptions
 from grader.classroom.run import Engine
 from grader.classroom.tasks import CourseLocation, TaskResult
 from grader.errors import UsageError
-from tests.support.gradebooks import rows, verdict
+from grader.submission import submission_from_text
+from tests.support.gradebooks import VERSIONS, rows, submission, verdict
 from tests.support.hostile import reference, starter
 
 EXERCISE = "exercise_03"
@@ -92,19 +95,19 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
     assert told.count("regraded: the mask check was off") == 1
     assert "has handed in nothing" in run_cli("history", "m3", "--gradebook", book).stdout
     for arguments, message in (
-        (("history", "nobody", "--gradebook", book), "knows no student 'nobody'"),
+        (("history", "nobody", "--gradebook", book), "there is no student 'nobody'"),
         (("history", "m1", "--gradebook", tmp_path / "none.sqlite"), "there is no gradebook"),
         (
             ("regrade", *options, "--exercise", "3", "--student", "x", "--reason", ""),
             "no verdict on exercise_03 by x",
         ),
-        (("regrade", *options, "--exercise", "4", "--reason", "y"), "holds no verdict on exercise_04"),
+        (("regrade", *options, "--exercise", "4", "--reason", "y"), "has no verdict on exercise_04"),
     ):
         refused = run_cli(*arguments)
         assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
     handed_in.rename(tmp_path / "moved")
     lost = run_cli("regrade", *options, "--exercise", "3", "--reason", "again")
-    assert (lost.returncode, "name their place with --submissions" in lost.stderr) == (2, True)
+    assert (lost.returncode, "give their folder with --submissions" in lost.stderr) == (2, True)
 
 
 class Deceived(contextlib.AbstractContextManager):
@@ -129,29 +132,6 @@ class Deceived(contextlib.AbstractContextManager):
         return future
 
 
-def test_a_shared_verdict_that_was_wrong_raises_an_alarm_and_nothing_like_it_is_shared_any_more(
-    course, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(run, "is_sampled", lambda _key, task: task.record.student in {"b", "d"})
-    monkeypatch.setattr(run, "IN_FLIGHT", 1)
-    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
-    sources = {"a": "# even\n", "b": "# even too\n", "c": "# odd, unseen\n", "d": "# odd\n", "e": "# odd as well\n"}
-    root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": f"{text}x = 1\n" for name, text in sources.items()})
-    path = tmp_path / "class.sqlite"
-    report = grade_submissions(course, root, path, Deceived(course), Options(), lambda _: lambda _: None)
-    assert rows(path, "SELECT student, shared_with FROM current ORDER BY 1") == [
-        ("a", None),
-        ("b", "a"),
-        ("c", "a"),
-        ("d", None),
-        ("e", None),
-    ]
-    (alarm,) = report.warnings
-    assert alarm.startswith("d, exercise_03 was to share the verdict of one that is alike and got another one")
-    assert alarm.endswith("look at both, and judge all anew: regrade --exercise exercise_03 --no-share")
-    assert report.exit_code() == 1
-
-
 @pytest.mark.slow
 def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before(run_cli, tmp_path):
     root = hand_in(tmp_path / "class", {f"{name}/{EXERCISE}.py": starter() for name in ("a", "b")})
@@ -160,28 +140,6 @@ def test_a_regrade_judges_each_by_itself_where_that_is_asked_or_was_asked_before
     again = ("regrade", *options, "--exercise", "3", "--reason", "an alarm")
     assert "2 judged, 0 shared" in run_cli(*again, "--no-share").stdout
     assert "2 judged, 0 shared" in run_cli(*again).stdout
-
-
-def test_an_exercise_that_is_edited_while_a_sample_is_judged_raises_no_alarm(own_course, tmp_path, monkeypatch):
-    class Edited(Deceived):
-        """An engine beside which somebody edits the exercise as soon as the first sample is judged."""
-
-        def submit(self, function, location, payload):
-            future = super().submit(function, location, payload)
-            if function.__name__ == "judge" and "odd" in payload.submission.chunks[0].text:
-                description = own_course.description(EXERCISE)
-                description.write_text(description.read_text(encoding="utf-8") + "# more\n", encoding="utf-8")
-            return future
-
-    monkeypatch.setattr(run, "is_sampled", lambda _key, task: task.record.student == "d")
-    monkeypatch.setattr(run, "IN_FLIGHT", 1)
-    monkeypatch.setattr(run, "with_points", lambda given, _exercise: given)
-    sources = {f"{name}/{EXERCISE}.py": f"# {text}\nx = 1\n" for name, text in (("a", "even"), ("d", "odd"))}
-    root = hand_in(tmp_path / "class", sources)
-    path = tmp_path / "class.sqlite"
-    report = grade_submissions(own_course, root, path, Edited(own_course), Options(), lambda _: lambda _: None)
-    assert (report.warnings, report.progress.left) == ([], 1)
-    assert report.progress.broken == {EXERCISE: run.CHANGED}
 
 
 class Losing(Deceived):
@@ -206,17 +164,25 @@ def test_many_that_cannot_be_judged_are_no_wall_before_those_after_them(course, 
     assert (report.progress.not_judged, report.progress.judged) == (25, 1)
 
 
-def test_one_in_a_hundred_shared_verdicts_is_judged_again():
-    from grader.classroom.tasks import Task, is_sampled, seed_of_attempt
-    from grader.submission import submission_from_text
-    from tests.support.gradebooks import VERSIONS, submission
+def test_seeds_of_resubmissions_differ_and_cannot_be_derived_without_the_key():
+    seeds = {tasks.seed_of_attempt(key, 5, attempt) for key in ("one", "two") for attempt in range(1, 100)}
+    assert len(seeds) == 198
+    assert tasks.seed_of_attempt("one", 5, 0) == 5
 
-    drawn = [Task(submission(f"s{n}"), VERSIONS, submission_from_text("x"), 5) for n in range(5000)]
-    sampled = {key: {task.record.student for task in drawn if is_sampled(key, task)} for key in ("one", "two")}
-    assert all(25 <= len(students) <= 85 for students in sampled.values())
-    assert sampled["one"] != sampled["two"]
-    assert len({seed_of_attempt(key, 5, attempt) for key in sampled for attempt in range(1, 100)}) == 198
-    assert {seed_of_attempt(key, 5, 0) for key in sampled} == {5}
+
+def test_similar_submissions_whose_verdict_names_a_line_are_graded_without_waiting_for_each_other(tmp_path):
+    crash = Outcome("values", Status.CRASHED, Finding("crash", "boom", Location("attention.py", 7, "boom()")))
+    with Gradebook(tmp_path / "class.sqlite") as book:
+        book.begin_batch(5, "class", {})
+        deduplicator = tasks.Deduplicator(book, accepts_open=False)
+        first, second, third = (
+            tasks.Task(submission(name, f"d{name}", "tree"), VERSIONS, submission_from_text("x"), 5) for name in "abc"
+        )
+        assert [deduplicator.follows(task) for task in (first, second, third)] == [False, True, True]
+        book.record(1, first.record, VERSIONS, verdict(checks=[crash]))
+        assert deduplicator.settle(first) == [second, third]
+        assert [deduplicator.shared(task) for task in (second, third)] == [None, None]
+        assert [deduplicator.follows(task) for task in (second, third)] == [False, False]
 
 
 def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_course, monkeypatch):

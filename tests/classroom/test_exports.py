@@ -58,13 +58,13 @@ def gradebook(tmp_path) -> Path:
     """A class as an older kit graded it, with a roster in which one is absent and one has a hostile name."""
     path = tmp_path / "class.sqlite"
     connection = sqlite3.connect(path)
-    connection.executescript((CORPUS / "golden/gradebook_version_1.sql").read_text(encoding="utf-8"))
+    connection.executescript((CORPUS / "golden/gradebook.sql").read_text(encoding="utf-8"))
     connection.close()
     with Gradebook(path) as book:
         roster = [
-            Student("ada", "Ada Lovelace", "A", {"sis_login_id": "al"}, is_enrolled=True),
-            Student("bob", HOSTILE, "+B", {}, is_enrolled=True),
-            Student("eve", "Eve, who is absent", "B", {}, is_enrolled=True),
+            Student(id="ada", name="Ada Lovelace", group="A", columns={"sis_login_id": "al"}, is_enrolled=True),
+            Student(id="bob", name=HOSTILE, group="+B", columns={}, is_enrolled=True),
+            Student(id="eve", name="Eve, who is absent", group="B", columns={}, is_enrolled=True),
         ]
         book.enroll(roster)
     return path
@@ -447,8 +447,8 @@ def test_ten_times_as_many_verdicts_are_exported_at_the_same_memory(gradebook, t
             f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
             INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
             INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
-            torch, outcome, score, max_score, reason, seen, seed, seconds, isolation, is_closed, is_bound, v.id,
-            judged_at, regrade, checksum FROM submissions s JOIN verdicts v ON v.id = 1 WHERE s.id > 100;"""
+            torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
+            judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 1 WHERE s.id > 100;"""
         )
         connection.close()
         command = [sys.executable, "-c", EXPORTING, str(path), to, str(tmp_path / str(count)), str(ROOT)]
@@ -467,8 +467,8 @@ def test_a_page_of_five_thousand_students_is_written_quickly_and_small(gradebook
         """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
         INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
         INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
-        torch, outcome, score, max_score, reason, seen, seed, seconds, isolation, is_closed, is_bound, v.id,
-        judged_at, regrade, checksum FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
+        torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
+        judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
     )
     connection.close()
     started = time.monotonic()

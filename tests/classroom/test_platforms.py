@@ -400,7 +400,9 @@ def test_a_roster_says_who_a_platforms_names_mean(tmp_path):
         "utf-8",
     )
     roster = read_roster(path)
-    assert roster.students["m1"] == Student("m1", "Smith, Jane", "A", {"email": "jane@example.org"}, is_enrolled=True)
+    assert roster.students["m1"] == Student(
+        id="m1", name="Smith, Jane", group="A", columns={"email": "jane@example.org"}, is_enrolled=True
+    )
     root = put(tmp_path / "class", *CANVAS, "x_9_1_exercise_03.py")
     with open_layout(root, EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (layout, _):
         found = {roster.identify(each)[0].student for each in layout}
@@ -443,7 +445,7 @@ def test_a_roster_of_another_term_costs_a_large_class_no_time(tmp_path):
         SubmissionFiles(student=f"s{number}", exercise="exercise_03", place="x", position=number)
         for number in range(20_000)
     ]
-    roster = make_roster([Student("m1", "Jane Smith", "", {}, is_enrolled=True)])
+    roster = make_roster([Student(id="m1", name="Jane Smith", group="", columns={}, is_enrolled=True)])
     with Gradebook(tmp_path / "class.sqlite") as book:
         class_list = ClassList(book, roster)
         few, many = (_seconds(lambda part=part: list(class_list.identify(part))) for part in (files[:2000], files))
@@ -619,7 +621,7 @@ def test_the_repository_of_an_exercise_counts_before_the_same_in_another_exercis
 
 def test_two_who_have_the_name_of_one_line_of_the_roster_keep_a_grade_each(tmp_path):
     put(tmp_path / "class", *(f"Jane Smith_{number}_assignsubmission_file_/attention.py" for number in (123, 200)))
-    roster = make_roster([Student("m1", "Jane Smith", "", {}, is_enrolled=True)])
+    roster = make_roster([Student(id="m1", name="Jane Smith", group="", columns={}, is_enrolled=True)])
     with (
         Gradebook(tmp_path / "class.sqlite") as book,
         open_layout(tmp_path / "class", EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (found, _),

@@ -10,7 +10,7 @@ import pytest
 from grader.report.findings import sentence
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
-from tests.support.corpus import FOLDER
+from tests.support.corpus import read_corpus
 from tests.support.hostile import PREAMBLE, at_import, reference, returning, starter
 from tests.support.judging import Judge
 from tests.support.sampling import in_parts, of_parts, sampled_in_parts
@@ -218,8 +218,11 @@ def patched_names(source: str) -> list[tuple[object, str]]:
 
 
 PATCHES = {
-    **{f"patching/{path.name}": path.read_text(encoding="utf-8") for path in (FOLDER / "patching").glob("*.py")},
-    **{f"wire/{path.name}": path.read_text(encoding="utf-8") for path in (FOLDER / "wire").glob("*.py")},
+    **{
+        each.key: each.source().decode()
+        for each in read_corpus()
+        if each.family in {"patching", "wire"} and each.name.endswith(".py")
+    },
     **{name: PREAMBLE + WORKER + patch + "\n" + starter() for name, patch in (FORGING | BABBLING).items()},
 }
 OF_THE_WORKER = {name: source for name, source in PATCHES.items() if patched_names(source)}

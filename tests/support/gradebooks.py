@@ -9,16 +9,23 @@ from grader.classroom.gradebook import SubmissionRecord, Versions
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
-VERSIONS = Versions("0.1.0+kit", "2.13.0", "one")
+VERSIONS = Versions(kit="0.1.0+kit", torch="2.13.0", exercise="one")
 CLOSED = {"process": True, "filesystem": True, "network": True, "syscalls": True, "memory": True}
-OF_THE_RUN = {"id", "verdict", "seen_in", "submission", "batch", "judged_at", "seconds", "checksum"}
+OF_THE_RUN = {"id", "verdict", "judged_in", "submission", "batch", "judged_at", "seconds"}
 """Columns that say when and in which order something was judged, not what came of it."""
 
 
 def submission(
     student: str = "ada", digest: str = "d1", fingerprint: str = "", exercise: str = "exercise_03"
 ) -> SubmissionRecord:
-    return SubmissionRecord(student, exercise, f"{student}/{exercise}/attention.py", digest, fingerprint, "a remark")
+    return SubmissionRecord(
+        student=student,
+        exercise=exercise,
+        file=f"{student}/{exercise}/attention.py",
+        digest=digest,
+        fingerprint=fingerprint,
+        remark="a remark",
+    )
 
 
 def verdict(**changes: Any) -> Verdict:

@@ -54,7 +54,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in added:
         item.stash[ADDED] = True
     selected = [item for item in items if not turns[item]] + sorted(added, key=lambda item: -turns[item])
-    config.hook.pytest_deselected(items=[item for item in items if item not in {*selected}])
+    kept = set(selected)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = selected
 
 

@@ -4,11 +4,10 @@ import pytest
 
 from grader.errors import SpecError
 from grader.spec.paths import Course
-from grader.spec.wrong_fixes import load_wrong_fixes
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS
 from tests.support.sampling import of_parts, sampled_in_parts
-from tests.support.wrong_fixes import differences
+from tests.support.wrong_fixes import differences, load_wrong_fixes, path_of
 
 EXERCISES = sorted(path.stem for path in (CORPUS / "wrong_fixes").glob("*.yaml"))
 
@@ -48,7 +47,7 @@ def test_a_whole_file_has_an_entry(course: Course) -> None:
     ],
 )
 def test_an_entry_that_does_not_fit_names_its_file_and_fragment(own_course: Course, entry: str, message: str) -> None:
-    path = own_course.wrong_fixes("exercise_03")
+    path = path_of(own_course, "exercise_03")
     path.parent.mkdir(parents=True)
     path.write_text(f"- {{name: a_name, why: a test, from: starter, edits: [{{{entry}}}]}}\n", encoding="utf-8")
     with pytest.raises(SpecError, match=message):

@@ -1,6 +1,6 @@
 """A SQLite file that holds every verdict of a class."""
 
 from grader.classroom.gradebook.gradebook import NOT_JUDGED, Gradebook
-from grader.classroom.gradebook.rows import SharedVerdict, Student, SubmissionRecord, Versions
+from grader.classroom.gradebook.rows import Student, SubmissionRecord, Versions
 
-__all__ = ["NOT_JUDGED", "Gradebook", "SharedVerdict", "Student", "SubmissionRecord", "Versions"]
+__all__ = ["NOT_JUDGED", "Gradebook", "Student", "SubmissionRecord", "Versions"]

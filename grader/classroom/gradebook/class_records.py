@@ -1,4 +1,4 @@
-"""What a gradebook says of a class, read row by row, so that memory stays flat; and every verdict of one student."""
+"""Read the grades of a class row by row, so that memory stays flat, and the history of one student."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,18 +15,18 @@ from grader.spec.paths import exercise_number
 from grader.verdict.verdict import Verdict
 
 ABSENT = "absent"
-"""The outcome of a student of the roster who has handed in nothing."""
+"""The outcome of a student of the roster who handed in nothing."""
 
 GRADES = """
     SELECT current.student AS student, coalesce(name, '') AS name, coalesce(class_group, '') AS "group",
         coalesce(columns, '{}') AS columns, current.exercise AS exercise, current.outcome AS outcome,
         current.score AS score, current.max_score AS max_score,
-        (SELECT sum(points) FROM defects WHERE verdict = seen_in AND stretch) AS extra,
-        (SELECT sum(max_points) FROM defects WHERE verdict = seen_in AND stretch) AS max_extra,
+        (SELECT sum(points) FROM defects WHERE verdict = judged_in AND stretch) AS extra,
+        (SELECT sum(max_points) FROM defects WHERE verdict = judged_in AND stretch) AS max_extra,
         (SELECT count(DISTINCT digest) FROM verdicts AS past WHERE past.submission = newest.submission) AS attempts,
         current.submitted_at AS submitted_at, current.judged_at AS judged_at, coalesce(current.reason, '') AS reason,
         current.remark AS remark, current.file AS file,
-        coalesce(json_extract(batches.options, '$.layout'), '') AS layout, current.verdict AS verdict, seen_in
+        coalesce(json_extract(batches.options, '$.layout'), '') AS layout, current.verdict AS verdict, judged_in
     FROM current
     JOIN verdicts AS newest ON newest.id = current.verdict
     JOIN batches ON batches.id = newest.batch
@@ -42,8 +42,11 @@ IN_ORDER = f"SELECT * FROM ({GRADES}) ORDER BY student, length(exercise), exerci
 DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
 
 
-class GradeRow(Struct, frozen=True):
-    """A student's grade for an exercise; scores are None where nothing was judged, `extra` are the extras' points."""
+class GradeRow(Struct, frozen=True, kw_only=True):
+    """A student's grade for an exercise. Scores are None without a verdict; `extra` are the points of extras.
+
+    `judged_in` is the verdict whose defects and checks it has: another one if the verdict is shared.
+    """
 
     student: str
     name: str
@@ -63,7 +66,7 @@ class GradeRow(Struct, frozen=True):
     file: str
     layout: str
     verdict: int
-    seen_in: int
+    judged_in: int
 
 
 class ClassRecords(GradebookConnection):
@@ -88,7 +91,7 @@ class ClassRecords(GradebookConnection):
         return [row[0] for row in self.rows("SELECT DISTINCT student FROM submissions ORDER BY 1")]
 
     def worth(self, exercise: str) -> tuple[float | None, bool]:
-        """The most points that its newest verdicts were out of, None where there is none, and whether it has extras."""
+        """Return the most points of its newest verdicts, or None if it has none, and whether it has extras."""
         points, has_extras = self.row(
             "SELECT max(max_score), EXISTS (SELECT 1 FROM current_defects WHERE exercise = ? AND stretch)"
             " FROM current WHERE exercise = ?",
@@ -98,35 +101,36 @@ class ClassRecords(GradebookConnection):
         return points, bool(has_extras)
 
     def grades(self) -> Iterator[GradeRow]:
-        """A row for each student and exercise, absent students of the roster included, in order."""
+        """Yield a row for each student and exercise, also for absent students of the roster, in order."""
         for row in self.rows(IN_ORDER, ABSENT):
-            columns = msgspec.json.decode(row[3], type=dict[str, str])
-            yield GradeRow(*(*row[:3], columns, *row[4:]))
+            yield GradeRow(**{**row, "columns": msgspec.json.decode(row["columns"], type=dict[str, str])})
 
     def verdict(self, grade: GradeRow) -> Verdict:
-        """The whole verdict behind a grade; texts are as long as the gradebook keeps them."""
+        """Return the whole verdict of a grade, with long texts cut as the gradebook stores them."""
         about = self.row(
-            "SELECT file, outcome, reason, score, max_score, seed, isolation, seconds, seen FROM verdicts WHERE id = ?",
+            "SELECT file, outcome, reason, score, max_score, seed, isolation, seconds, unloadable"
+            " FROM verdicts WHERE id = ?",
             grade.verdict,
         )
         assert about is not None  # a grade with a verdict is read from its row
         defects = self.rows(
-            "SELECT defect, status, points, max_points, stretch, reason FROM defects WHERE verdict = ? ORDER BY number",
-            grade.seen_in,
+            "SELECT defect AS id, status, points, max_points, stretch, reason FROM defects"
+            " WHERE verdict = ? ORDER BY number",
+            grade.judged_in,
         )
         checks = self.rows(
             "SELECT check_id, status, kind, finding, sizes, location, explained_by, is_regression, seconds FROM checks"
             " WHERE verdict = ? ORDER BY number",
-            grade.seen_in,
+            grade.judged_in,
         )
         return stored_verdict(grade.exercise, about, list(defects), list(checks))
 
     def defects(self, grade: GradeRow) -> list[tuple[str, str]]:
-        """Id and status of each defect."""
-        return [(row[0], row[1]) for row in self.rows(DEFECTS, grade.seen_in)]
+        """Return the id and the status of each defect."""
+        return [(row[0], row[1]) for row in self.rows(DEFECTS, grade.judged_in)]
 
     def wrong_values(self, exercise: str, defect: str, most: int) -> list[tuple[str, int]]:
-        """What checks saw most often of a defect that is still there, and of how many students."""
+        """Return the most frequent findings about a defect that is still present, each with its number of students."""
         found = self.rows(
             "SELECT finding, count(DISTINCT student) AS students FROM current_checks"
             " WHERE exercise = ? AND finding <> ''"
@@ -139,33 +143,38 @@ class ClassRecords(GradebookConnection):
         return [(row[0], row[1]) for row in found]
 
     def verdicts_by_day(self) -> list[tuple[str, int]]:
-        """On how many submissions a verdict was given, day by day."""
+        """Return each day with its number of verdicts."""
         days = self.rows("SELECT substr(judged_at, 1, 10), count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
         return [(row[0], row[1]) for row in days]
 
     def pseudonym_key(self) -> str:
-        """A secret of this gradebook, by which pseudonyms are made."""
+        """Return the secret of this gradebook that makes the pseudonyms."""
         return self.secret("pseudonym_key")
 
 
-STATEMENT = (
-    "SELECT submissions.exercise, judged_at, outcome, score, max_score, coalesce(verdicts.reason, ''), digest, file,"
-    " verdicts.seed, kit, coalesce(regrades.reason, '') FROM verdicts JOIN submissions ON submissions.id = submission"
-    " LEFT JOIN regrades ON regrades.id = regrade WHERE submissions.student = ? ORDER BY 1, verdicts.id"
-)
+STATEMENT = """
+    SELECT submissions.exercise AS exercise, judged_at, outcome, score, max_score,
+        coalesce(verdicts.reason, '') AS reason, digest, file, verdicts.seed AS seed, kit,
+        coalesce(regrades.reason, '') AS regraded_for
+    FROM verdicts
+    JOIN submissions ON submissions.id = submission
+    LEFT JOIN regrades ON regrades.id = regrade
+    WHERE submissions.student = ?
+    ORDER BY length(submissions.exercise), submissions.exercise, verdicts.id
+"""
 
 
 def student_history(gradebook: Path, student: str) -> list[PastVerdict]:
-    """A student's verdicts, by exercise, oldest first; the student is known by id or by the whole name."""
+    """Return a student's verdicts by exercise, oldest first. The student is named by id or by the whole name."""
     book = GradebookConnection(gradebook, writes=False)
     try:
         named = [row[0] for row in book.rows("SELECT student FROM students WHERE name = ?", student)]
         for name in (student, *(named if len(named) == 1 else ())):
-            found = [PastVerdict(*row) for row in book.rows(STATEMENT, name)]
+            found = [PastVerdict(**row) for row in book.rows(STATEMENT, name)]
             if found:
                 return found
         if book.row("SELECT 1 FROM students WHERE student = ? OR name = ?", student, student):
             return []
-        raise UsageError(f"{gradebook} knows no student {student!r}; export it to csv to see who is in it")
+        raise UsageError(f"there is no student {student!r} in {gradebook}; export --to csv lists all students")
     finally:
         book.close()

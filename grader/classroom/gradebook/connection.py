@@ -1,4 +1,4 @@
-"""The gradebook's SQLite file: opened, locked, migrated, written in transactions; what goes wrong, in sentences."""
+"""The gradebook's SQLite file: open and lock it, write in transactions, and explain what goes wrong."""
 
 import contextlib
 import os
@@ -9,38 +9,29 @@ from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from grader.classroom.gradebook.rows import write_checksum
-from grader.classroom.gradebook.schema import (
-    APPLICATION_ID,
-    FIRST_WITH_CHECKSUMS,
-    OLDEST_READ,
-    SCHEMA_VERSION,
-    create_tables,
-    migrate,
-    missing_parts,
-)
+from grader.classroom.gradebook.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
 from grader.errors import KitError, UsageError
 from grader.spec.paths import is_special_file
 
-HELD = "another program holds it; close that program"
+HELD = "another program has it open; close that program"
 FAULTS = {
-    sqlite3.SQLITE_FULL: "the disk is full; make room",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_BUSY: HELD,
     sqlite3.SQLITE_LOCKED: HELD,
     sqlite3.SQLITE_READONLY: "it or its folder is read-only; allow writing",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened or made; look at its folder's permissions",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; put a copy back",
-    sqlite3.SQLITE_IOERR: "the disk does not take what is written to it; make room, or look at the disk",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened or created; check the permissions of its folder",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; restore a copy",
+    sqlite3.SQLITE_IOERR: "the disk fails; free some space, or check the disk",
 }
-"""What SQLite's result codes mean to the person who grades."""
+"""What SQLite's result codes mean to an instructor."""
 
 PRIMARY_CODE = 0xFF
-"""The bits of a result code that tell its kind."""
+"""The bits of a result code that give its kind."""
 
 
 @contextlib.contextmanager
 def explain_sqlite(path: Path, *, writes: bool) -> Iterator[None]:
-    """Raise `KitError` in place of SQLite's own errors; who writes is told how to go on."""
+    """Raise `KitError` in place of SQLite's own errors, for a writer with how to go on."""
     try:
         yield
     except sqlite3.Error as error:
@@ -50,55 +41,55 @@ def explain_sqlite(path: Path, *, writes: bool) -> Iterator[None]:
 def _explained(path: Path, error: sqlite3.Error, *, writes: bool) -> KitError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if code == sqlite3.SQLITE_NOTADB:
-        return UsageError(f"{path} is no SQLite file, so no gradebook; name another file")
-    meaning = FAULTS.get(code & PRIMARY_CODE, f"SQLite says: {error}; mend that")
+        return UsageError(f"{path} is not a SQLite file, so it is not a gradebook; name another file")
+    meaning = FAULTS.get(code & PRIMARY_CODE, f"SQLite reports: {error}")
     can_go_on = writes and code & PRIMARY_CODE != sqlite3.SQLITE_CORRUPT
-    end = ", then run the same command again; what was judged so far is kept" if can_go_on else ""
+    end = ", then run the same command again; the verdicts so far are stored" if can_go_on else ""
     return KitError(f"{path}: {meaning}{end}")
 
 
 def acquire_lock(path: Path) -> BaseFileLock:
-    """The lock of the gradebook at `path`, held; it falls with its process, however that ends.
+    """Acquire and return the lock of the gradebook at `path`. It ends with its process, however that ends.
 
-    `KitError` where another program writes to it, or no file can be made beside the gradebook.
+    Raise `KitError` if another program writes to the gradebook, or if no file can be created beside it.
     """
     beside = Path(f"{os.path.realpath(path)}.lock")  # one lock, by whatever link the gradebook is reached
     if beside.is_dir():
-        raise KitError(f"{beside} is a folder, where the file stands that keeps two batches apart; move it away")
+        raise KitError(f"{beside} is a folder, but the gradebook's lock must be a file of this name; move it away")
     lock = FileLock(beside, timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        text = f"{path}: another batch or regrade is writing to it; wait for its end, then run this again"
+        text = f"{path}: another batch or regrade is writing to it; wait until it ends, then run this again"
         raise KitError(text) from None
     except OSError as error:
-        raise KitError(f"{path}: nothing can be written beside it ({error.strerror}); allow writing there") from None
+        raise KitError(f"{path}: no file can be created beside it ({error.strerror}); check its folder") from None
     return lock
 
 
 def _release_lock(lock: BaseFileLock) -> None:
-    """Let go, and leave no file behind that another account could not open."""
+    """Release the lock, and leave no file behind that another account could not open."""
     with contextlib.suppress(OSError):  # an empty file that stays does no harm
         Path(lock.lock_file).unlink()
     lock.release()
 
 
 BUSY_SECONDS = 5.0
-"""How long another program may hold the gradebook before a batch gives up."""
+"""How long a batch waits for another program that has the gradebook open."""
 
 NO_FILE = -1
 OTHER_SUFFIXES = (".csv", ".json", ".jsonl", ".xlsx", ".xls", ".txt", ".py", ".ipynb", ".zip", ".yaml", ".yml", ".html")
-"""What a gradebook is not: a name by which people and programs would take it for something else."""
+"""Suffixes that a gradebook must not have: people and programs would take it for another kind of file."""
 
 
 class GradebookConnection:
-    """An open file; with `writes`, nobody else writes to it meanwhile. Anyone may read it.
+    """An open gradebook. With `writes`, no other program writes to it meanwhile; any may read it.
 
-    Everything raises `KitError` where the file cannot be read or written, having changed nothing.
+    All methods raise `KitError` if the file cannot be read or written, and change nothing then.
     """
 
     def __init__(self, path: Path, *, writes: bool) -> None:
-        """Open the file; one that writes makes it or migrates it. `UsageError` where it cannot be a gradebook."""
+        """Open the file; create it with `writes`. Raise `UsageError` if it cannot be a gradebook."""
         self.path = path
         self._writes = writes
         require_place(path, is_new=writes)
@@ -112,35 +103,35 @@ class GradebookConnection:
             raise
 
     def close(self) -> None:
-        """Let go of the file and of the lock beside it."""
+        """Close the file and release the lock."""
         if hasattr(self, "_connection"):
             self._connection.close()
         if self._lock is not None:
             _release_lock(self._lock)
 
-    def row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
-        """The first row, if there is one."""
+    def row(self, statement: str, *values: Any) -> sqlite3.Row | None:
+        """Return the first row, if there is one."""
         with explain_sqlite(self.path, writes=self._writes):
-            row: tuple[Any, ...] | None = self._connection.execute(statement, values).fetchone()
+            row: sqlite3.Row | None = self._connection.execute(statement, values).fetchone()
             return row
 
-    def rows(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows, read while they are used."""
+    def rows(self, statement: str, *values: Any) -> Iterator[sqlite3.Row]:
+        """Yield the rows, reading them one by one."""
         with explain_sqlite(self.path, writes=self._writes):
             yield from self._connection.execute(statement, values)
 
     def secret(self, name: str) -> str:
-        """A key that is in this file alone: `seed_key` or `pseudonym_key`."""
+        """Return a secret of this gradebook: `seed_key` or `pseudonym_key`."""
         row = self.row("SELECT value FROM settings WHERE key = ?", name)
         if row is None:
-            raise KitError(f"{self.path} has lost its {name}; put a copy back")
+            raise KitError(f"{self.path} has lost its {name}; restore a copy")
         return str(row[0])
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing, whatever ends it."""
+        """Write everything in the block or nothing, however the block ends."""
         if inode(self.path) != self._inode:
-            raise KitError(f"{self.path} was moved or deleted while it was written to; put it back")
+            raise KitError(f"{self.path} was moved or deleted meanwhile; move it back")
         with explain_sqlite(self.path, writes=self._writes):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -153,45 +144,32 @@ class GradebookConnection:
 
     def _open(self, *, writes: bool) -> sqlite3.Connection:
         target = str(self.path) if writes else f"{self.path.absolute().as_uri()}?mode=ro"
-        return sqlite3.connect(target, timeout=BUSY_SECONDS, isolation_level=None, uri=not writes)
+        connection = sqlite3.connect(target, timeout=BUSY_SECONDS, isolation_level=None, uri=not writes)
+        connection.row_factory = sqlite3.Row
+        return connection
 
     def _prepare(self, *, writes: bool) -> None:
-        """Make the tables in a new file, bring an older one to this version; refuse what is no gradebook."""
+        """Create the tables in a new file. Refuse a file that is not a gradebook of this version."""
         owner, version = (self._pragma(name) for name in ("application_id", "user_version"))
         tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if owner != APPLICATION_ID and (tables or owner or not writes):
             raise UsageError(f"{self.path} is another program's SQLite file, not a gradebook; name another file")
-        if version > SCHEMA_VERSION:
-            raise UsageError(f"{self.path} was written by a newer version of the kit; use that one")
+        if tables and version != SCHEMA_VERSION:
+            raise UsageError(f"{self.path} was written by another version of the kit; grade into a new gradebook")
         self._inode = inode(self.path)
         if writes:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._bring_up_to_date(version, is_new=not tables)
-        elif version < OLDEST_READ:
-            told = f"{self.path} was written by an older version of the kit"
-            raise UsageError(f"{told}; run batch into it once, which brings it to this one")
-        missing = missing_parts(self._connection)
-        if missing:
-            raise KitError(f"{self.path} has lost {', '.join(missing)}; put a copy back")
-
-    def _bring_up_to_date(self, version: int, *, is_new: bool) -> None:
-        if is_new:
-            with self.transaction() as connection:
-                create_tables(connection)
-        elif version < SCHEMA_VERSION:
-            with self.transaction() as connection:
-                migrate(connection, version)
-                if version < FIRST_WITH_CHECKSUMS:
-                    for (verdict,) in connection.execute("SELECT id FROM verdicts").fetchall():
-                        write_checksum(connection, verdict)
+            if not tables:
+                with self.transaction() as connection:
+                    create_tables(connection)
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def inode(path: Path) -> int:
-    """Which file a path leads to now."""
+    """Return which file a path leads to now."""
     try:
         return path.stat().st_ino
     except FileNotFoundError:
@@ -199,15 +177,15 @@ def inode(path: Path) -> int:
 
 
 def require_place(path: Path, *, is_new: bool) -> None:
-    """Raise `UsageError` where no gradebook can be at the path."""
+    """Raise `UsageError` if no gradebook can be at the path."""
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; name the gradebook's file, say {path / 'class.sqlite'}")
+        raise UsageError(f"{path} is a folder; name the gradebook's file, such as {path / 'class.sqlite'}")
     if is_special_file(path):
         raise UsageError(f"{path} is a pipe or a device, and a gradebook is a file; name another file")
     if path.suffix.lower() in OTHER_SUFFIXES:
         text = f"a gradebook is a SQLite file, and {path.name} names another kind of file"
         raise UsageError(f"{text}; name it {path.with_suffix('.sqlite').name}")
     if not path.parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent} for the gradebook; make it first")
+        raise UsageError(f"there is no folder {path.parent} for the gradebook; create it first")
     if not is_new and not path.is_file():
-        raise UsageError(f"there is no gradebook {path}; name the file that batch was given")
+        raise UsageError(f"there is no gradebook {path}; name the file that you gave to batch")

@@ -70,7 +70,7 @@ def handed_in(verdict) -> GradeRow:
         file="attention.py",
         layout="folders",
         verdict=1,
-        seen_in=1,
+        judged_in=1,
         name="",
         group="",
         columns={},

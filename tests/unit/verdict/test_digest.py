@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from grader.author.prove import COMPARES, PROVES, result_digests
+from grader.author.prove import PROVES_STEPS, TRIES_MUTANTS, result_digests
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course
 from grader.verdict.attribution import DefectStatus
@@ -233,8 +233,8 @@ def test_no_deciding_code_reads_a_message_of_the_kit():
     ("places", "others"),
     [
         (JUDGES, set()),
-        (COMPARES, set(JUDGES)),
-        (PROVES, {*JUDGES, "author/proof.py", "author/sizes.py"}),  # these two only word what is found
+        (TRIES_MUTANTS, {*JUDGES, "author/proof.py"}),  # which words the results, as sizes.py does
+        (PROVES_STEPS, {*JUDGES, "author/proof.py", "author/sizes.py"}),
     ],
 )
 def test_what_decides_imports_only_what_decides(places, others):

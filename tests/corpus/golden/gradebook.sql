@@ -1,5 +1,5 @@
 PRAGMA application_id = 1112885064;
-PRAGMA user_version = 1;
+PRAGMA user_version = 4;
 BEGIN TRANSACTION;
 CREATE TABLE batches (
         id INTEGER PRIMARY KEY,
@@ -58,32 +58,52 @@ INSERT INTO "checks" VALUES(3,14,'leaves_inputs_alone','passed',NULL,NULL,NULL,N
 INSERT INTO "checks" VALUES(3,15,'test_calls_of_other_lengths_leave_no_trace','failed','values','the same module, sequence lengths (3,) in turn: output at [1, 1, 1]: expected -0.0715, saw -0.702; 24 of 36 elements are off','',NULL,'["mask-discarded"]',0,1.06483729998672060901e-02);
 CREATE TABLE defects (
         verdict INTEGER NOT NULL REFERENCES verdicts,
+        number INTEGER NOT NULL,
         defect TEXT NOT NULL,
         status TEXT NOT NULL,
         points REAL NOT NULL,
         max_points REAL NOT NULL,
         stretch INTEGER NOT NULL,
         reason TEXT NOT NULL,
-        PRIMARY KEY (verdict, defect)
+        PRIMARY KEY (verdict, number)
     ) WITHOUT ROWID;
-INSERT INTO "defects" VALUES(1,'long-sequence-unmasked','fixed',1.0,1.0,1,'');
-INSERT INTO "defects" VALUES(1,'mask-discarded','fixed',7.0,7.0,0,'');
-INSERT INTO "defects" VALUES(2,'long-sequence-unmasked','unknown',0.0,3.0,0,'no check could run');
-INSERT INTO "defects" VALUES(2,'mask-in-state-dict','unknown',0.0,1.0,1,'no check could run');
-INSERT INTO "defects" VALUES(2,'output-dim-misnamed','unknown',0.0,2.0,0,'no check could run');
-INSERT INTO "defects" VALUES(2,'verbose-dropped','unknown',0.0,2.0,0,'no check could run');
-INSERT INTO "defects" VALUES(3,'long-sequence-unmasked','present',0.0,1.0,1,'');
-INSERT INTO "defects" VALUES(3,'mask-discarded','present',0.0,7.0,0,'');
+INSERT INTO "defects" VALUES(1,1,'long-sequence-unmasked','fixed',1.0,1.0,1,'');
+INSERT INTO "defects" VALUES(1,2,'mask-discarded','fixed',7.0,7.0,0,'');
+INSERT INTO "defects" VALUES(2,1,'long-sequence-unmasked','unknown',0.0,3.0,0,'no check could run');
+INSERT INTO "defects" VALUES(2,2,'mask-in-state-dict','unknown',0.0,1.0,1,'no check could run');
+INSERT INTO "defects" VALUES(2,3,'output-dim-misnamed','unknown',0.0,2.0,0,'no check could run');
+INSERT INTO "defects" VALUES(2,4,'verbose-dropped','unknown',0.0,2.0,0,'no check could run');
+INSERT INTO "defects" VALUES(3,1,'long-sequence-unmasked','present',0.0,1.0,1,'');
+INSERT INTO "defects" VALUES(3,2,'mask-discarded','present',0.0,7.0,0,'');
+CREATE TABLE regrades (
+        id INTEGER PRIMARY KEY,
+        requested_at TEXT NOT NULL,
+        exercise TEXT NOT NULL,
+        student TEXT,
+        reason TEXT NOT NULL,
+        after_verdict INTEGER NOT NULL
+    );
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO "settings" VALUES('pseudonym_key','0123456789abcdef0123456789abcdef');
+INSERT INTO "settings" VALUES('seed_key','fedcba9876543210fedcba9876543210');
+CREATE TABLE students (
+        student TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        class_group TEXT NOT NULL,
+        columns TEXT NOT NULL,
+        is_enrolled INTEGER NOT NULL
+    ) WITHOUT ROWID;
 CREATE TABLE submissions (
         id INTEGER PRIMARY KEY,
         student TEXT NOT NULL,
         exercise TEXT NOT NULL,
+        submitted_at TEXT NOT NULL DEFAULT '',
         UNIQUE (student, exercise)
     );
-INSERT INTO "submissions" VALUES(1,'ada','exercise_03');
-INSERT INTO "submissions" VALUES(2,'ada','exercise_05');
-INSERT INTO "submissions" VALUES(3,'bob','exercise_03');
-INSERT INTO "submissions" VALUES(4,'cleo','exercise_03');
+INSERT INTO "submissions" VALUES(1,'ada','exercise_03','');
+INSERT INTO "submissions" VALUES(2,'ada','exercise_05','');
+INSERT INTO "submissions" VALUES(3,'bob','exercise_03','');
+INSERT INTO "submissions" VALUES(4,'cleo','exercise_03','');
 CREATE TABLE verdicts (
         id INTEGER PRIMARY KEY,
         submission INTEGER NOT NULL REFERENCES submissions,
@@ -99,19 +119,19 @@ CREATE TABLE verdicts (
         score REAL,
         max_score REAL,
         reason TEXT,
-        seen TEXT,
+        unloadable TEXT,
         seed INTEGER NOT NULL,
         seconds REAL NOT NULL DEFAULT 0,
         isolation TEXT NOT NULL DEFAULT '{}',
         is_closed INTEGER NOT NULL DEFAULT 1,
-        is_bound INTEGER NOT NULL DEFAULT 1,
         shared_with INTEGER REFERENCES verdicts,
-        judged_at TEXT NOT NULL
+        judged_at TEXT NOT NULL,
+        regrade INTEGER REFERENCES regrades
     );
-INSERT INTO "verdicts" VALUES(1,1,1,'ada/exercise_03/attention.py','13e603ba0c925dd99333984b2ee65d63628795467ea6f50bfa758f5cebdeda8f','75628bd718e9d91b48f7bb062b3f0777af0a86547a4fda115e2fb5798f5ab765','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','fixed',10.0,10.0,NULL,NULL,3,2.83707970000023124157e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,0,NULL,'2026-11-22T08:17:04Z');
-INSERT INTO "verdicts" VALUES(2,2,1,'ada/exercise_05/attention.py','90e9828009fa48af99ed5bfbb43432944714c5eddc382c9338790619ee0b30ec','','','f1c80bdb31f2','0.1.0+cc2b1902829a','2.13.0+cpu','not_gradable',0.0,10.0,'it cannot be compiled: SyntaxError: invalid syntax; mend that line (attention.py, line 1, column 5)','{"kind":"crash:SyntaxError","text":"it cannot be compiled: SyntaxError: invalid syntax; mend that line","sizes":"","location":{"label":"attention.py","line":1,"text":"def (:","column":5}}',3,4.39516369999637390719e-02,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,1,NULL,'2026-11-22T08:17:11Z');
-INSERT INTO "verdicts" VALUES(3,3,1,'bob/exercise_03/attention.py','26a0f8f82667d22436bf9e2b7c88c7fd2634a996265c028a81f6598d8bcfdb73','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,2.35879714000020612729e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,0,NULL,'2026-11-22T08:17:12Z');
-INSERT INTO "verdicts" VALUES(4,4,1,'cleo/exercise_03/attention.py','8030f6e21c2385baabde69190142364404e6ff004ce33634ad40a21592534647','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,0.0,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,0,3,'2026-11-22T08:17:12Z');
+INSERT INTO "verdicts" VALUES(1,1,1,'ada/exercise_03/attention.py','13e603ba0c925dd99333984b2ee65d63628795467ea6f50bfa758f5cebdeda8f','75628bd718e9d91b48f7bb062b3f0777af0a86547a4fda115e2fb5798f5ab765','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','fixed',10.0,10.0,NULL,NULL,3,2.83707970000023124157e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:04Z',NULL);
+INSERT INTO "verdicts" VALUES(2,2,1,'ada/exercise_05/attention.py','90e9828009fa48af99ed5bfbb43432944714c5eddc382c9338790619ee0b30ec','','','f1c80bdb31f2','0.1.0+cc2b1902829a','2.13.0+cpu','not_gradable',0.0,10.0,'it cannot be compiled: SyntaxError: invalid syntax; mend that line (attention.py, line 1, column 5)','{"kind":"crash:SyntaxError","text":"it cannot be compiled: SyntaxError: invalid syntax; mend that line","sizes":"","location":{"label":"attention.py","line":1,"text":"def (:","column":5}}',3,4.39516369999637390719e-02,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:11Z',NULL);
+INSERT INTO "verdicts" VALUES(3,3,1,'bob/exercise_03/attention.py','26a0f8f82667d22436bf9e2b7c88c7fd2634a996265c028a81f6598d8bcfdb73','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,2.35879714000020612729e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:12Z',NULL);
+INSERT INTO "verdicts" VALUES(4,4,1,'cleo/exercise_03/attention.py','8030f6e21c2385baabde69190142364404e6ff004ce33634ad40a21592534647','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,0.0,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,3,'2026-11-22T08:17:12Z',NULL);
 CREATE INDEX newest ON verdicts (submission, id);
 CREATE INDEX same_digest ON verdicts (digest) WHERE shared_with IS NULL;
 CREATE INDEX same_fingerprint ON verdicts (fingerprint) WHERE shared_with IS NULL;
@@ -119,16 +139,17 @@ CREATE VIEW current AS
         SELECT submissions.student, submissions.exercise, verdicts.outcome, verdicts.score, verdicts.max_score,
             verdicts.reason, verdicts.remark, verdicts.file, givers.student AS shared_with, verdicts.seed,
             verdicts.seconds, verdicts.isolation, verdicts.kit, verdicts.torch, verdicts.exercise_version,
-            verdicts.judged_at, verdicts.id AS verdict, coalesce(verdicts.shared_with, verdicts.id) AS seen_in
+            submissions.submitted_at, verdicts.judged_at, verdicts.id AS verdict,
+            coalesce(verdicts.shared_with, verdicts.id) AS judged_in
         FROM submissions
         JOIN verdicts ON verdicts.id = (SELECT max(id) FROM verdicts WHERE submission = submissions.id)
         LEFT JOIN verdicts AS given ON given.id = verdicts.shared_with
         LEFT JOIN submissions AS givers ON givers.id = given.submission;
 CREATE VIEW current_defects AS
-        SELECT student, exercise, defect, status, points, defects.max_points, stretch, defects.reason
-        FROM current JOIN defects ON defects.verdict = current.seen_in;
+        SELECT student, exercise, number, defect, status, points, defects.max_points, stretch, defects.reason
+        FROM current JOIN defects ON defects.verdict = current.judged_in;
 CREATE VIEW current_checks AS
         SELECT student, exercise, number, check_id, status, kind, finding, sizes, location, explained_by,
             is_regression, checks.seconds
-        FROM current JOIN checks ON checks.verdict = current.seen_in;
+        FROM current JOIN checks ON checks.verdict = current.judged_in;
 COMMIT;
