@@ -12,7 +12,7 @@ from grader.checks.reference import Reference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.session import Session, SubjectError
 from grader.checks.size_cases import size_cases_of
-from grader.checks.walk import walk
+from grader.checks.walk import SizeCaseFailedError, walk
 from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
@@ -55,8 +55,10 @@ def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) 
         session.renew()
         try:
             walk(test, Context(Subject(session), reference, exercise), size_cases_of(test, exercise, SEED))
-        except (Failure, SubjectError, MisfitError) as error:
-            return str(error)
+        except SizeCaseFailedError as failed:
+            if isinstance(failed.error, Failure | SubjectError | MisfitError):
+                return str(failed)
+            raise
         return ""
 
     try:

@@ -334,7 +334,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         """Return the kind with its detail, as keys store it."""
         if self.kind is FailureKind.OTHER:
             return self.detail
-        return f"{self.kind}{SEPARATORS.get(self.kind, '')}{self.detail}"
+        return f"{self.kind}{SEPARATORS.get(self.kind, '')}{self.detail}" if self.detail else str(self.kind)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

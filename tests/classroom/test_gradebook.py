@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, SizeComparison, Status
 from grader.classroom.gradebook import Gradebook
 from grader.classroom.gradebook import gradebook as book
 from grader.classroom.gradebook.class_records import ClassRecords
@@ -44,7 +44,7 @@ def test_every_part_of_a_verdict_can_be_read_with_sql(gradebook, path):
         ("ada", "exercise_03", "not_fixed", 3.5, 10.0, "a remark", 5, 0.75)
     ]
     assert rows(path, "SELECT defect, status, points, max_points, stretch, reason FROM defects ORDER BY 1") == [
-        ("long", "unknown", 0.0, 1.0, 1, "two look alike"),
+        ("long", "unknown", 0.0, 1.0, 1, "fails-differently shape"),
         ("mask", "fixed", 3.5, 3.5, 0, ""),
     ]
     assert rows(path, "SELECT check_id, status, kind, finding, sizes, explained_by, is_regression FROM checks") == [
@@ -148,7 +148,13 @@ def test_names_and_texts_are_kept_as_they_are(gradebook, path):
 
 def test_of_a_long_text_the_beginning_is_kept_and_what_is_cut_is_counted(gradebook, path):
     long = "x" * 1_000_000
-    finding = Finding(kind=long, message=long, location=Location(label=long, line=7, text=long), sizes=long)
+    finding = Finding(
+        kind=FailureKind.OTHER,
+        detail=long,
+        message=long,
+        location=Location(label=long, line=7, text=long),
+        sizes=SizeComparison(message=long),
+    )
     checks = [Outcome(check="values", status=Status.CRASHED, finding=finding)]
     gradebook.record(1, submission(), VERSIONS, verdict(reason=long, checks=checks, unloadable=finding))
     kept = "x" * 4000 + " ... (996,000 more characters)"

@@ -69,10 +69,10 @@ CREATE TABLE defects (
     ) WITHOUT ROWID;
 INSERT INTO "defects" VALUES(1,1,'long-sequence-unmasked','fixed',1.0,1.0,1,'');
 INSERT INTO "defects" VALUES(1,2,'mask-discarded','fixed',7.0,7.0,0,'');
-INSERT INTO "defects" VALUES(2,1,'long-sequence-unmasked','unknown',0.0,3.0,0,'no check could run');
-INSERT INTO "defects" VALUES(2,2,'mask-in-state-dict','unknown',0.0,1.0,1,'no check could run');
-INSERT INTO "defects" VALUES(2,3,'output-dim-misnamed','unknown',0.0,2.0,0,'no check could run');
-INSERT INTO "defects" VALUES(2,4,'verbose-dropped','unknown',0.0,2.0,0,'no check could run');
+INSERT INTO "defects" VALUES(2,1,'long-sequence-unmasked','unknown',0.0,3.0,0,'no-check-ran');
+INSERT INTO "defects" VALUES(2,2,'mask-in-state-dict','unknown',0.0,1.0,1,'no-check-ran');
+INSERT INTO "defects" VALUES(2,3,'output-dim-misnamed','unknown',0.0,2.0,0,'no-check-ran');
+INSERT INTO "defects" VALUES(2,4,'verbose-dropped','unknown',0.0,2.0,0,'no-check-ran');
 INSERT INTO "defects" VALUES(3,1,'long-sequence-unmasked','present',0.0,1.0,1,'');
 INSERT INTO "defects" VALUES(3,2,'mask-discarded','present',0.0,7.0,0,'');
 CREATE TABLE regrades (

@@ -19,7 +19,7 @@ B, T, S, D = 2, 3, 5, 12
 ARGUMENTS = {"d_model": D, "n_heads": 2}
 SHIFT = 5.0
 LOUD = 1e6
-ROUNDED = Tolerance(0.0, 0.0, of_largest=1e-2)
+ROUNDED = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
 """A softmax may be one of float32, which rounds loud scores."""
 
 

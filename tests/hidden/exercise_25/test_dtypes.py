@@ -8,10 +8,10 @@ from grader.checks.compare import Tolerance, compare
 
 B, T, W = 2, 3, 8
 ROUNDING = {
-    "float64": Tolerance(1e-9, 1e-12),
-    "float32": Tolerance(1e-5, 1e-7),
-    "bfloat16": Tolerance(2e-2, 1e-7),
-    "float16": Tolerance(4e-3, 1e-7),
+    "float64": Tolerance(relative=1e-9, absolute=1e-12),
+    "float32": Tolerance(relative=1e-5, absolute=1e-7),
+    "bfloat16": Tolerance(relative=2e-2, absolute=1e-7),
+    "float16": Tolerance(relative=4e-3, absolute=1e-7),
 }
 LOUDNESS = (1.0, 400.0, 0.01)
 EPS = 1e-7

@@ -41,7 +41,7 @@ CASES = {
         "exercise_20",
         UnchangedBy(id="shift", instead={"start": 1000}, dtype="bfloat16", loudness=4.0),
         ("precision = torch.float64", "precision = z.dtype"),
-        "with start=1000, which should change nothing: in bfloat16",
+        "with start=1000, which should change nothing, in bfloat16",
     ),
     "squares in short floats": (
         "exercise_25",

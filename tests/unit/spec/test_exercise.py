@@ -292,7 +292,7 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
     from grader.checks.case import Case
 
     ids = drawn(load, "{integers: size, ignored: -100, shape: [batch, size]}")
-    changed = Case({}, {}, {"ids": ids}).inputs_with_change("ids", 1, 2)["ids"]
+    changed = Case(sizes={}, arguments={}, inputs={"ids": ids}).inputs_with_change("ids", 1, 2)["ids"]
     assert set(changed.unique().tolist()) <= set(ids.unique().tolist())
     assert bool((changed[:, 2] != ids[:, 2]).all())
     assert torch.equal(changed[:, [0, 1, 3, 4]], ids[:, [0, 1, 3, 4]])
