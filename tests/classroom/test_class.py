@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from grader.checks.outcome import Finding, Location, Outcome, Status
+from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.classroom import run, tasks
 from grader.classroom.engines import local_engine, machine_memory
 from grader.classroom.gradebook import Gradebook
@@ -171,7 +171,9 @@ def test_seeds_of_resubmissions_differ_and_cannot_be_derived_without_the_key():
 
 
 def test_similar_submissions_whose_verdict_names_a_line_are_graded_without_waiting_for_each_other(tmp_path):
-    crash = Outcome("values", Status.CRASHED, Finding("crash", "boom", Location("attention.py", 7, "boom()")))
+    location = Location(label="attention.py", line=7, text="boom()")
+    finding = Finding(kind=FailureKind.CRASH, message="boom", location=location)
+    crash = Outcome(check="values", status=Status.CRASHED, finding=finding)
     with Gradebook(tmp_path / "class.sqlite") as book:
         book.begin_batch(5, "class", {})
         deduplicator = tasks.Deduplicator(book, accepts_open=False)

@@ -45,7 +45,7 @@ def test_out_of_memory_says_how_much_was_asked_for_how_much_there_is_and_in_whic
     verdict = judge_text("exercise_03", in_forward(line, reference()), limits=SMALL)
     crashes = [outcome.finding for outcome in verdict.checks if outcome.status is Status.CRASHED]
     assert len(crashes) > sum(outcome.status is not Status.NOT_RUN for outcome in verdict.checks) / 2
-    assert {each.text for each in crashes} == {f"it ran out of the memory it may use: {text}"}
+    assert {sentence(each) for each in crashes} == {f"it ran out of the memory it may use: {text}"}
     assert {each.location.text.strip() for each in crashes} == {line}
 
 
@@ -104,12 +104,14 @@ def test_source_over_its_limit_is_told_both_sizes(course, own_course, run_cli):
 @pytest.mark.parametrize("text", ["you tried to allocate " + "9" * 5000 + " bytes", "tried to allocate 1e9 bytes", ""])
 def test_a_message_that_only_looks_like_torchs_is_no_trouble(text):
     raised = Raised("MemoryError", [], text)
-    assert crash_finding(raised, "", SMALL).text == ("it ran out of the memory it may use: 512.0 MB are allowed in all")
+    assert sentence(crash_finding(raised, SMALL)) == (
+        "it ran out of the memory it may use: 512.0 MB are allowed in all"
+    )
 
 
 def test_an_exception_of_another_kind_is_told_in_its_own_words():
     raised = msgspec.structs.replace(Raised("ValueError", [], "too little memory"))
-    assert crash_finding(raised, "", SMALL).text == "ValueError: too little memory"
+    assert sentence(crash_finding(raised, SMALL)) == "ValueError: too little memory"
 
 
 def test_what_torch_takes_to_move_to_another_device_is_not_charged(judge_text):

@@ -176,7 +176,7 @@ def test_an_endless_loop_costs_seconds_and_the_sentence_says_where_it_is(judge_t
     assert isinstance(submission, Submission)
     verdict = judge_text("exercise_03", submission, limits=QUICK if " 1.2 s" in words else None)
     found = verdict.unloadable or next(each.finding for each in verdict.checks if each.finding)
-    assert found.text.startswith(words), found
+    assert sentence(found).startswith(words), found
     assert re.fullmatch(line, str(found.location)), found
     assert verdict.outcome is (Result.NOT_GRADABLE if most == LOADING_SECONDS else Result.NOT_FIXED)
     assert verdict.seconds <= most

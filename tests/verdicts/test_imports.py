@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.report.findings import sentence
 from grader.verdict.verdict import Result
 from tests.support.hostile import reference
 from tests.support.judging import Judge
@@ -66,7 +67,9 @@ def test_what_is_missing_is_told_where_it_is_used(judge_text: Judge) -> None:
     )
     crash = judge_text("exercise_03", text).checks[0].finding
     assert crash is not None
-    assert crash.text.startswith("ModuleNotFoundError: No module named 'einops': it is not installed here; submissions")
+    assert sentence(crash).startswith(
+        "ModuleNotFoundError: No module named 'einops': it is not installed here; submissions"
+    )
     assert crash.location is not None
     assert "rearrange(" in crash.location.text
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.report.findings import sentence
 from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
@@ -86,5 +87,5 @@ def test_right_outputs_pass_in_every_order_and_wrong_values_fail(form):
 def test_an_output_without_its_gradient_fails(form):
     judge, reference, _ = form
     verdict = judge(EXERCISE, reference.replace("weights @ x", "weights.detach() @ x"))
-    [finding] = [each.finding.text for each in verdict.checks if each.check == "matches_reference"]
+    [finding] = [sentence(each.finding) for each in verdict.checks if each.check == "matches_reference"]
     assert "gradient" in finding
