@@ -1,4 +1,4 @@
-"""First-order mutants of a reference: each differs from it in one place, in a way that people get things wrong."""
+"""First-order mutants of a reference: each makes one typical mistake in one place."""
 
 import ast
 import difflib
@@ -53,18 +53,18 @@ def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> lis
 
 
 def plain_lines(text: str) -> str:
-    """Lines without outer blanks and indentation, for comparing fragments of code."""
+    """Strip outer blanks and indentation from lines, to compare fragments of code."""
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
 def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
-    """Whether a mutant may only be worded otherwise: None for False, an axis from its other end, a default."""
+    """Whether a mutant may compute the same in other words: None for False, an axis from the other end, a default."""
     ours, theirs = ast.parse(source), ast.parse(mutant.text)
     return _is_another_word(_differing(ours, theirs)) or _in_plain_words(ours) == _in_plain_words(theirs)
 
 
 def _is_another_word(differing: list[tuple[ast.AST, ast.AST]]) -> bool:
-    """Whether two texts that differ in these nodes may be one."""
+    """Whether two sources that differ in these nodes may compute the same."""
     match differing:
         case [(ast.Constant(value=False), ast.Constant(value=None))]:
             return True
@@ -83,7 +83,7 @@ def _is_another_word(differing: list[tuple[ast.AST, ast.AST]]) -> bool:
 
 
 class _PlainWords(ast.NodeTransformer):
-    """Leaves out what an exception says, and puts what a maximum is of in one order."""
+    """Removes the messages of exceptions, and sorts the arguments of functions in `UNORDERED`."""
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         if isinstance(node.exc, ast.Call):
@@ -100,7 +100,7 @@ class _PlainWords(ast.NodeTransformer):
 
 
 UNORDERED = ("max", "min", "maximum", "minimum", "gcd")
-"""Functions of numbers that do not mind their order."""
+"""Functions whose result does not depend on the order of their arguments."""
 
 
 def _in_plain_words(tree: ast.Module) -> str:
@@ -108,7 +108,7 @@ def _in_plain_words(tree: ast.Module) -> str:
 
 
 def _differing(one: ast.AST, other: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
-    """The smallest subtrees that differ, a signed number being one."""
+    """Return the smallest subtrees that differ; a signed number is one subtree."""
     is_number = _whole_number(one) is not None and _whole_number(other) is not None
     if type(one) is not type(other) or is_number:
         return [] if ast.dump(one) == ast.dump(other) else [(one, other)]
@@ -194,7 +194,7 @@ REPLACEMENTS: dict[type[cst.CSTNode], type[cst.CSTNode]] = {
     cst.And: cst.Or,
     cst.Or: cst.And,
 }
-"""What takes an operator's place."""
+"""Replacements of operators."""
 
 OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.ComparisonTarget, cst.AugAssign)
 TRUTH_VALUES = {"True": "False", "False": "True"}
@@ -292,4 +292,4 @@ OPERATORS: dict[str, Operator] = {
     **ATTENTION_OPERATORS,
     **MODULE_OPERATORS,
 }
-"""Every operator by its name."""
+"""All operators, by name."""

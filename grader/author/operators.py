@@ -1,4 +1,4 @@
-"""Mutation operators: for what attention computes, and for how a module behaves among others."""
+"""Mutation operators for attention, and for how a module behaves inside a model."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -23,11 +23,11 @@ from grader.author.parsed_source import (
 AXES = ("-1", "-2", "0", "1")
 FINITE_FILLS = ("0.0", "-1.0", "-10.0")
 SYMMETRIC = ("transpose", "swapaxes", "print")
-"""Calls that do not mind the order of their arguments."""
+"""Calls whose result does not depend on the order of their arguments."""
 
 
 def projection_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
-    """`self.k_proj(x)` -> `self.q_proj(x)`: a sibling made by the same maker."""
+    """`self.k_proj(x)` -> `self.q_proj(x)`: another layer of the same class."""
     name = called_attribute(node, parsed)
     layers = parsed.layers(node)
     for other, maker in layers.items():
@@ -48,7 +48,7 @@ def scale_changed(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
 
 
 def root_of_another_size(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
-    """`sqrt(head_dim)` -> `sqrt(embed_dim)`, and the other sizes in reach; other axes of the same tensor."""
+    """`sqrt(head_dim)` -> `sqrt(embed_dim)`, and the other sizes in scope; other axes of the same tensor."""
     root = rooted(node)
     if root is None:
         return
@@ -77,7 +77,7 @@ def mask_upside_down(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
 
 
 def mask_after_softmax(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
-    """The scores keep what the mask hides; the weights lose it, and no longer sum to one."""
+    """Mask the weights instead of the scores, so that their rows no longer sum to one."""
     if not (isinstance(node, cst.Call) and tail(node.func) == "softmax" and node.args):
         return
     function = parsed.function_of(node)
@@ -104,7 +104,7 @@ def mask_diagonal_moved(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edi
 
 
 def fill_value_too_small(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
-    """`masked_fill(mask, -inf)` -> `0.0`, `-1.0`, `-10.0`: what is hidden keeps some weight."""
+    """`masked_fill(mask, -inf)` -> `0.0`, `-1.0`, `-10.0`: hidden keys keep some weight."""
     if is_masking(node) and isinstance(node, cst.Call):
         value = node.args[1].value
         if "inf" in parsed.code(value):
@@ -241,7 +241,7 @@ def pinned(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
 
 
 def detached(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
-    """`self.q_proj(x)` and `softmax(s)` -> the same, cut off from the graph; and `.detach()` left out."""
+    """`self.q_proj(x)` -> `self.q_proj(x).detach()`, likewise `softmax(s)`; and `.detach()` removed."""
     is_layer = called_attribute(node, parsed) in parsed.layers(node)
     if isinstance(node, cst.Call) and (is_layer or tail(node.func) == "softmax"):
         yield replace(node, f"{parsed.code(node)}.detach()")
@@ -266,7 +266,7 @@ def _is_bias(argument: cst.Arg, parsed: ParsedSource) -> bool:
 
 
 def _counts(node: cst.CSTNode, parsed: ParsedSource) -> bool:
-    """Whether a calculation is one of sizes: it lies in a view's arguments, a subscript or an f-string."""
+    """Whether an expression computes sizes: it is inside a view's arguments, a subscript or an f-string."""
     return any(
         isinstance(parent, cst.Subscript | cst.FormattedString) or is_method(parent, "view", "reshape")
         for parent in parsed.parents(node)

@@ -1,4 +1,4 @@
-"""A module's source as mutation operators see it: syntax tree, parents, and what its names stand for."""
+"""A module's source for mutation operators: the syntax tree, parents, and the meaning of names."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -9,13 +9,13 @@ from msgspec import Struct
 
 
 class Edit(Struct, frozen=True):
-    """Pairs of a node and its new source; several where one change touches several nodes, none within another."""
+    """Pairs of a node and its new source; a change of several nodes has several pairs, none inside another."""
 
     pairs: list[tuple[cst.CSTNode, str]]
 
 
 def replace(node: cst.CSTNode, code: str) -> Edit:
-    """One node's source replaced."""
+    """Replace one node's source."""
     return Edit([(node, code)])
 
 
@@ -23,7 +23,7 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 
 
 class ParsedSource:
-    """A parsed source. What it tells of a node holds for the nodes of `self.module` only."""
+    """A parsed source; its methods take nodes of `self.module` only."""
 
     def __init__(self, source: str) -> None:
         wrapper = MetadataWrapper(cst.parse_module(source))
@@ -35,15 +35,15 @@ class ParsedSource:
         self._places = wrapper.resolve(PositionProvider)
 
     def code(self, node: cst.CSTNode) -> str:
-        """The node's source."""
+        """Return the node's source."""
         return self.module.code_for_node(node)
 
     def line(self, node: cst.CSTNode) -> int:
-        """The line on which the node starts."""
+        """Return the line on which the node starts."""
         return int(self._places[node].start.line)
 
     def apply(self, edit: Edit) -> str:
-        """The whole source with an edit made."""
+        """Return the whole source with an edit applied."""
         text = self._source
         for node, code in sorted(edit.pairs, key=lambda pair: self._span(pair[0]), reverse=True):
             start, end = self._span(node)
@@ -56,11 +56,11 @@ class ParsedSource:
         return start, end
 
     def nodes(self) -> Iterator[cst.CSTNode]:
-        """Every node that behaviour may depend on: no imports, annotations, docstrings, and nothing that is printed."""
+        """Return every node that behaviour may depend on: no imports, annotations, docstrings or printed text."""
         yield from self._walk(self.module)
 
     def parents(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """What the node lies in, from the inside out."""
+        """Return the node's ancestors, innermost first."""
         while node in self._parents:
             node = self._parents[node]
             yield node
@@ -72,7 +72,7 @@ class ParsedSource:
         return next((parent for parent in self.parents(node) if isinstance(parent, cst.FunctionDef)), None)
 
     def layers(self, node: cst.CSTNode) -> dict[str, str]:
-        """What the node's class keeps under `self.name = Class(...)`: the names of the classes by attribute."""
+        """Return the layers `self.name = Class(...)` of the node's class: class names by attribute."""
         found: dict[str, str] = {}
         for name, value in self._attributes(node):
             if isinstance(value, cst.Call):
@@ -80,7 +80,7 @@ class ParsedSource:
         return found
 
     def sizes(self, node: cst.CSTNode) -> list[str]:
-        """Expressions for sizes within the node's reach: attributes, names unpacked from a shape, and arguments."""
+        """Return expressions for sizes in scope at the node: attributes, names unpacked from a shape, arguments."""
         function = self.function_of(node)
         plain = [(name, value) for name, value in self._attributes(node) if not isinstance(value, cst.Call)]
         found = [f"self.{name}" for name, _ in plain]
@@ -91,7 +91,7 @@ class ParsedSource:
         return list(dict.fromkeys(found))
 
     def _attributes(self, node: cst.CSTNode) -> list[tuple[str, cst.BaseExpression]]:
-        """Pairs of attribute and value of the assignments to `self` in the constructor of the node's class."""
+        """Return the assignments to `self` in the constructor of the node's class: pairs of attribute and value."""
         owner = self.class_of(node)
         if owner is not None and owner not in self._attributes_by_class:
             self._attributes_by_class[owner] = list(self._find_attributes(owner))
@@ -108,7 +108,7 @@ class ParsedSource:
                     yield attribute.attr.value, assign.value
 
     def _unpacked(self, function: cst.FunctionDef) -> Iterator[str]:
-        """Names unpacked from `.shape` or `.size()` in the function."""
+        """Return the names that the function unpacks from `.shape` or `.size()`."""
         for assign in find(function, cst.Assign):
             target = assign.targets[0].target
             value = assign.value.func if isinstance(assign.value, cst.Call) else assign.value
@@ -128,14 +128,14 @@ class ParsedSource:
 
 
 class Operator(Struct, frozen=True):
-    """What makes mutants: the edits it proposes at a node, and `advice`, which property sees them."""
+    """A mutation operator: the edits that it proposes at a node, and `advice`, the property that catches them."""
 
     edits: Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]
     advice: str
 
 
 def is_output_only(node: cst.CSTNode) -> bool:
-    """Whether a statement only prints or says something: words are not behaviour, and no interface promises them."""
+    """Whether a statement only prints or logs text, which no interface promises."""
     if isinstance(node, cst.If):
         return node.orelse is None and all(is_output_only(statement) for statement in node.body.body)
     if isinstance(node, cst.SimpleStatementLine):
@@ -144,7 +144,7 @@ def is_output_only(node: cst.CSTNode) -> bool:
 
 
 def tail(node: cst.CSTNode) -> str:
-    """The last word of a dotted name: `softmax` of `torch.nn.functional.softmax`."""
+    """Return the last part of a dotted name: `softmax` of `torch.nn.functional.softmax`."""
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else ""
@@ -157,7 +157,7 @@ def _is_print_or_docstring(value: cst.BaseExpression) -> bool:
 
 
 def find(root: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
-    """The nodes of one kind in a tree."""
+    """Return the nodes of one kind in a tree."""
     if isinstance(root, kind):
         yield root
     for child in root.children:
@@ -165,7 +165,7 @@ def find(root: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
 
 
 def called_attribute(node: cst.CSTNode, parsed: ParsedSource) -> str:
-    """`name` of `self.name(...)`, or nothing."""
+    """Return `name` of `self.name(...)`, or nothing."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and parsed.code(node.func.value) == "self":
         return node.func.attr.value
     return ""
@@ -177,7 +177,7 @@ def is_method(node: cst.CSTNode, *names: str) -> bool:
 
 
 def receiver(node: cst.CSTNode) -> cst.BaseExpression:
-    """What a method is called on."""
+    """Return the object that a method is called on."""
     assert isinstance(node, cst.Call)
     assert isinstance(node.func, cst.Attribute)
     return node.func.value
@@ -193,7 +193,7 @@ def is_root(node: cst.CSTNode) -> bool:
 
 
 def rooted(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """`d` of `sqrt(d)` or `d ** 0.5`."""
+    """Return `d` of `sqrt(d)` or `d ** 0.5`."""
     if isinstance(node, cst.Call) and tail(node.func) == "sqrt" and node.args:
         inner = node.args[0].value
         is_wrapped = isinstance(inner, cst.Call) and tail(inner.func) == "tensor" and inner.args

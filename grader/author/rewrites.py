@@ -13,24 +13,24 @@ from msgspec import Struct
 from grader.author.statement_rewrites import STATEMENT_RULES, call, chain, method_of, name_of
 
 Rule = Callable[[ast.AST], Any]
-"""What takes a node's place: a node, or statements; None where the rule is not for the node."""
+"""A node's replacement: a node or statements; None if the rule does not apply to the node."""
 
 
 class Rewritten(Struct, frozen=True):
-    """A source written otherwise: the rules that were used, the text, and what it was before, laid out alike."""
+    """A rewritten source: the rules applied, the text, and the original in the same layout."""
 
     rules: tuple[str, ...]
     text: str
     before: str
 
     def diff(self) -> str:
-        """What was changed, as a unified diff."""
+        """Return the change as a unified diff."""
         lines = difflib.unified_diff(self.before.splitlines(), self.text.splitlines(), n=0, lineterm="")
         return "\n".join(list(lines)[2:])
 
 
 def rewrites_of(source: str) -> list[Rewritten]:
-    """The source rewritten by each rule wherever it fits, and by all of them together; no two alike."""
+    """Rewrite the source by each rule wherever it applies, and by all rules together; return distinct results."""
     tree = ast.parse(source)
     seen = {ast.dump(tree)}
     before = ast.unparse(tree)
@@ -45,7 +45,7 @@ def rewrites_of(source: str) -> list[Rewritten]:
 
 
 def rewrite(source: str, rules: tuple[str, ...], chooses: Callable[[], bool] = lambda: True) -> str:
-    """The source rewritten by some rules, one after the other, at the places that are chosen."""
+    """Rewrite the source by some rules, one after the other, at the chosen places."""
     for name in rules:
         tree = ast.parse(source)
         changed = ast.fix_missing_locations(_Rewriter(RULES[name], chooses).visit(tree))
@@ -54,7 +54,7 @@ def rewrite(source: str, rules: tuple[str, ...], chooses: Callable[[], bool] = l
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Puts what a rule gives in the place of nodes, from the inside out."""
+    """Replaces nodes by what a rule returns, innermost first."""
 
     def __init__(self, rule: Rule, chooses: Callable[[], bool]) -> None:
         self._rule = rule
@@ -72,7 +72,7 @@ NEEDED = ("torch", "torch.nn.functional", "math")
 
 
 def _with_imports(tree: ast.Module) -> ast.Module:
-    """The module with the imports that rewritten places need."""
+    """Return the module with the imports that the rewritten places need."""
     used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name)}
     imported = {
         alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names if not alias.asname
@@ -221,7 +221,7 @@ KEYWORDS = {
     "LayerNorm": ("normalized_shape", "eps"),
     "softmax": ("input", "dim"),
 }
-"""What the positions of well-known calls are called."""
+"""Names of the positional arguments of well-known calls."""
 
 
 def _functional_linear(node: ast.AST) -> ast.expr | None:
@@ -253,4 +253,4 @@ RULES: dict[str, Rule] = {
     "functional linear": _functional_linear,
     **STATEMENT_RULES,
 }
-"""Every rule by its name."""
+"""All rules, by name."""

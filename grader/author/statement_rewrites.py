@@ -1,4 +1,4 @@
-"""Rewrites of statements that keep their meaning, and the patterns of syntax trees that all rewrites look for."""
+"""Rewrites of statements that keep their meaning, and the syntax patterns that all rewrites share."""
 
 import ast
 from collections.abc import Callable
@@ -16,11 +16,11 @@ class MethodCall(Struct, frozen=True):
 
 
 MODULES = ("torch", "F", "nn", "functional", "math", "np", "torch.nn.functional", "nn.functional")
-"""What looks like a receiver and is a module."""
+"""Names of modules, which look like receivers."""
 
 
 def method_of(node: ast.AST | None, *names: str) -> MethodCall | None:
-    """The parts of a call of a tensor's method of one of these names."""
+    """Return the parts of a call of one of these tensor methods."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names):
         return None
     if ast.unparse(node.func.value) in MODULES:
@@ -29,7 +29,7 @@ def method_of(node: ast.AST | None, *names: str) -> MethodCall | None:
 
 
 def name_of(node: ast.AST) -> str:
-    """The last word of what is called: `softmax` of `torch.nn.functional.softmax(...)`."""
+    """Return the last part of the called name: `softmax` of `torch.nn.functional.softmax(...)`."""
     function = node.func if isinstance(node, ast.Call) else None
     if isinstance(function, ast.Attribute):
         return function.attr
@@ -37,13 +37,13 @@ def name_of(node: ast.AST) -> str:
 
 
 def chain(node: ast.Call) -> list[ast.expr]:
-    """The arguments of a function by position, the receiver of a method first."""
+    """Return the positional arguments of a call, starting with the receiver of a method."""
     found = method_of(node, name_of(node))
     return [found.receiver, *found.args] if found else list(node.args)
 
 
 def call(function: str, *args: ast.expr) -> ast.Call:
-    """A call by position."""
+    """Make a call with positional arguments."""
     return ast.Call(ast.parse(function, mode="eval").body, list(args), [])
 
 
@@ -51,7 +51,7 @@ SUFFIX = "_here"
 
 
 def _locals_renamed(node: ast.AST) -> ast.AST | None:
-    """Every local name of a function becomes another."""
+    """Rename all local names of a function."""
     if not isinstance(node, ast.FunctionDef) or any(_is_scope(each) for each in ast.walk(node) if each is not node):
         return None
     arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
@@ -90,12 +90,12 @@ def _argument_by_name(node: ast.AST) -> list[ast.stmt] | None:
 
 
 def _is_simple(node: ast.expr) -> bool:
-    """Whether evaluating it does nothing: a name, or attributes of one."""
+    """Whether evaluating an expression has no effect: a name, or an attribute of one."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_simple(node.value))
 
 
 def _layers_made_in_another_order(node: ast.AST) -> ast.AST | None:
-    """Neighbouring layers of a constructor, the last first: saved weights and initial draws come in another order."""
+    """Reverse neighbouring layers of a constructor: saved and random initial weights come in another order."""
     if not (isinstance(node, ast.FunctionDef) and node.name == "__init__"):
         return None
     start = 0
@@ -121,7 +121,7 @@ LAYERS = ("Linear", "Dropout", "LayerNorm", "Embedding", "Softmax", "ModuleList"
 
 
 def _forward_through_a_helper(node: ast.AST) -> ast.AST | None:
-    """What forward did is done by a method of another name, which forward calls."""
+    """Move the body of forward into another method, which forward calls."""
     if not isinstance(node, ast.ClassDef):
         return None
     forward = next((each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "forward"), None)
@@ -141,7 +141,7 @@ def _forward_through_a_helper(node: ast.AST) -> ast.AST | None:
 
 
 def _is_own(forward: ast.FunctionDef) -> bool:
-    """Whether a method can be called by another name: it calls no `super()` of its own, and is not decorated."""
+    """Whether a method can be renamed: it calls no `super()` and has no decorators."""
     return not forward.decorator_list and not any(name_of(each) == "super" for each in ast.walk(forward))
 
 
@@ -167,7 +167,7 @@ def _raised_for_asserted(node: ast.AST) -> ast.stmt | None:
 
 
 def _inputs_copied(node: ast.AST) -> ast.AST | None:
-    """Forward begins with copies of the tensors that it is handed."""
+    """Let forward begin by copying its input tensors."""
     if not (isinstance(node, ast.FunctionDef) and node.name == "forward" and node.args.args[1:]):
         return None
     first = node.args.args[1].arg
@@ -187,4 +187,4 @@ STATEMENT_RULES: dict[str, Callable[[ast.AST], Any]] = {
     "raise for assert": _raised_for_asserted,
     "inputs copied": _inputs_copied,
 }
-"""Every rule for statements by its name."""
+"""All rules for statements, by name."""
