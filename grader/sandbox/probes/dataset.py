@@ -58,11 +58,11 @@ def _items_in_worker(dataset: Any, number: int) -> list[Any]:
 
     info: Any = WorkerInfo(id=number, num_workers=WORKERS, seed=number)
     before = data.get_worker_info
-    data.get_worker_info = data._utils.worker.get_worker_info = lambda: info  # noqa: SLF001
+    data.get_worker_info = data._utils.worker.get_worker_info = lambda: info  # noqa: SLF001 - torch has no public way
     try:
         return _items(dataset)
     finally:
-        data.get_worker_info = data._utils.worker.get_worker_info = before  # noqa: SLF001
+        data.get_worker_info = data._utils.worker.get_worker_info = before  # noqa: SLF001 - as above
 
 
 def _items(dataset: Any) -> list[Any]:

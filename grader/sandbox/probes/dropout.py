@@ -97,7 +97,7 @@ def slopes(
 
         def output(length: float) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
             torch.set_rng_state(generator_state)  # noqa: B023 - called before the next direction
-            leaves = {name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}  # noqa: B023
+            leaves = {name: (value + length * steps[name]).requires_grad_() for name, value in floats.items()}  # noqa: B023 - called at once
             return _first(module(**{**inputs, **leaves})), leaves
 
         value, leaves = output(0.0)

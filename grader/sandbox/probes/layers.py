@@ -7,7 +7,7 @@ import torch
 from grader.sandbox.subject import Subject
 
 
-def layer_type(subject: Subject, inputs: dict[str, Any], *, name: str, layer: str) -> str:  # noqa: ARG001
+def layer_type(subject: Subject, inputs: dict[str, Any], *, name: str, layer: str) -> str:  # noqa: ARG001 - the interface of probes
     """Return the type of an attribute (dots allowed) that is not of torch's class `layer`; empty where it is."""
     part: Any = subject.module
     for each in name.split("."):
