@@ -38,14 +38,16 @@ class Case(Struct, frozen=True, kw_only=True):
     is_plain: bool = True
     """Whether there is a first call, in the plain calling variant."""
     grad: bool = True
-    """Whether calls of which no gradients are asked keep what a backward pass needs."""
+    """Whether calls that need no gradients run with gradients enabled."""
 
     def built_with(self, name: str, value: float) -> "Case":
         """The same case with another constructor argument."""
         return structs.replace(self, arguments={**self.arguments, name: value})
 
     def inputs_with_change(self, name: str, axis: int, index: int) -> dict[str, Any]:
-        """The inputs with one token or sample of one drawn anew; whole numbers become others of the same input."""
+        """Return the inputs with one token or sample of one input replaced by new random values. Integers are
+        replaced by other integers of the same input.
+        """
         changed = self.inputs[name].clone()
         part = changed.select(axis, index)
         if changed.is_floating_point():
@@ -108,7 +110,7 @@ def _samples_axis(spec: Any) -> int | None:
 
 
 def _in_calling_variant(value: Any, spec: Any, calling_variant: CallingVariant) -> Any:
-    """An input for a call in a calling variant: what is expanded there is one sample many times here."""
+    """Return an input for a calling variant. An expanded input repeats its first sample."""
     if not isinstance(value, torch.Tensor):
         return value
     axis = _samples_axis(spec)
@@ -171,5 +173,5 @@ def dead_row(queries: int) -> int:
 
 
 def seed_draws(name: str) -> None:
-    """Make what this process draws from here on, inputs and reference weights, depend on `name` alone."""
+    """Seed this process's random numbers (inputs and reference weights) by `name`."""
     torch.default_generator.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))

@@ -124,13 +124,13 @@ def crash_finding(raised: Raised, limits: Limits) -> Finding:
 
 
 def _operation(raised: Raised) -> str:
-    """What was being done when it crashed, in one word for what may be written in several ways."""
+    """Return the operation that crashed, with one word for operations that can be written in several ways."""
     operation = SAME_OPERATIONS.get(raised.operation, raised.operation)
     return f"building {operation}".strip() if raised.is_building else operation
 
 
 def _memory(text: str, limits: Limits) -> str:
-    """How much memory was asked for, where the message tells, and how much there is."""
+    """Return how much memory was requested, if the message says so, and how much is allowed."""
     allowed = f"{_size(limits.memory_mb << 20)} are allowed in all"
     asked = ASKED_FOR.search(text)
     if asked is None:

@@ -99,7 +99,7 @@ class HiddenTest:
 
 
 class _CurrentTest:
-    """A plugin of the session: what the test under way looks at, and the first error that it raised."""
+    """The session's plugin. It holds the context of the running test, and the first error that the test raised."""
 
     def __init__(self) -> None:
         self.collection_errors: list[str] = []

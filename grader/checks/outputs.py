@@ -1,4 +1,4 @@
-"""What a module returned, held against what the interface declares."""
+"""Compare the form of a module's outputs with the interface."""
 
 from typing import Any
 

@@ -38,7 +38,7 @@ _passed: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("passed
 
 @contextmanager
 def recorded() -> Iterator[dict[Hashable, tuple[Any, Any]]]:
-    """Record what is compared equal meanwhile, as observed and as expected, by what it is."""
+    """Record pairs of observed and expected values that compare equal, by their name."""
     passed: dict[Hashable, tuple[Any, Any]] = {}
     token = _passed.set(passed)
     try:
@@ -48,14 +48,14 @@ def recorded() -> Iterator[dict[Hashable, tuple[Any, Any]]]:
 
 
 def record(compared: Hashable, observed: Any, expected: Any) -> None:
-    """Keep what was compared equal, where somebody records it."""
+    """Store a pair of equal values if somebody records them."""
     passed = _passed.get()
     if passed is not None:
         passed[compared] = observed, expected
 
 
 def beside(picture: Picture, seen: Any, expected: Any, sizes: dict[str, int]) -> Picture:
-    """The picture with the same maps of what passes beside it."""
+    """Return the picture beside the same maps at the sizes that pass."""
     other = gradients(seen, expected) if picture.kind is PictureKind.GRADIENTS else values(seen, expected)
     if other is None or other.kind is not picture.kind:
         return picture
@@ -64,7 +64,9 @@ def beside(picture: Picture, seen: Any, expected: Any, sizes: dict[str, int]) ->
 
 
 def values(seen: torch.Tensor, expected: torch.Tensor, worst: list[int] | None = None) -> Picture | None:
-    """Expected, seen and their difference: the matrix of the last two axes that holds the worst value."""
+    """Return a picture of the expected matrix, the observed one and their difference, at the worst value's last two
+    axes.
+    """
     if not 0 < seen.dim() <= MOST_AXES or seen.is_complex() or seen.shape != expected.shape or not seen.numel():
         return None
     ours, theirs = (each.detach().double() for each in (seen, expected))
@@ -102,7 +104,7 @@ def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Pict
 
 
 def gradients(seen: Gradients, expected: Gradients) -> Picture:
-    """The largest element of each parameter's gradient, as expected and as seen."""
+    """Return a picture of the largest element of each parameter's gradient, expected and observed."""
     sizes = {
         name: (_size(gradient), _size(seen.get(name))) for name, gradient in expected.items() if gradient is not None
     }
@@ -144,7 +146,7 @@ def _weights(tensors: dict[str, torch.Tensor], at: list[int], keys: int, *, mark
 
 
 def _axis_of_keys(expected: torch.Tensor) -> int | None:
-    """The axis along which what the reference returned adds up to 1, as weights do; None where it is no weights."""
+    """Return the axis along which the reference's output sums to 1, as attention weights do; None if there is none."""
     if expected.dim() <= MATRIX or not bool((expected >= 0).all()):
         return None
     for keys in dict.fromkeys((expected.dim() - 1, 1)):
@@ -155,7 +157,7 @@ def _axis_of_keys(expected: torch.Tensor) -> int | None:
 
 
 def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
-    """Where a map around a cell begins, and what of a matrix it holds."""
+    """Return where a map around a cell begins, and the part of the matrix that it shows."""
     top, left = max(0, row - MOST_DRAWN // 2), max(0, column - MOST_DRAWN // 2)
     return (top, left), (slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN))
 

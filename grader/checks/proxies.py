@@ -17,7 +17,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 class Pass(Struct, frozen=True, kw_only=True):
-    """A forward and backward pass: what was returned, what it was weighted with, and gradients by name or None."""
+    """A forward and backward pass: the outputs, the cotangents that weighted them, and gradients by name (or None)."""
 
     value: Any
     cotangents: list[torch.Tensor]
@@ -59,7 +59,7 @@ class ModuleProxy(Protocol):
         """The value of an attribute."""
 
     def printed(self) -> str:
-        """What went to stdout since this was last asked."""
+        """Return what the submission wrote to stdout since the last call."""
 
     def load_from(self, other: Any) -> None:
         """Load the state dict of another module of the same side."""
@@ -95,10 +95,10 @@ class MisfitError(Exception):
 
 
 class RemoteProxy:
-    """A module in a worker; what builds it may travel with the first call."""
+    """A module in a worker. The request that builds it may be sent with the first call."""
 
     def __init__(self, session: Session, build: Build, *, is_whole: bool) -> None:
-        """`is_whole` tells that it is the submission's module, not a part of it."""
+        """`is_whole` is true for the submission's module and false for a part of it."""
         self.training, self.grad = False, True
         self.number = build.module
         self._session = session

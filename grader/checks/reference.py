@@ -142,7 +142,7 @@ class AbsentReference:
 
 
 def import_file(path: Path, name: str) -> ModuleType:
-    """A file run as a module of that name; what it raises passes through."""
+    """Run a file as a module of this name and return it. Exceptions pass through."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -63,7 +63,7 @@ class Answers:
         self._position = self.built = self._looked_up = 0
 
     def is_spoilt(self) -> bool:
-        """Return whether the check asked another question than before, or wrote to an answer that it looked up."""
+        """Return whether the check asked a different question than before, or changed an answer in place."""
         self.is_stale = self.is_stale or not all(each.is_as_it_was() for each in self._answers[: self._looked_up])
         return self.is_stale
 

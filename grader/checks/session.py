@@ -37,7 +37,7 @@ class SubjectRaisedError(SubjectError):
 
 
 class SubjectDiedError(SubjectError):
-    """The worker ended, or sent what is no message."""
+    """The worker ended, or sent something that is not a message."""
 
 
 def unasked() -> SubjectDiedError:
@@ -50,7 +50,7 @@ class SubjectKilledError(SubjectDiedError):
 
 
 class SubjectTimedOutError(SubjectError):
-    """No answer came before the deadline; `allowed` says which limit that was, `location` where it was then.
+    """No answer came before the deadline. `allowed` names the limit, `location` the submission's line at that time.
 
     `is_starved` tells that it hardly got a processor meanwhile, so that it had no fair chance.
     """
@@ -103,7 +103,7 @@ class CheckLog:
         self.calls_of_the_module += 1
 
     def note_returned(self, value: Any, *, has_form: bool) -> None:
-        """Keep what a call returned, and whether it has the form of declared outputs."""
+        """Store the value that a call returned, and whether it has the form of the declared outputs."""
         self.returned = value
         self.is_form_right = self.is_form_right and has_form
 
@@ -149,7 +149,7 @@ class Session:
         return self._load()
 
     def renew(self) -> None:
-        """Start the clocks anew: someone who debugs a check has no budget as a whole."""
+        """Restart the clocks: a person who debugs a check has no total budget."""
         self._budget.renew()
         self._hangs.clear()
         self.begin_check()
@@ -194,7 +194,7 @@ class Session:
         return reply
 
     def printed(self) -> bytes:
-        """What the submission wrote to stdout since this was last asked."""
+        """Return what the submission wrote to stdout since the last call."""
         return self._worker.printed() if self._worker else b""
 
     def close(self) -> None:
@@ -267,7 +267,7 @@ class Session:
         return SubjectTimedOutError(self._budget.waited, overrun.allowed, location, is_starved=overrun.is_starved)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:
-        """The innermost line of the submission that a worker is at, and the function that it lies in."""
+        """Return the innermost line of the submission that a worker is executing, and its function."""
         sources = {chunk.label: chunk.text.split("\n") for chunk in self._submission.chunks}
         for place in worker.where():
             lines = sources.get(place.label, [])

@@ -22,7 +22,7 @@ WITH_GRAD = 0.5
 
 
 class PassedSizeCase(Struct, frozen=True, kw_only=True):
-    """A size case that passed: its sizes, and what was compared equal there."""
+    """A size case that passed, and the tensors that were compared equal."""
 
     sizes: dict[str, int]
     compared: dict[Hashable, tuple[Any, Any]]
@@ -60,7 +60,7 @@ class SizeCaseFailedError(Exception):
 
 
 def walk(check: Property, context: Context, size_cases: FixedAndRandom) -> None:
-    """Run a check at its size cases, as `size_cases_of` gives them; `SizeCaseFailedError` at the first that fails.
+    """Run a check at its size cases, from `size_cases_of`. Raise `SizeCaseFailedError` at the first one that fails.
 
     Where only the smallest and the largest sizes are run and the largest fail, the size cases in between are run too.
     Size cases with random sizes come last.
@@ -83,7 +83,7 @@ def walk(check: Property, context: Context, size_cases: FixedAndRandom) -> None:
 def _run(
     check: Property, context: Context, size_cases: Iterable[SizeCase], passed: PassedSizeCase | None = None
 ) -> PassedSizeCase | None:
-    """Raise at the first of the size cases that fails; `passed`, and what is returned, is the last that passed."""
+    """Run size cases in order and return the last that passed. Raise `SizeCaseFailedError` at the first that fails."""
     for size_case in size_cases:
         result = _run_size_case(check, context, size_case)
         if isinstance(result, SizeCaseFailedError):

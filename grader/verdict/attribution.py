@@ -74,7 +74,7 @@ class Attribution(Struct, frozen=True, kw_only=True):
 
 
 def attribute(exercise: Exercise, key: Key, examination: Examination) -> Attribution:
-    """Return the status of every defect, and what else is broken."""
+    """Return the status of every defect and the regressions."""
     comparison = VariantComparison(exercise, key, examination)
     statuses, reasons = {}, {}
     for defect in exercise.defects:
@@ -104,7 +104,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     with_defect: list[str]
     """The matching variants that have the defect."""
     reading_alike: list[str]
-    """The matching variants whose methods read like the submission's where the defect lies."""
+    """The matching variants whose syntax trees equal the submission's in the methods that the defect touches."""
     differing: list[str]
     """Its own checks that fail as no matching variant does."""
     partial_fixes: list[str]
@@ -202,7 +202,7 @@ RULES = (
         reason=lambda _: Reason(kind=UnknownReason.UNDECIDED),
     ),
 )
-"""In this order: the first that applies gives the status."""
+"""Rules in order: the first one that applies decides the status."""
 
 
 def rule_of(evidence: Evidence) -> Rule:
@@ -324,7 +324,7 @@ class VariantComparison:
         return len(only & self._examination.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
 
     def _own_checks(self, defect: str) -> set[str]:
-        """Return a defect's own checks, except those that got right values where it shows and failed later."""
+        """Return a defect's own checks, without those that got the right values and failed only afterwards."""
         past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self.differs_numerically
         kinds = self._key.failure_kinds[defect]
         return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}

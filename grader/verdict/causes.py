@@ -29,13 +29,13 @@ SHOWN_LAST = {
 """Kinds to look into once the values are right."""
 
 NAMED_CHECKS = 3
-"""As many checks are named of a list that is not told whole."""
+"""Checks that are named when a list is shortened."""
 
 LISTED_WHOLE = 5
-"""As many checks are told whole: a list of so many is no longer than one that is cut and counted."""
+"""The longest list of checks that is shown in full: shortening it would save nothing."""
 
 OUTNUMBERS = 2
-"""A crash in more than so many times as many checks as all else together hides what lies behind it."""
+"""A crash hides other findings if it ends this many times as many checks as all other causes together."""
 
 
 class Cause(Struct, frozen=True, kw_only=True):
@@ -74,14 +74,14 @@ def _place(cause: Cause) -> tuple[bool, bool, bool, bool, bool]:
 
 
 def told_causes(verdict: Verdict) -> list[Cause]:
-    """The causes that students are told: all of them, or the one crash behind which nothing else can be seen."""
+    """Return the causes to show to students: all of them, or the one crash that hides the others."""
     causes = group_causes(verdict)
     crash = hiding_crash(causes)
     return causes if crash is None else [crash]
 
 
 def hiding_crash(causes: list[Cause]) -> Cause | None:
-    """The crash behind which nothing else can be seen: almost every check that fails ends in it."""
+    """Return the crash that hides everything else, if almost every failed check ends in it."""
     crash = next((cause for cause in causes if cause.status is Status.CRASHED), None)
     others = sum(len(cause.checks) for cause in causes if cause is not crash)
     return crash if crash is not None and len(crash.checks) > OUTNUMBERS * others else None
@@ -126,7 +126,7 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
 
 
 def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
-    """Return what is equal for findings of one cause."""
+    """Return a key that is equal for findings of one cause."""
     if finding.location:
         return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:

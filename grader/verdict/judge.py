@@ -84,9 +84,9 @@ def open_judge(
 
 
 class Judge:
-    """The one path from a submission to its verdict; an exercise is opened when it is first asked for.
+    """The one path from a submission to its verdict. An exercise is opened when it is first needed.
 
-    What `refuse` refuses does not come here.
+    Files that `refuse` refuses never reach the judge.
     """
 
     def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
@@ -109,7 +109,7 @@ class Judge:
         self.close()
 
     def close(self) -> None:
-        """End what was opened for the exercises; the worker source stays open."""
+        """Close everything that was opened for the exercises. The worker source stays open."""
         self._fingerprinter.close()
         for runner in self._runners.values():
             runner.close()
@@ -175,6 +175,6 @@ class Judge:
 
 
 def _identified_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
-    """Whether each defect is there, of those that all of the variants have or none."""
+    """Return whether each defect is present, for the defects that all or none of the variants have."""
     found = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
     return {name: is_there.pop() for name, is_there in found.items() if len(is_there) == 1}

@@ -15,7 +15,7 @@ differently.
 """
 
 MOST_VARIANTS, MOST_COMPARED = 4, 2
-"""So many variants, and checks of each defect, are compared with a submission that is not a variant."""
+"""The most variants, and checks of each defect, to compare with a submission that is not a variant."""
 
 
 def compare_deviations(examination: Examination, matching_variants: list[Examination]) -> Examination:

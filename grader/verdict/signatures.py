@@ -88,7 +88,7 @@ def _prove_reference(course: Course, runner: Runner) -> None:
 
 
 def require_all_passed(exercise_id: str, seen: Examination) -> None:
-    """Raise `BrokenExerciseError` with all that was seen of a reference that fails."""
+    """Raise `BrokenExerciseError` with all findings about a reference that fails."""
     problems = [
         f"{outcome.check} ({outcome.signature()}): {outcome.finding or ''}"
         for outcome in seen.outcomes

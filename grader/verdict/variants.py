@@ -29,7 +29,7 @@ class VariantSource(ABC):
 
     @abstractmethod
     def seed_for(self, seed: int) -> int:
-        """Return the seed to examine a submission at if `seed` was asked for."""
+        """Return the seed to use for a submission if `seed` was requested."""
 
     @abstractmethod
     def is_one_of(self, submission: Submission, names: list[str]) -> bool:
@@ -37,7 +37,7 @@ class VariantSource(ABC):
 
     @abstractmethod
     def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
-        """Return what at least these checks observe of a variant."""
+        """Return the examination of a variant by at least these checks."""
 
     @abstractmethod
     def indistinguishable(

@@ -1,4 +1,4 @@
-"""Outcomes and a key -> Verdict: which defects are fixed, what else broke, what it scores. Pure."""
+"""Make a verdict of outcomes and signatures: defects fixed, regressions, score. Pure functions."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -41,10 +41,10 @@ class DefectVerdict(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """Everything that is known of a submission.
+    """The result of judging a submission.
 
     `score` and `max_score` leave stretch defects out; `causes` names the present defects that explain a failed check;
-    `unloadable` is what was seen of a submission that cannot be graded; `seconds` are wall-clock.
+    `unloadable` is the finding about a submission that cannot be graded; `seconds` are wall-clock.
     """
 
     exercise: str
@@ -67,7 +67,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return 0 if self.outcome is Result.FIXED else 1
 
     def is_right_so_far(self) -> bool:
-        """Whether nothing wrong was seen, and some defects show only in checks that run when it is handed in."""
+        """Return whether every check passes, and some defects show only in checks that run at hand-in."""
         is_open = any(defect.status is DefectStatus.UNKNOWN for defect in self.defects)
         all_passed = all(outcome.status is Status.PASSED for outcome in self.checks)
         return self.outcome is Result.NOT_FIXED and is_open and all_passed
@@ -117,14 +117,14 @@ def _reason(exercise: Exercise, key: Key, attribution: Attribution, defect: str)
 
 
 def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_whole: bool) -> float:
-    """What a submission scores by what is known of its defects, in today's points; whole ones have broken nothing."""
+    """Return the score in today's points. `is_whole` says that all defects are fixed and nothing else broke."""
     fixed = [defect for defect in exercise.defects if statuses.get(defect.id) is DefectStatus.FIXED]
     points = sum(defect.points for defect in fixed if not defect.stretch)
     return points + (exercise.nothing_else_broke if is_whole else 0.0)
 
 
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:
-    """The verdict on what holds no source or more than is allowed; None for what is to be examined."""
+    """Return the verdict on a file without source, or with more than allowed; None if it can be examined."""
     if isinstance(read, Submission):
         too_large = why_too_large(read, exercise.limits.source_bytes)
         if too_large is None:

@@ -1,4 +1,4 @@
-"""Properties of dropout: when it acts, and on what."""
+"""Properties of dropout: when it acts, and on which tensors."""
 
 import torch
 
@@ -17,13 +17,13 @@ SOME_DRAWS, MOST_DRAWS = 6, 40
 """A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
 
 DRAWS, FEW_DRAWS = 32, 4
-"""Of a single weight a few: eight standard deviations of its share are most of what there is in all the draws too."""
+"""Use fewer draws for a single weight: more would not tighten the bound."""
 
 CHANCE = 0.3
 """Not a half, at which keeping and dropping look the same."""
 
 DEVIATIONS = 8.0
-"""So many standard deviations no share is off by chance."""
+"""Shares further off than this many standard deviations are not chance."""
 
 LEAST_WEIGHT = 1e-3
 """Whether a weight smaller than this was dropped is lost in rounding, and nobody can tell."""
@@ -32,8 +32,9 @@ STEEPNESS = 1e-2
 """What a step of a thousandth rounds away is less, even within float32; a gradient that is not dropped lacks more."""
 
 MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
-"""A step over the kink of a ReLU changes the output otherwise than the gradient says, so one direction tells nothing:
-a gradient that is wrong is wrong along nearly all."""
+"""A step across the kink of a ReLU does not follow the gradient, so one direction proves nothing. A wrong gradient is
+wrong along almost every direction.
+"""
 
 
 @runs(DropoutOnlyInTraining)
@@ -100,7 +101,7 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
 
 
 def _require_slopes(context: Context, case: Case, action: str) -> None:
-    """Raise `Failure` unless gradients are those of what dropout has left."""
+    """Raise `Failure` unless gradients are those of the elements that dropout kept."""
     counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
     ours = context.subject.build(case.arguments, at_once=False)
     ours.training = True

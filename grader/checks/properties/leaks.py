@@ -1,4 +1,4 @@
-"""Properties of what may influence what: later tokens, masked tokens, other samples."""
+"""Properties of influence: which tokens and samples may change which outputs."""
 
 import time
 from collections.abc import Callable
@@ -149,7 +149,7 @@ def _require_unchanged(
     unit: str = "token",
     draw: Callable[[], Picture | None] = lambda: None,
 ) -> None:
-    """Raise `Failure` at the kept token or sample that moved most, with what `draw` makes of it."""
+    """Raise `Failure` at the token or sample that moved most but must not move, with the picture from `draw`."""
     require_shape(after, list(before.shape), "output")
     if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
         raise Failure(
@@ -175,9 +175,9 @@ def _require_unchanged(
 
 
 def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: int, action: str) -> None:
-    """Raise `Failure` where no output from the changed token on moves: what never moves cannot leak.
+    """Raise `Failure` if no output from the changed token on moves: an output that never moves cannot leak.
 
-    Which of them moves is for others to compare: in local attention a token reaches its neighbours alone.
+    Other checks compare which outputs move: in local attention a token reaches only its neighbours.
     """
     moved = (after - before).narrow(axis, token, before.size(axis) - token).abs()
     if not bool((moved > UNCHANGED.absolute).any()):

@@ -21,7 +21,7 @@ from grader.spec.properties import (
 )
 
 LOUDNESS = 400.0
-"""Scores reach a hundred thousand: ten times what a fill of -10000 hides, and a tenth of what one of -1e6 does."""
+"""Scores reach 1e5: a fill of -1e4 no longer hides a key, and a fill of -1e6 still does."""
 
 ONE_KEY = Tolerance(relative=1e-4, absolute=1e-5, of_largest=1e-4)
 """Where a query sees a single key, its weight is one whatever the scores are, and no softmax rounds."""
@@ -48,7 +48,7 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
 
 
 def _returned(module: ModuleProxy, method: str, calls: list[dict[str, Any]]) -> Iterator[Any]:
-    """What the calls return, asked for at once; where one of them raises, one after the other."""
+    """Return the results of the calls, requested together. If one raises, request them one by one."""
     if not method:
         with contextlib.suppress(SubjectRaisedError):
             return iter(module.call_each(calls))

@@ -1,4 +1,4 @@
-"""The property of what cannot work: it is refused, with the right exception, however it is called."""
+"""The property `raises`: arguments that cannot work raise the right exception in every calling variant."""
 
 import contextlib
 import re
@@ -114,9 +114,7 @@ def _require_accepted(check: Raises, context: Context) -> None:
 
 
 def _require_in_calling_variants(check: Raises, context: Context, case: Case, sizes: dict[str, int]) -> None:
-    """Raise `Failure` where what is refused is not in another calling variant, in which the usual sizes are
-    accepted.
-    """
+    """Raise `Failure` if another calling variant, which accepts the usual sizes, does not refuse these."""
     for calling_variant in CALLING_VARIANTS if context.exercise.interface.kind.has_calling_variants else ():
         try:
             _called(context, case, calling_variant)

@@ -22,7 +22,7 @@ def try_leaves_inputs_alone(check: LeavesInputsAlone, context: Context, case: Ca
 
 
 def require_inputs_kept(module: ModuleProxy, case: Case) -> None:
-    """Raise `Failure` where the last call left other values in what it was handed."""
+    """Raise `Failure` if the last call changed its inputs."""
     left = module.inputs_after()
     for name, before in case.inputs.items():
         if isinstance(before, torch.Tensor) and (name not in left or not torch.equal(left[name], before)):

@@ -1,4 +1,4 @@
-"""Properties of what a module keeps: its state dict, what a call leaves to the next, what moves between devices."""
+"""Properties of state: the state dict, effects of one call on the next, moves between devices."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Properties of what must make no difference: the order and split of samples, padding, a shift of places, a dtype."""
+"""Properties of invariance: to the order and split of samples, padding, a shift of positions, a dtype."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ PRECISE = {
     "bfloat16": Tolerance(relative=2e-2, absolute=1e-7),
     "float16": Tolerance(relative=4e-3, absolute=1e-7),
 }
-"""Of halves a few units in the last place: what is computed in a wider dtype and rounded once or twice."""
+"""Half precision, computed in a wider dtype and rounded once or twice: a few units in the last place."""
 
 
 @runs(SamplesInAnyOrder)
@@ -100,7 +100,7 @@ def _batched(case: Case) -> dict[str, torch.Tensor]:
 
 
 def roughly(dtype: str, loudness: float) -> Tolerance:
-    """How far values may lie apart where no more than the usual is asked: of a dtype, with inputs so loud."""
+    """Return the usual tolerance for a dtype and a scale of inputs."""
     if dtype in HALVES:
         return structs.replace(FLOAT32, of_largest=HALF_ROUNDING)
     return LARGE_INPUTS if loudness > 1 else FLOAT32

@@ -1,4 +1,4 @@
-"""Properties as tutorials test them. They pass on much that is wrong: `missed_by` shows a student on what."""
+"""Properties that tutorials test. Many wrong modules pass them: `missed_by` shows students which."""
 
 from grader.checks.case import Case
 from grader.checks.compare import Compared, Failure, compare, number, require_tensor
@@ -9,7 +9,7 @@ from grader.sandbox.probes import training
 from grader.spec.properties import LossFalls, Property, RepeatsWithASeed
 
 STEPS = 20
-"""As many steps of gradient descent show whether a loss falls."""
+"""Steps of gradient descent that show whether a loss falls."""
 
 
 @runs(LossFalls)

@@ -1,4 +1,4 @@
-"""Properties of what is computed: values, shapes, gradients, weights."""
+"""Properties of results: values, shapes, gradients, weights."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ LEARNS = 1e-4
 SUM_TOLERANCE = 1e-4
 
 SUM_OF_DROPPED = 0.1
-"""Rows that are off by less are of another making than those of which weights were dropped."""
+"""Rows whose sums are off by less did not lose weights to dropout."""
 
 
 @runs(MatchesReference)
@@ -70,7 +70,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
 
 
 def _unmasked(check: MatchesReference, context: Context, theirs: ModuleProxy, case: Case) -> Any:
-    """What the reference returns where its masks hide nothing; asked every time, for answers are kept in order."""
+    """Return the reference's output with masks that hide nothing. Always ask, because answers are cached in order."""
     specs = check.all_inputs(context.exercise.interface)
     masks = [name for name, spec in specs.items() if isinstance(spec, MadeInput) and spec.is_mask()]
     if not masks:
