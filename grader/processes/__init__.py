@@ -1,1 +1,1 @@
-"""Examiner processes: one process, a pool of them, and what this machine offers them."""
+"""Examiner processes, pools of them, and sources of workers."""

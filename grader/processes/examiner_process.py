@@ -21,13 +21,13 @@ from grader.sandbox.wire import ClosedError
 from grader.spec.paths import PACKAGE
 
 MOST_DEATHS = 2
-"""A request that the process died of so often is given up."""
+"""Number of process deaths after which a request is given up."""
 
 Stamps = tuple[tuple[str, int, int], ...]
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """What a process runs: a module, with arguments, as by `python -m`; it answers `Requests`."""
+    """The module that a process runs with `python -m`, and its arguments; the module answers `Requests`."""
 
     module: str
     arguments: tuple[str, ...]
@@ -36,8 +36,8 @@ class Service(Struct, frozen=True, kw_only=True):
 class Request(Struct, frozen=True, kw_only=True):
     """A request to a service.
 
-    `name` is its name in messages, and `seconds` is how long it may take. The service prepares for a `topic` once;
-    the process is started anew where the `stamps` of the topic's files have changed since.
+    `name` is used in messages, and `seconds` is the time limit. The service prepares for a `topic` once;
+    the process restarts if the `stamps` of the topic's files have changed since.
     """
 
     body: bytes
@@ -48,22 +48,22 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class CancelledError(KitError):
-    """Nobody waits for the answer any more."""
+    """The request was cancelled."""
 
 
 class ExaminerDiedError(KitError):
-    """The process died twice of one request; it can answer others."""
+    """The process died twice on one request; other requests still work."""
 
 
 def usable_cores() -> int:
-    """How many cores this process may use: so many examiners work side by side."""
+    """Return how many cores this process may use, which is how many examiners run in parallel."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class ExaminerProcess:
-    """A process that answers requests one by one: started when first used, and again where it died.
+    """A process that answers one request at a time: started on first use, restarted if it dies.
 
     Only `cancel` may be called from another thread.
     """
@@ -82,11 +82,11 @@ class ExaminerProcess:
         self.close()
 
     def has_prepared(self, topic: str) -> bool:
-        """Whether it has answered a request of the topic, so that the next one takes less time."""
+        """Return whether the process has prepared the topic, so that its next request is faster."""
         return topic in self._stamps
 
     def ask(self, request: Request) -> bytes:
-        """Return the answer; raises `ExaminerDiedError` or `CancelledError`."""
+        """Return the answer; raise `ExaminerDiedError` or `CancelledError` on failure."""
         if request.topic:
             if self._stamps.get(request.topic, request.stamps) != request.stamps:
                 self.close()
@@ -100,7 +100,7 @@ class ExaminerProcess:
         raise ExaminerDiedError(f"the examiner's process has died twice of {request.name}")
 
     def close(self) -> None:
-        """End the process, and with it its nursery and workers; what it had prepared goes with it."""
+        """End the process with its nursery and workers, and forget the prepared topics."""
         process, self._process = self._process, None
         self._stamps = {}
         if process is not None:
@@ -115,26 +115,26 @@ class ExaminerProcess:
                 process.wait()
 
     def cancel(self) -> None:
-        """End the process at once and for good, even while it works; from any thread."""
+        """Kill the process permanently, even during a request. Callable from any thread."""
         self.is_cancelled = True
         process = self._process
         if process is not None:
             process.kill()
 
     def abandon(self) -> None:
-        """In a forked child: give up the pipes without writing to them; the process is the parent's."""
+        """In a forked child: drop the pipes without writing to them; the process belongs to the parent."""
         process, self._process = self._process, None
-        self._inherited = process  # not collected: a lock of its pipes may be held by a thread that is not here
+        self._inherited = process  # never freed: a thread of the parent may own a lock of its pipes
         if process is not None:
             null = os.open(os.devnull, os.O_RDWR)
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None and not pipe.closed:
                     os.dup2(null, pipe.fileno(), inheritable=False)
             os.close(null)
-            process.returncode = 0  # collected by the parent
+            process.returncode = 0  # the parent reaps it
 
     def _ask_once(self, request: Request) -> bytes | None:
-        """The answer, or None when the process died first; it is killed past its deadline."""
+        """Return the answer, or None if the process died. The process is killed at its deadline."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -150,7 +150,7 @@ class ExaminerProcess:
             self.close()
             self._stamps = stamps
             return None
-        except BaseException:  # such as an interrupt in the middle of a frame, after which the next one is unreadable
+        except BaseException:  # such as an interrupt inside a frame: the next frame is unreadable
             process.kill()
             self.close()
             raise
@@ -158,7 +158,7 @@ class ExaminerProcess:
             deadline.cancel()
 
     def _started(self) -> "subprocess.Popen[bytes]":
-        """The process, started where it does not run; it ignores Ctrl-C, which is for its owner."""
+        """Return the process, started if necessary; it ignores Ctrl-C, which its owner handles."""
         if self._process is not None:
             return self._process
         with _interrupts_blocked():
@@ -181,7 +181,7 @@ class Requests:
 
     def __init__(self) -> None:
         self._answers = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # whatever else is printed is no answer
+        os.dup2(2, 1)  # other printed output must not mix with answers
 
     def __iter__(self) -> Iterator[bytes]:
         with contextlib.suppress(ClosedError):
@@ -196,7 +196,7 @@ class Requests:
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """A process started meanwhile does not get SIGINT, now or later."""
+    """Block SIGINT permanently for processes started inside the block."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,4 @@
-"""Ask a question in a forked process, which may give up its rights to find the answer."""
+"""Ask a question in a forked process, which may drop privileges to find the answer."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def is_true_in_fork(question: Callable[[], bool]) -> bool:
-    """Return the answer of a child process; False where it raises or the system cannot fork."""
+    """Return the answer of a child process; False if it raises or the system cannot fork."""
     if not hasattr(os, "fork"):
         return False
     process = os.fork()

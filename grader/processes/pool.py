@@ -12,7 +12,7 @@ from grader.processes.examiner_process import CancelledError, ExaminerProcess, R
 
 
 class ExaminerPool:
-    """Lends examiner processes to one thread each; of those given back, at most `most_idle` wait for the next."""
+    """Lends examiner processes to one thread each; keeps at most `most_idle` of them idle."""
 
     def __init__(self, most_idle: int | None = None) -> None:
         self._most_idle = most_idle
@@ -26,7 +26,7 @@ class ExaminerPool:
 
     @contextlib.contextmanager
     def lend(self, service: Service, topic: str = "") -> Iterator[ExaminerProcess]:
-        """An examiner process for the caller alone; one that has prepared the topic where one waits."""
+        """Lend an examiner process to the caller, preferably one that has prepared the topic."""
         with self._lock:
             fitting = [each for each in self._idle if each.service == service]
             found = max(fitting, key=lambda each: each.has_prepared(topic), default=None)
@@ -53,7 +53,7 @@ class ExaminerPool:
         self.close()
 
     def close(self) -> None:
-        """End every examiner process, at once where it is at work; the pool may be used again."""
+        """End every examiner process, and kill the busy ones. The pool may be used again."""
         with self._lock:
             idle, self._idle = self._idle, []
             lent = list(self._lent)
@@ -63,7 +63,7 @@ class ExaminerPool:
             examiner.close()
 
     def _take_back(self, examiner: ExaminerProcess, *, is_fit: bool) -> None:
-        """Let it wait for the next request, in the place of the one that has waited longest."""
+        """Return a process to the idle list, and end the longest idle ones beyond `most_idle`."""
         with self._lock:
             self._lent.discard(examiner)
             is_fit = is_fit and not examiner.is_cancelled
@@ -78,16 +78,16 @@ class ExaminerPool:
             each.close()
 
     def _abandon(self) -> None:
-        """In a forked child: start anew; the parent's threads and locks are not here."""
+        """In a forked child: reset the pool, because the parent's threads do not exist here."""
         inherited = [*self._lent, *self._idle]
         for examiner in inherited:
             examiner.abandon()
-        self._inherited += inherited  # never collected: a pipe's lock may be held by a thread that is not here
+        self._inherited += inherited  # never freed: a thread of the parent may own a pipe's lock
         self._lock, self._idle, self._lent = threading.Lock(), [], set()
 
 
 class PoolClient:
-    """Asks a service by a pool's examiner processes, from any number of threads; may be cancelled, for good."""
+    """Sends requests to a service through a pool, from any number of threads; can be cancelled permanently."""
 
     def __init__(self, pool: ExaminerPool, service: Service) -> None:
         self._pool = pool
@@ -96,7 +96,7 @@ class PoolClient:
         self._is_cancelled = False
 
     def ask(self, request: Request) -> bytes:
-        """Return the answer; raises what `ExaminerProcess.ask` does."""
+        """Return the answer; raise the same errors as `ExaminerProcess.ask`."""
         with self._pool.lend(self._service, request.topic) as examiner:
             self._at_work.add(examiner)
             if self._is_cancelled:
@@ -107,7 +107,7 @@ class PoolClient:
                 self._at_work.discard(examiner)
 
     def cancel(self) -> None:
-        """End the processes that are at work for this client, and refuse it any more; from any thread."""
+        """Kill this client's busy processes and cancel its later requests. Callable from any thread."""
         self._is_cancelled = True
         for examiner in list(self._at_work):
             examiner.cancel()

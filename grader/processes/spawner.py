@@ -1,4 +1,4 @@
-"""Workers that are spawned: each a new interpreter, which connects back on loopback and shows a token."""
+"""Spawned workers: each is a new interpreter that connects back on loopback and sends a token."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from grader.spec.exercise import Limits
 from grader.spec.paths import PACKAGE
 
 SPAWN_PAUSE = 0.5
-"""How often a spawned worker that has not come yet is asked whether it still lives."""
+"""Seconds between checks that a worker which has not connected yet is still alive."""
 
 TOKEN_BYTES = 32
 
@@ -29,10 +29,10 @@ class Spawner:
         self._secret_folders = secret_folders
 
     def start_ahead(self, limits: Limits) -> None:
-        """Nothing is started ahead."""
+        """Do nothing: spawned workers are not started ahead."""
 
     def start(self, limits: Limits) -> Worker:
-        """A fresh worker; it takes as long as importing torch does."""
+        """Return a new worker. This takes as long as importing torch."""
         stdout, stderr = output_files()
         token = secrets.token_bytes(TOKEN_BYTES)
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -43,11 +43,11 @@ class Spawner:
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
-                cwd=PACKAGE.parent,  # from the current folder, which may be a student's, nothing is imported
+                cwd=PACKAGE.parent,  # never import from the current folder: it may be a student's
             )
             try:
                 assert process.stdin is not None
-                with contextlib.suppress(BrokenPipeError), process.stdin:  # it may have died, as is found out below
+                with contextlib.suppress(BrokenPipeError), process.stdin:  # if it died, _accept reports it
                     process.stdin.write(token)
                 connection = _accept(listener, token, process, stderr)
             except BaseException:
@@ -56,16 +56,16 @@ class Spawner:
         return Worker(connection, stdout, stderr, _SpawnedProcess(process))
 
     def settle(self) -> None:
-        """Nothing is left of workers that were killed."""
+        """Do nothing: `kill` already waits for the worker to end."""
 
     def close(self) -> None:
-        """Nothing is kept between workers."""
+        """Do nothing: no state is kept between workers."""
 
 
 def _accept(
     listener: socket.socket, token: bytes, process: "subprocess.Popen[bytes]", stderr: IO[bytes]
 ) -> socket.socket:
-    """The connection of the process, which shows the token; others are turned away."""
+    """Return the connection that sends the token; close any other."""
     deadline = time.monotonic() + SPAWN_SECONDS
     listener.settimeout(SPAWN_PAUSE)
     while time.monotonic() < deadline:
@@ -76,7 +76,7 @@ def _accept(
         except TimeoutError:
             continue
         connection.settimeout(SPAWN_PAUSE)
-        with contextlib.suppress(OSError):  # whoever else has come may go again in any way
+        with contextlib.suppress(OSError):  # another client may disconnect at any point
             if secrets.compare_digest(connection.recv(TOKEN_BYTES, socket.MSG_WAITALL), token):
                 return connection
         connection.close()
@@ -84,7 +84,7 @@ def _accept(
 
 
 class _SpawnedProcess:
-    """A worker of its own interpreter, and what it forked as far as that stayed in its session."""
+    """A worker in its own interpreter, with the processes it forked that stayed in its session."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -107,7 +107,7 @@ class _SpawnedProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
         else:
             self._process.kill()
-        self._process.wait()  # nobody else would
+        self._process.wait()  # reap it
 
     def wait(self) -> int:
         return self._process.wait()

@@ -1,4 +1,4 @@
-"""Processes that run an author's tasks, each process with a source of workers of its own."""
+"""Processes that run an author's tasks, each with its own source of workers."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -11,7 +11,7 @@ from grader.processes.workers import WorkerSource
 T = TypeVar("T")
 
 _sources: list[WorkerSource] = []
-"""Where this process's workers come from: one entry, once `_prepare` has run."""
+"""This process's source of workers: one entry after `_prepare` has run."""
 
 
 class TaskPool:
@@ -21,11 +21,11 @@ class TaskPool:
         self._executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_prepare)
 
     def submit(self, task: Callable[..., T], *arguments: Any) -> Future[T]:
-        """The task's result, some time."""
+        """Schedule a task; return the future of its result."""
         return self._executor.submit(_with_source, task, *arguments)
 
     def close(self) -> None:
-        """Drop what has not been started, and end the processes."""
+        """Cancel the tasks that have not started, and end the processes."""
         self._executor.shutdown(cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""Where workers come from, chosen in one place: forked by the nursery where that is safe, else spawned."""
+"""Sources of workers: forked by the nursery where that is safe, otherwise spawned."""
 
 import collections
 import contextlib
@@ -28,7 +28,7 @@ from grader.sandbox.wire import ClosedError, MalformedError
 from grader.spec.exercise import Limits
 
 CAN_FORK = sys.platform == "linux"
-"""Forking a process that holds torch is safe on Linux; macOS's system libraries forbid it, Windows cannot."""
+"""Forking after importing torch is safe on Linux, unsafe on macOS and not available on Windows."""
 
 TOO_FEW_PROCESSES = (
     "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
@@ -39,10 +39,11 @@ TOO_FEW_PROCESSES = (
 def open_worker_source(
     secret_folders: tuple[str, ...] = (), *, spawn: bool = not CAN_FORK, for_many: bool = False
 ) -> WorkerSource:
-    """A source of workers, to be closed: opened before any description, reference or check is, for workers are copies.
+    """Open a source of workers. Call this before loading any description, reference or check: workers are copies.
 
-    Imports torch, and keeps other processes from reading this one's memory. `for_many` workers it takes a little longer
-    to open, and less for each. Each worker tries to read the secret folders, and says so where it can.
+    Import torch, and keep other processes from reading this one's memory. With `for_many`, opening takes a little
+    longer and each worker starts faster. Each worker tries to read the secret folders and reports any success. The
+    caller closes the source.
     """
     import_torch(for_many=for_many)
     control_process(PR_SET_DUMPABLE, 0)
@@ -50,15 +51,15 @@ def open_worker_source(
 
 
 def has_threads() -> bool:
-    """Whether this process has started threads, so that no worker can be forked: a copy of such a torch hangs."""
+    """Return whether this process has started threads: torch hangs in a fork of such a process."""
     tasks = Path("/proc/self/task")
     return tasks.is_dir() and len(list(tasks.iterdir())) != 1
 
 
 class Forker:
-    """Starts each worker as a fork of the nursery, which is forked from this process when this is made.
+    """Starts each worker as a fork of the nursery, which the constructor forks from this process.
 
-    So it is to be made before any check or reference is opened.
+    Construct it before opening any check or reference.
     """
 
     def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
@@ -82,7 +83,7 @@ class Forker:
         self._pending: collections.deque[_PendingRequest] = collections.deque()
 
     def start_ahead(self, limits: Limits) -> None:
-        """Have the next worker forked while the caller does something else."""
+        """Fork the next worker in the background."""
         if self._ahead is not None:
             return
         ours, theirs = socket.socketpair()
@@ -96,31 +97,31 @@ class Forker:
         self._pending.append(self._ahead)
 
     def start(self, limits: Limits) -> Worker:
-        """A fresh worker, confined to the limits; `KitError` where none can be forked."""
+        """Return a new worker confined to the limits; raise `KitError` if none can be forked."""
         if self._ahead is not None and self._ahead.limits != limits:
             self._worker_ahead().kill()
         self.start_ahead(limits)
         return self._worker_ahead()
 
     def settle(self) -> None:
-        """Wait until nothing is left of workers that were killed."""
+        """Wait until killed workers and their processes are gone."""
         if self._pending:
             self.wait_for(self._pending[-1])
 
     def close(self) -> None:
-        """End the nursery, with all its workers; it is killed where it does not end."""
+        """End the nursery and all its workers; kill it if it does not end in time."""
         if self._ahead is not None:
             self._worker_ahead().kill()
         self._control.close()
         self._stderr.close()
         handle = os.pidfd_open(self._process)
         if not select.select([handle], [], [], NURSERY_END_SECONDS)[0]:
-            os.kill(self._process, signal.SIGKILL)  # its first child, and with that all others, dies with it
+            os.kill(self._process, signal.SIGKILL)  # its first child dies with it, and so do all others
         os.close(handle)
         os.waitpid(self._process, 0)
 
     def reap(self, process: int) -> "_PendingRequest":
-        """Have a worker that was killed cleared away, and what it started; the answer is its wait status."""
+        """Reap a killed worker and the processes it started; the answer is its wait status."""
         with self._alive():
             wire.send(self._control, encode_request(ReapRequest(process=process)))
         reaped = _PendingRequest()
@@ -128,7 +129,7 @@ class Forker:
         return reaped
 
     def wait_for(self, wanted: "_PendingRequest") -> None:
-        """Take in answers, which come in the order of the requests, until this one has come."""
+        """Read answers, which arrive in the order of the requests, until this one arrives."""
         while not wanted.is_answered:
             pending = self._pending.popleft()
             with self._alive():

@@ -1,6 +1,6 @@
-"""A worker that is spawned: `python -m grader.sandbox PORT OUTPUT_BYTES MEMORY_BYTES SECRET_FOLDER ...`.
+"""Entry point of a spawned worker: `python -m grader.sandbox PORT OUTPUT_BYTES MEMORY_BYTES SECRET_FOLDER ...`.
 
-A token comes on stdin.
+The token is read from stdin.
 """
 
 import socket
@@ -14,7 +14,7 @@ from grader.sandbox.server import serve
 
 
 def main() -> None:
-    """Connect back to the examiner on loopback, show the token, and serve."""
+    """Connect back to the examiner on loopback, send the token, and serve requests."""
     port, output_bytes, memory_bytes = map(int, sys.argv[1:4])
     token = sys.stdin.buffer.read()
     connection = socket.create_connection(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""Torch's global state: its switches and seed are not a module's own, so a call has to leave them as they were."""
+"""Torch's global state: a call to a submission must leave torch's settings and seed unchanged."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Switch(Struct, frozen=True):
-    """A setting of torch's: what it is called, how it is read, and how it is put back where that can be done."""
+    """A global setting of torch: its name, how to read it and, where possible, how to restore it."""
 
     name: str
     read: Callable[[], Any]
@@ -35,20 +35,20 @@ SWITCHES = (
 
 
 class GlobalState:
-    """The switches as they were when this was made, against which every later look compares."""
+    """A snapshot of the settings, taken on construction; each later look compares against it."""
 
     def __init__(self) -> None:
         self.changed = ""
-        """What was first found otherwise, in words; empty where nothing was."""
+        """Description of the first change found; empty if nothing changed."""
         self._values = [switch.read() for switch in SWITCHES]
         self._seed = torch.initial_seed()
 
     def note_seed(self) -> None:
-        """Take the seed as it is: the next look compares with it."""
+        """Record the current seed; the next look compares against it."""
         self._seed = torch.initial_seed()
 
     def look(self) -> None:
-        """Note what is otherwise, and put it back: one fault is seen once, and later calls as they would be alone."""
+        """Record any changed setting and restore it, so that it is reported once and does not affect later calls."""
         for switch, was in zip(SWITCHES, self._values, strict=True):
             now = switch.read()
             self.compare(switch.name, was, now)
@@ -57,6 +57,6 @@ class GlobalState:
         self.compare("torch's seed", self._seed, torch.initial_seed())
 
     def compare(self, name: str, was: object, now: object) -> None:
-        """Note that something else is otherwise than it was, if it is."""
+        """Record a change of the named value if it differs from its earlier value."""
         if now != was:
             self.changed = self.changed or f"{name}: expected it left alone, saw {now}"

@@ -1,9 +1,9 @@
-"""What a submission imports at its top: libraries that draw are stubs, others are imported lazily.
+"""Top-level imports of a submission: plotting libraries become stubs, other known libraries load lazily.
 
-Notebooks import libraries for their demonstrations, which are not judged. One that draws or shows progress does
-nothing, installed or not: it would look for a folder to write to. Any other known one is imported when something is
-first asked of it. Where it is not installed, that raises `ModuleNotFoundError`, and its import does not, unless the
-import stands in a `try`: then there is another way.
+Notebooks import libraries for demonstrations, which are not graded. Plotting and progress libraries are always
+replaced by stubs, because the real ones look for a folder to write to. Other known libraries are imported on first use.
+If such a library is not installed, its first use raises `ModuleNotFoundError`, not its import. An import inside a `try`
+fails at once, because the submission has a fallback.
 """
 
 import ast
@@ -41,10 +41,10 @@ DRAWING = (
     "beartype",
     "typeguard",
 )
-"""Libraries that draw, show progress, keep a record or look at types, and change no value."""
+"""Libraries that plot, show progress, log or check types; none of them changes a computed value."""
 
 TENSORBOARD = "torch.utils.tensorboard."
-"""Torch's own part that keeps a record."""
+"""Torch's own logging library."""
 
 COMPUTING = (
     "pandas",
@@ -70,13 +70,13 @@ COMPUTING = (
     "cv2",
     "skimage",
 )
-"""Libraries that people import beside torch; those that are installed may be used."""
+"""Libraries often imported with torch; a submission may use the installed ones."""
 
 MAY_USE = "submissions may use Python's library, torch and numpy"
 
 
 def import_lazily(trees: list[ast.Module]) -> None:
-    """Have what these sources import at their top imported so from here on."""
+    """Install the import hook for the top-level imports of these sources."""
     sys.meta_path.insert(0, _Finder({name.partition(".")[0] for tree in trees for name in _imported_at_top(tree)}))
 
 
@@ -89,7 +89,7 @@ def _imported_at_top(tree: ast.Module) -> Iterator[str]:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds a known library: to be run later, or a stub of it."""
+    """Finds known libraries: returns a stub, or a spec that loads lazily."""
 
     def __init__(self, at_top: set[str]) -> None:
         self.is_busy = False
@@ -121,7 +121,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _LibraryLoader(LazyLoader):
-    """Runs a library with its own imports as usual."""
+    """Loads a library lazily, but the library's own imports normally."""
 
     def __init__(self, loader: importlib.abc.Loader, finder: _Finder) -> None:
         super().__init__(loader)
@@ -143,11 +143,11 @@ class _StubLoader(importlib.abc.Loader):
         return self._kind(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing in it."""
+        """Do nothing: a stub has no code."""
 
 
 class _Absent(ModuleType):
-    """A library that is not there: whoever uses a name of it is told."""
+    """A library that is not installed: using one of its names raises `ModuleNotFoundError`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -156,7 +156,7 @@ class _Absent(ModuleType):
 
 
 class _Missing:
-    """A name of a library that is not there: it may be imported, and no more."""
+    """A name from a library that is not installed: importing it works, using it raises."""
 
     def __init__(self, library: str) -> None:
         vars(self)["_library"] = library
@@ -178,7 +178,7 @@ class _Missing:
 
 
 class _Drawing(ModuleType):
-    """A library that draws: every name of it may be called, and does nothing."""
+    """A stub of a plotting library: every name is callable and does nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -190,7 +190,7 @@ class _Drawing(ModuleType):
 
 
 class _Pen(Nothing):
-    """What such a library hands out: figures, axes, bars. As many values as are asked for in known cases."""
+    """A stub figure, axes or bar. Known functions return the expected number of values."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name
@@ -206,7 +206,7 @@ class _Pen(Nothing):
         if self._name == "subplots":
             return _Pen(), _grid(*arguments, **options)
         if len(arguments) == 1 and not options and callable(arguments[0]):
-            return arguments[0]  # what it decorates
+            return arguments[0]  # the decorated function
         if self._name == "plot":
             return [_Pen()]
         if self._name == "hist":
@@ -217,7 +217,7 @@ class _Pen(Nothing):
         return _Pen()
 
     def __setitem__(self, _index: object, _value: object) -> None:
-        """It is drawn nowhere."""
+        """Ignore the value."""
 
     def __or__(self, _other: object) -> Any:
         return self
@@ -226,7 +226,7 @@ class _Pen(Nothing):
 
 
 class _Progress(Nothing):
-    """A progress bar that shows nothing: what is iterated over, as it is."""
+    """A stub progress bar: iterates over the items and shows nothing."""
 
     def __init__(self, items: Any) -> None:
         self._items = items
@@ -242,7 +242,7 @@ class _Progress(Nothing):
 
 
 def _grid(*arguments: Any, **options: Any) -> Any:
-    """The axes of `subplots`: one, or an array of them."""
+    """Return the axes of `subplots`: a single one or an array."""
     import numpy as np
 
     rows, columns = (*arguments, 1, 1)[:2]

@@ -1,8 +1,8 @@
-"""The kernel's layers around workers: Landlock, seccomp and namespaces. What the host lacks is left out.
+"""The kernel's sandbox layers around workers: Landlock, seccomp and namespaces. Unsupported layers are skipped.
 
-The nursery enters the namespaces once, before the first worker is forked: workers see no process but their own kin, no
-network, and no file but libraries. It prepares Landlock and seccomp, and each worker enters them after its last import.
-Whether they hold is not taken on trust: `grader.sandbox.self_test` tries to break out.
+The nursery enters the namespaces once, before the first worker is forked. Workers can reach only their own processes, no
+network, and no files except libraries. The nursery prepares Landlock and seccomp, and each worker enters them after its
+last import. `grader.sandbox.self_test` tries to break out, to verify that the layers work.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
-"""Folders that a worker may read besides those of the interpreter's libraries and its environment's."""
+"""Folders that a worker may read, besides the libraries of the interpreter and its environment."""
 
 LIBRARY_FOLDERS = ("lib", "lib64", "DLLs")
-"""Where an interpreter or environment keeps them; beside them, a prefix may hold anything, such as the course."""
+"""Library folders of an interpreter or environment; other folders of a prefix may contain the course."""
 
 FILES = ("/etc/ld.so.cache", "/dev/null", "/dev/urandom")
-"""Single files that it may read."""
+"""Single files that a worker may read."""
 
 SYSCALLS = (
     # memory
@@ -40,18 +40,18 @@ SYSCALLS = (
     *("getrandom", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "uname", "sysinfo"),
     *("getrlimit", "getcpu", "exit", "exit_group"),
 )
-"""Everything else is refused with EPERM; opening, cloning, limits and the two below have rules of their own."""
+"""Allowed system calls; all others fail with EPERM. open, clone, prlimit64, fcntl and ioctl have separate rules."""
 
 FCNTL = (0, 1, 2, 3, 1030)
-"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. F_SETOWN is not among them: the kernel would send signals to
-whatever process a worker names, in root's name where the worker is root."""
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. F_SETOWN is not allowed: it makes the kernel send
+signals to any process that a worker names, as root if the worker runs as root."""
 
 IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX; not FIOSETOWN, not TIOCSTI."""
 
 F_SETFL = 4
 SHARED_FLAGS = getattr(os, "O_DIRECT", 0) | getattr(os, "O_ASYNC", 0) | getattr(os, "O_NOATIME", 0)
-"""What F_SETFL may not set: the examiner reads from the same open files."""
+"""Flags that F_SETFL may not set: the examiner reads from the same open files."""
 
 CLONE_THREAD = 0x00010000
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -59,43 +59,43 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 NEW_MOUNT, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000
 NEW_USER, NEW_PROCESS, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
 WANTED = NEW_MOUNT | NEW_UTS | NEW_IPC | NEW_PROCESS | NEW_NETWORK
-"""Flags of unshare(2). A user namespace is taken only where the rest is not to be had without one."""
+"""Flags of unshare(2). A user namespace is added only if the others need one."""
 
 MS_READ_ONLY, MS_NO_SUID, MS_NO_DEVICES, MS_NO_EXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_RECURSIVE, MS_PRIVATE = 0x20, 0x1000, 0x4000, 0x40000
 MNT_DETACH = 2
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-"""The number of pivot_root(2), which the C library has no function for."""
+"""System call number of pivot_root(2), which has no function in the C library."""
 
 PR_SET_DUMPABLE = 4
 
 SCAFFOLD = "/sys"
-"""A folder that exists everywhere and holds no library: the new root is built there."""
+"""Mount point of the new root: it exists on every machine and contains no library."""
 
-EMPTY_FOLDERS = ("/home/user", "/tmp")  # noqa: S108 - read-only, like all
-"""What every machine has, and somebody's home."""
+EMPTY_FOLDERS = ("/home/user", "/tmp")  # noqa: S108 - read-only, like the whole root
+"""Empty folders in the new root: the ones that programs expect on every machine."""
 
 TMPFS_OPTIONS = b"size=1m,mode=755"
 
 
 @cache
 def readable_folders() -> tuple[str, ...]:
-    """The folders that a worker may read: libraries of the interpreter, of its environment and of the system.
+    """Return the folders that a worker may read: libraries of the interpreter, its environment and the system.
 
-    Each also under the path that it has without links; those inside another are left out.
+    Each folder is also listed by its resolved path. Folders inside a listed folder are omitted.
     """
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     folders = [str(Path(prefix, name)) for prefix in prefixes for name in LIBRARY_FOLDERS]
     folders += [str(Path(os.__file__).parent), *site.getsitepackages(), *LIBRARIES]
     found: list[str] = []
-    for folder in filter(os.path.isdir, [*folders, *map(os.path.realpath, folders)]):  # no error where it is closed
+    for folder in filter(os.path.isdir, [*folders, *map(os.path.realpath, folders)]):  # isdir never raises
         if not _lies_in(folder, found):
             found.append(folder)
     return tuple(found)
 
 
 def is_readable(path: str) -> bool:
-    """Whether a file or folder is one of those, or lies in one."""
+    """Return whether a path is one of the readable folders or inside one."""
     return _lies_in(path, readable_folders())
 
 
@@ -105,7 +105,7 @@ def _lies_in(path: str, folders: Iterable[str]) -> bool:
 
 
 class Layers:
-    """What this host offers, made ready to be entered; `problems` say why a layer is not to be had."""
+    """The layers that this host supports, ready to enter; `problems` says why a layer is unavailable."""
 
     def __init__(self) -> None:
         self.problems: dict[str, str] = {}
@@ -115,30 +115,30 @@ class Layers:
         self._filter = self._try("seccomp", self._make_filter) if self._seccomp else None
 
     def enter(self) -> None:
-        """Enter every layer. Nothing can be undone; what fails to hold is found by attempts, not here."""
+        """Enter every layer, irreversibly. The self-test, not this method, checks that the layers work."""
         if self._rules is not None:
             self._try("landlock", self._rules.apply)
         if self._filter is not None:
             self._try("seccomp", self._filter.load)
 
     def _try(self, layer: str, step: Callable[[], Any]) -> Any:
-        """What the step returns; None where the host lacks what it needs, and that layer is lost and nothing else."""
+        """Return the step's result, or None if the host does not support it; only that layer is lost."""
         try:
             return step()
-        except Exception as error:  # noqa: BLE001 - libraries raise errors of their own; attempts tell what holds
+        except Exception as error:  # noqa: BLE001 - libraries raise their own errors; the self-test checks the layers
             self.problems.setdefault(layer, f"{type(error).__name__}: {error}")
             return None
 
     def _make_rules(self) -> Any:
-        """Read libraries; write nothing, no TCP, no signals outward."""
-        self._landlock.get_abi_version()  # finds the C library, while there is a file system to look in
+        """Return the Landlock rules: read libraries; no writes, no TCP, no signals to outside processes."""
+        self._landlock.get_abi_version()  # loads the C library while the file system is still visible
         rules = self._landlock.Landlock(strict=False)
         rules.allow_read(*readable_folders())
         rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
         return rules
 
     def _make_filter(self) -> Any:
-        """An allowlist of system calls."""
+        """Return the seccomp filter: an allowlist of system calls."""
         seccomp = self._seccomp
         rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
         for name in SYSCALLS:
@@ -152,21 +152,21 @@ class Layers:
         harmless = seccomp.Arg(2, seccomp.MASKED_EQ, SHARED_FLAGS, 0)
         rules.add_rule(seccomp.ALLOW, "fcntl", seccomp.Arg(1, seccomp.EQ, F_SETFL), harmless)
         rules.add_rule(seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, CLONE_THREAD))
-        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # glibc falls back to clone, whose flags can be seen
+        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # glibc falls back to clone, whose flags can be filtered
         rules.add_rule(seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
         return rules
 
 
 def _add_if_known(rules: Any, *rule: Any) -> None:
-    """Add a rule for a system call that not every machine has."""
+    """Add a rule; ignore a system call that this machine does not have."""
     with contextlib.suppress(Exception):
         rules.add_rule(*rule)
 
 
 def leave_namespaces(problems: dict[str, str]) -> bool:
-    """Leave the host's namespaces; whether the next process forked here is the first of a new process namespace.
+    """Leave the host's namespaces; return whether the next fork is the first process of a new PID namespace.
 
-    Where none may be left, `problems` say why.
+    If the host does not allow it, record the reason in `problems`.
     """
     if sys.platform != "linux":
         return False
@@ -183,10 +183,10 @@ def leave_namespaces(problems: dict[str, str]) -> bool:
 
 
 def _keep_names(user: int, group: int, problems: dict[str, str]) -> None:
-    """Be the same user and group inside as outside: one that a user namespace does not know may create no file there.
+    """Map the user and group to themselves: a user without a mapping in the namespace cannot create files.
 
-    The files that say so belong to root while the memory is closed to others. Where they cannot be written, `problems`
-    say why.
+    The mapping files belong to root while the process is not dumpable, so it is made dumpable meanwhile. If they cannot
+    be written, record the reason in `problems`.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
@@ -199,9 +199,10 @@ def _keep_names(user: int, group: int, problems: dict[str, str]) -> None:
 
 
 def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[str, str]) -> bool:
-    """Have a root of one's own that holds these folders and files, read-only, and nothing else; whether it worked.
+    """Switch to a new read-only root with only these folders and files; return whether this worked.
 
-    Where it did not, `problems` say why. Only in a mount namespace of one's own, as the first of a process namespace.
+    On failure, record the reason in `problems`. Call this only in a new mount namespace, as the first process of a new
+    PID namespace.
     """
     machine = os.uname().machine
     if machine not in PIVOT_ROOT:
@@ -209,7 +210,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
         return False
     os.umask(0o022)
     try:
-        _mount("none", "/", "", MS_RECURSIVE | MS_PRIVATE)  # from here on nothing is seen from outside
+        _mount("none", "/", "", MS_RECURSIVE | MS_PRIVATE)  # later mounts are not visible outside
         _mount("tmpfs", SCAFFOLD, "tmpfs", MS_NO_SUID | MS_NO_DEVICES, TMPFS_OPTIONS)
         Path(f"{SCAFFOLD}/proc").mkdir()
         _mount("proc", f"{SCAFFOLD}/proc", "proc", MS_NO_SUID | MS_NO_DEVICES | MS_NO_EXEC)
@@ -228,7 +229,7 @@ def take_own_root(folders: Iterable[str], files: Iterable[str], problems: dict[s
 
 
 def _enter(pivot_root: int) -> None:
-    """Make the scaffold the root, and let go of the old one."""
+    """Make the scaffold the root and unmount the old root."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.chdir(SCAFFOLD)
     _require(libc.syscall(pivot_root, b".", b"old"))
@@ -239,7 +240,7 @@ def _enter(pivot_root: int) -> None:
 
 
 def _show(path: Path, make_place: Callable[[Path], None]) -> None:
-    """Let a folder or file be seen, read-only, in the scaffold under the path it has; a link is made again."""
+    """Mount a folder or file read-only in the scaffold under its own path; copy a symbolic link as a link."""
     place = Path(f"{SCAFFOLD}{path}")
     if os.path.lexists(place):
         return

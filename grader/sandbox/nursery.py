@@ -2,7 +2,7 @@
 
 The examiner, whose end is a `Forker`, sends requests: `ForkRequest` with three descriptors (the worker's end of its
 connection, its stdout, its stderr), answered by the worker's process id with a descriptor for it; and `ReapRequest`,
-which clears away a dead worker and whatever it left.
+which reaps a dead worker and kills its remaining processes.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ from grader.sandbox.wire import ClosedError
 
 
 class ForkRequest(Struct, frozen=True, kw_only=True, tag=True):
-    """Fork a worker with these limits; three descriptors come along."""
+    """Fork a worker with these limits; sent with three descriptors."""
 
     output_bytes: int
     memory_bytes: int
 
 
 class ReapRequest(Struct, frozen=True, kw_only=True, tag=True):
-    """Reap a worker that has been killed, and kill what it left behind."""
+    """Reap a killed worker, and kill the processes that it started."""
 
     process: int
 
@@ -61,17 +61,17 @@ decode_answer = msgspec.msgpack.Decoder(NurseryAnswer).decode
 
 
 def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoReturn:
-    """Serve requests until the examiner hangs up or dies; never returns. SIGINT is blocked when this is called.
+    """Serve requests until the examiner closes the connection or dies; never return. The caller blocks SIGINT.
 
-    The end of the connection tells of either. A signal at the examiner's death would come first, and leave behind
-    what workers have started.
+    Both end the connection. A signal at the examiner's death would arrive first and leave the workers' own processes
+    running.
     """
     status = 0
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the examiner's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the examiner handles Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     outside = look_outside(secret_folders)
     try:
-        import grader.sandbox.server  # noqa: F401 - while its file can be seen; torch has been imported by now
+        import grader.sandbox.server  # noqa: F401 - while its file is readable; torch is imported already
 
         control_process(PR_SET_DUMPABLE, 0)
         control_process(PR_SET_CHILD_SUBREAPER, 1)
@@ -88,22 +88,22 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoRe
             _serve_requests(control, layers, outside)
         finally:
             _kill_children(but=set())
-    except BaseException:  # noqa: BLE001 - this is a forked process: nothing may run on into the examiner's code
+    except BaseException:  # noqa: BLE001 - a forked process must not return into the examiner's code
         _complain()
         status = EXIT_FAILED_START
     os._exit(status)
 
 
 def _complain() -> None:
-    """Say on stderr what has been raised: the examiner looks there for why a process is gone."""
+    """Write the traceback to stderr, where the examiner looks for why a process ended."""
     with contextlib.suppress(OSError):
         os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
 
 
 def _go_on_as_the_first(control: socket.socket) -> None:
-    """Return in a child, the first process of its namespace: the kernel kills all the others there when it ends.
+    """Return in a child, the first process of its namespace: when it ends, the kernel kills the others there.
 
-    What called this stays behind as the process that the examiner knows, and ends when its child does.
+    The calling process keeps the id that the examiner knows, and ends when its child does.
     """
     child = os.fork()
     if child:
@@ -114,7 +114,7 @@ def _go_on_as_the_first(control: socket.socket) -> None:
 
 
 def _refuse_requests(control: socket.socket) -> NoReturn:
-    """Answer every request with what says that no process can be forked."""
+    """Answer every request with `NO_PROCESS`."""
     with contextlib.suppress(ClosedError):
         while True:
             wire.receive_with_descriptors(control, DESCRIPTORS)
