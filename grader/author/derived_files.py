@@ -20,7 +20,7 @@ from grader.submission import Unreadable, read_submission
 
 
 def derive_files(course: Course, exercise: Exercise) -> list[Path]:
-    """Write what follows from the description: the reference out of the starter, the README out of the story.
+    """Write the files that follow from the description: the reference from the starter, the README from the story.
 
     What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
     does not stand in the starter exactly once.
@@ -45,7 +45,7 @@ def derive_files(course: Course, exercise: Exercise) -> list[Path]:
 
 
 def derive_schema(course: Course) -> None:
-    """Write what editors complete and check descriptions by, which their first lines name."""
+    """Write the schema by which editors complete and check descriptions."""
     path, text = course.root / "solutions" / "exercise.schema.json", render_schema()
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_product(path, text.encode())
@@ -161,7 +161,7 @@ def _derived(course: Course, exercise_id: str) -> Path:
 
 
 def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
-    """Digests of what was last written here, by file name."""
+    """Return the digests of the files that were last written here, by name."""
     try:
         return msgspec.json.decode(_derived(course, exercise_id).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
@@ -169,7 +169,7 @@ def _remembered(course: Course, exercise_id: str) -> dict[str, str]:
 
 
 def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) -> None:
-    """Note what was written, so that it can be told from what somebody edited by hand."""
+    """Store digests of the written files, to recognise later edits by hand."""
     digests = _remembered(course, exercise_id) | {name: _digest(text) for name, text in texts.items()}
     write_cache(_derived(course, exercise_id), json.dumps(digests, indent=1).encode() + b"\n")
 

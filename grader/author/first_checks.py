@@ -1,4 +1,4 @@
-"""The checks that a new description begins with, and those that a proof proposes."""
+"""The first checks of a new description, and the checks that a proof proposes."""
 
 import re
 from collections.abc import Collection, Iterator

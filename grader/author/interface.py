@@ -26,7 +26,7 @@ PAIRS = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rot
 
 
 class FoundInterface(Struct, frozen=True, kw_only=True):
-    """What a source shows of its interface, and what in it a description should respond to."""
+    """The interface that a source shows, and the parts of the source that a description should check."""
 
     kind: Kind
     class_name: str
@@ -58,7 +58,8 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
 
 
 def find_interface(source: str, name: str) -> FoundInterface:
-    """The interface of the last module with a forward in the source, or else of what is of another kind.
+    """Return the interface of the last module with a forward in the source, or of a class or function of another
+    kind.
 
     `UsageError` where there is none.
     """
@@ -131,7 +132,7 @@ def _of_module(name: str, modules: dict[str, dict[str, Function]]) -> FoundInter
 
 
 def _modules(classes: list[ast.ClassDef]) -> dict[str, dict[str, Function]]:
-    """The classes that derive from nn.Module, each with its methods and those it inherits in this file."""
+    """Return the classes that derive from nn.Module, each with its own and inherited methods."""
     modules: dict[str, dict[str, Function]] = {}
     for each in classes:
         bases = [ast.unparse(base) for base in each.bases]
@@ -155,7 +156,7 @@ def _refuses_remainders(method: Function) -> bool:
 
 
 def _count_outputs(method: Function) -> int:
-    """How many values the last `return` hands back; a single one where that cannot be seen."""
+    """Return the number of values in the last `return`; one if it cannot be determined."""
     returned = [node.value for node in own_nodes(method) if isinstance(node, ast.Return) and node.value]
     returned.sort(key=lambda value: value.lineno)
     return len(returned[-1].elts) if returned and isinstance(returned[-1], ast.Tuple) else 1
@@ -182,7 +183,7 @@ def _of_function(node: Function, kind: Kind) -> FoundInterface:
 
 
 def _split(parameters: list[Parameter], kind: Kind) -> tuple[list[Parameter], list[Parameter]]:
-    """The arguments that are the constructor's in a description, and those that are inputs."""
+    """Return the arguments that belong to the constructor in a description, and those that are inputs."""
     given = [each for each in parameters if kind.own_inputs or not each.is_required or _is_scalar(each)]
     return given, [each for each in parameters if each not in given]
 

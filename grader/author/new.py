@@ -19,9 +19,10 @@ MODULE_NAME = re.compile(r"[a-z][a-z0-9_]*\.py")
 
 
 def create_exercise(course: Course, exercise_id: str, source: Path, name: str = "") -> str:
-    """Lay out a new exercise around a faulty file, a module or a notebook; what to do next.
+    """Create an exercise from a module or notebook with bugs, and return the next steps.
 
-    Students get it as the module `name`; where none is given, by its kind. Raises `UsageError`, having written nothing,
+    `name` is the name of the students' file; the default depends on the kind. Raises `UsageError`, having written
+    nothing,
     where the exercise exists, a module cannot be called so, or the file holds no module.
     """
     _require_free(course, exercise_id)
@@ -63,7 +64,7 @@ def _require_free(course: Course, exercise_id: str) -> None:
 
 
 def _require_module_name(name: str) -> None:
-    """Raise `UsageError` for what is no module's name, or that of one that submissions may import."""
+    """Raise `UsageError` unless this is a module name that no importable library has."""
     stem = Path(name).stem
     why = ""
     if not MODULE_NAME.fullmatch(name):

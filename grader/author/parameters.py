@@ -27,7 +27,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
     bounds: tuple[int | float, ...] = ()
     """Values at which the file does something else."""
     is_capped: bool = False
-    """Whether the file takes the smaller of it and what there is."""
+    """Whether the file uses the minimum of this number and the available one."""
 
 
 def parameters_of(method: Function) -> list[Parameter]:
@@ -80,7 +80,9 @@ BEYOND = {ast.Lt: -1, ast.LtE: 1, ast.Gt: 1, ast.GtE: -1}
 
 
 def _bounds(test: ast.expr, parameter: Parameter) -> Iterator[int | float]:
-    """The numbers with which a condition compares a parameter, and for whole ones those beside them that tell."""
+    """Return the numbers that a condition compares with a parameter, and the neighbours of whole numbers that change
+    the result.
+    """
     for node in ast.walk(test):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in BEYOND:
             bound = _constant(node.comparators[0])
@@ -197,12 +199,12 @@ SCALARS = re.compile(
     r"^(p|k|eps|dim|alpha|beta|gamma|tau|lam|lambda_?|temperature|smoothing|margin|threshold|reduction|ignore_index)$"
     r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps|stride|offset|seed|every)$"
 )
-"""Names of what is handed over as it stands."""
+"""Names of arguments that are passed unchanged."""
 
 NO_OTHER = re.compile(
     r"dropout|drop_?p|^ignore_index$|verbose|debug|print|device|dtype|vocab|(^|_)(generator|rng|dim|axis|classes)$"
 )
-"""Names of what is tried otherwise, would show in nothing that is compared, or has to fit the inputs."""
+"""Parameters not varied: tested elsewhere, not observable, or tied to the inputs."""
 TINY = re.compile(r"(^|_)eps")
 NUMBER = re.compile(r"clip|scale|limit|bound|cap$|ratio")
 OTHER_SHARE, SMALLER, SOME_EPS, SMALL, SOME_FILL = 0.25, 0.6, 0.01, 3, 9.0

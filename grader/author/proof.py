@@ -59,7 +59,7 @@ class Survivor(Struct, frozen=True, kw_only=True):
     checks: str = ""
 
     def remedy(self) -> str:
-        """Return what to do about it."""
+        """Return the remedy."""
         if self.checks:
             return f"no check reaches this line; add these under checks and review their values:\n{self.checks}"
         return f"would be caught by {self.advice}"

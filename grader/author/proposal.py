@@ -103,7 +103,9 @@ def _role(parameter: Parameter) -> Role:
 
 
 def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[dict[str, Constant], list[str]]:
-    """Keywords and what they get; those without a proposal are blanks too. What has a fitting default is left out."""
+    """Return keywords with proposed values. Keywords without a proposal become blanks; suitable defaults are left
+    out.
+    """
     values: dict[str, Constant] = {}
     blanks = []
     for parameter in parameters:
@@ -141,14 +143,14 @@ def _inputs(names: list[str], interface: FoundInterface, sizes: dict[str, Role])
 
 
 def _width(sizes: dict[str, Role], of: str = "") -> str | int:
-    """What the features of an input are called, or how many there are: `context_dim` are those of `context`."""
+    """Return the name of an input's feature size, or the number of features: `context_dim` for `context`."""
     widths = [name for name, role in sizes.items() if role is Role.SIZE]
     own = next((name for name in widths if of and name.startswith(f"{of}_")), "")
     return own or next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
 
 
 def _length(name: str, inputs: list[str]) -> str:
-    """What an input's tokens are called: `keys` for what is looked at, where that can be of another length."""
+    """Return the name of an input's token size: `keys` for an input that may have another length than the queries."""
     if len(inputs) == 1:
         return "tokens"
     return "queries" if name == inputs[0] else "keys"
@@ -198,7 +200,7 @@ LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
 
 
 def _propose_other(interface: FoundInterface) -> Proposal:
-    """Shapes, sizes and size cases for what is no module."""
+    """Return shapes, sizes and size cases for subjects that are not modules."""
     kind = interface.kind
     inputs: dict[str, InputFields] = {**kind.own_inputs} or {
         each.name: dict(kind.whole_inputs) if kind.whole_inputs else _other_input(each.name, interface)

@@ -241,7 +241,7 @@ ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILIN
 
 
 def _page(text: str, *, with_hints: bool) -> bytes:
-    """Return a page without what it says about commands that the edition does not have."""
+    """Return a page without sentences about commands that the edition does not have."""
     text = ABOUT_SOLUTIONS.sub("", text)
     return (text if with_hints else ABOUT_HINTS.sub("", text)).encode()
 

@@ -1,4 +1,4 @@
-"""A proposal -> the exercise.yaml of a new exercise, with blanks for what only its author knows."""
+"""Make the exercise.yaml of a new exercise from a proposal, with blanks for the author."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Sizes of a new description: what a keyword stands for by its name, the sizes, and the size cases drawn above it."""
+"""Sizes of a new description: the meaning of a keyword by its name, fixed size cases, and random ones."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -23,7 +23,7 @@ class Values(Struct, frozen=True, kw_only=True):
 
 
 class Role(Enum):
-    """What a constructor's keyword stands for, by the pattern of its name; the first that fits counts."""
+    """The meaning of a constructor's keyword, by a pattern for its name; the first match counts."""
 
     DROPOUT = r"drop|^p$"
     FLAG = r"bias|^(use|is|has|with|return|need)_|causal|verbose|flag"
@@ -47,7 +47,7 @@ They share no number with each other, nor with batches, tokens and heads, nor do
 VOCABULARY = re.compile(r"vocab|embeddings$|^(num|n)_(tokens|classes|types|labels|symbols)$")
 
 ANY, LONG, MANY, EQUAL = range(4)
-"""The size cases that are drawn: any sizes, long ones, many samples and heads, equal sizes."""
+"""The random size cases: any sizes, long inputs, many samples and heads, equal sizes."""
 
 SIZES = {
     "steps": Values(fixed=(2, 3, 4), random=([2, 3], 1, 2, 4)),
@@ -184,7 +184,7 @@ def _ranges(name: str, roles: dict[str, Role], kind: Kind, *, in_pairs: bool) ->
 
 
 def size_role(name: str) -> Role:
-    """What a size stands for, by its name."""
+    """Return the meaning of a size by its name."""
     return next(role for role in Role if re.search(role.value, name.lower()))
 
 

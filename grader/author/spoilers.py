@@ -16,7 +16,7 @@ OPENERS = ("(", "[", "{")
 
 
 class Spoiler(Struct, frozen=True, kw_only=True):
-    """A text, and what it gives away."""
+    """A text, and the secret that it gives away."""
 
     text: str
     what: str

@@ -153,7 +153,7 @@ CONNECTED = "running"
 
 
 class RemoteCall(NamedTuple):
-    """A function that runs beside an examiner, what it is given, and what it gives."""
+    """A function that runs beside an examiner, with its argument and result."""
 
     function: Callable[[CourseLocation, Any], Any]
     takes: Any
@@ -192,7 +192,7 @@ def _cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterato
 
 
 def answer(message: bytes) -> bytes:
-    """On a worker: what becomes of a request, judged by the course that lies there. Called by Dask."""
+    """Return a worker's answer to a request, judged by the course in its folder. Called by Dask."""
     request = msgspec.msgpack.decode(message, type=RemoteRequest)
     kind = REMOTE_CALLS[request.kind]
     try:
@@ -244,7 +244,7 @@ class _ClusterExecutor(Executor):
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as in Executor
-        """Give up what is still out; workers end it by themselves."""
+        """Cancel the pending requests; workers end them by themselves."""
         if self._client.status == CONNECTED:
             self._inner.shutdown(wait=False)
 

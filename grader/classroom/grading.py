@@ -35,7 +35,7 @@ Show = Callable[[Progress], None]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Options of a batch. Without a seed it takes the gradebook's, which is drawn once."""
+    """Options of a batch. The default seed is the gradebook's, which is drawn once."""
 
     seed: int | None = None
     shares: bool = True
@@ -45,7 +45,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class BatchReport(Struct, frozen=True):
-    """What a batch came to: its own counts, what it skipped, a row of the gradebook for each exercise, and warnings."""
+    """The result of a batch: its counts, skipped files, one row of the gradebook for each exercise, and warnings."""
 
     progress: Progress
     skipped: SkippedFiles
@@ -114,7 +114,7 @@ def _memory_warning(course: Course, engine: Engine) -> list[str]:
 
 
 def _without_effect(options: Options, progress: Progress) -> list[str]:
-    """Options that say nothing about what is already graded."""
+    """Options that do not affect existing verdicts."""
     if not progress.skipped:
         return []
     names = {"--seed": options.seed is not None, "--no-share": not options.shares}
@@ -208,11 +208,11 @@ LINE_SECONDS = 10.0
 """How often a log gets a line."""
 
 BAR_SECONDS = 0.1
-"""How often the bar is drawn."""
+"""Seconds between two updates of the progress bar."""
 
 
 class Display:
-    """Shows a batch's progress; after an interrupt, says what is recorded."""
+    """Show a batch's progress and, after an interrupt, what was recorded."""
 
     def __init__(self, gradebook: Path, write: Callable[[str], None], *, is_terminal: bool) -> None:
         self.clock = Clock()

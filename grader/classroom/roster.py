@@ -37,7 +37,7 @@ class Roster(Struct, frozen=True):
     ids: dict[str, str] = {}
 
     def identify(self, files: SubmissionFiles) -> tuple[SubmissionFiles, bool]:
-        """The submission under the id that the roster gives its student, and whether it gives one."""
+        """Return the submission with its student's id from the roster, and whether the roster has one."""
         found = {self.ids[_key(alias)] for alias in files.aliases if _key(alias) in self.ids}
         if len(found) != 1:  # where names point to two, neither is given the other's grade
             return files, False
@@ -147,7 +147,7 @@ def _ids(students: Iterable[Student]) -> dict[str, str]:
 
 
 def _names_people(column: str) -> bool:
-    """Whether a roster's column says by what a student may be called, and not which year or seat is theirs."""
+    """Return whether a column of the roster identifies students, unlike a year or a seat."""
     plain = re.sub(r"[\W_]+", " ", column.lower())
     return bool(WHO.search(plain)) and not OF_SEVERAL.search(plain)
 

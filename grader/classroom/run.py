@@ -106,9 +106,9 @@ class Batch:
         self._batch_id = 0
 
     def run(self, submissions: Iterable[SubmissionFiles], loader: SubmissionLoader, batch: int) -> None:
-        """Judge what the gradebook does not hold yet.
+        """Judge the submissions that the gradebook does not have yet.
 
-        Raises `KitError` where nothing can be judged or recorded; what was recorded before stays.
+        Raise `KitError` if nothing can be judged or recorded. Earlier records stay.
         """
         self._batch_id = batch
         for files in submissions:

@@ -28,7 +28,7 @@ LOOKED_AT = 8
 
 
 def printable(text: str, limit: int = 400) -> str:
-    """One line of visible characters; what is cut is counted."""
+    """Return one line of visible characters, with the number of characters that were cut."""
     words = " ".join(text[: LOOKED_AT * limit].split())
     return _visible(cut(words, limit, max(len(text) - LOOKED_AT * limit, 0)))
 
@@ -98,7 +98,7 @@ def marked(mark: tuple[str, str], text: Text) -> Table:
 
 
 def beside(left: Text, right: Text, left_width: int) -> Table:
-    """Two columns; what does not fit the second is wrapped within it."""
+    """Return two columns, the second one wrapped to its width."""
     table = Table.grid()
     table.add_column(width=left_width)
     table.add_column()
@@ -112,7 +112,7 @@ SIGNAL_EXIT = 128
 MOST_COLUMNS = 120
 
 NOTE_SECONDS = 0.5
-"""After so long somebody who waits is told that the judging goes on."""
+"""Seconds after which a waiting student is informed that grading continues."""
 
 
 def print_report(text: str) -> None:

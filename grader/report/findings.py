@@ -1,4 +1,4 @@
-"""Findings -> sentences: what was done, expected and observed, at which sizes, and why a status is unknown."""
+"""Sentences of findings: what was done, expected and observed, at which sizes, and why a status is unknown."""
 
 from grader.checks.outcome import (
     LARGE_SCALE,
@@ -48,7 +48,7 @@ SENTENCES = {
     FailureKind.MIXING: "{action} changed the {item} at {place} by {observed}; expected {expected}",
     FailureKind.DEAD: "{action} left all {item} from {place} on as they were; expected {expected}",
 }
-"""How findings of a kind read; all others say what was done, expected and observed, in this order."""
+"""Sentences of some kinds. All others say what was done, expected and observed, in this order."""
 
 EXPLANATIONS = {
     ExplanationKind.ALL_ZERO: "every element is 0",

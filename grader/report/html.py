@@ -234,7 +234,7 @@ class NotebookVerdict:
 
     @property
     def findings(self) -> list[str]:
-        """What the checks that did not pass saw, one line each; of a crash that hides the rest, that alone."""
+        """Return one line for each check that did not pass, or only the crash that hides the others."""
         told = {check for cause in told_causes(self._verdict) for check in cause.checks}
         return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in told]
 

@@ -8,7 +8,7 @@ from grader.report.findings import full_text, reason_with_finding
 from grader.verdict.verdict import FORMAT_VERSION, Verdict
 
 MOST_PATH = 4096
-"""As long as paths are."""
+"""The longest path that is shown."""
 
 
 def render_json(verdict: Verdict) -> str:

@@ -1,4 +1,4 @@
-"""What all pages say in the same words: what a verdict comes to, what a defect is called, what to do next."""
+"""Phrases that all pages share: the result of a verdict, the names of defects, the next step."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -23,7 +23,7 @@ OPEN_LAYERS = {
 """What a protection that is missing leaves open."""
 
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
-"""How what is not simply wrong went wrong."""
+"""Words for failures other than wrong values."""
 
 MOST_FINDING_TEXT = 240
 MOST_BEFORE_CARET = 80
@@ -37,7 +37,7 @@ NOT_SHOWN = "nothing below shows it by itself"
 
 
 def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bool = True) -> list[Line]:
-    """Outcome, points, seed and time, and what to do now."""
+    """Return outcome, points, seed and time, and the next step."""
     seed = [f"seed {verdict.seed}"] if verdict.checks and has_seed else []
     run = " · ".join([*seed, f"{verdict.seconds:.2f} s"])
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
@@ -125,18 +125,18 @@ def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen
 
 
 def what_it_does(verdict: Verdict, exercise: Exercise) -> str:
-    """The title above what the checks saw."""
+    """Return the title above the findings."""
     passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
     return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
 def cause_word(cause: Cause) -> str:
-    """How what was seen went wrong, in a word."""
+    """Return one word for how a check failed."""
     return CAUSE_WORDS.get(cause.status, "wrong")
 
 
 def belongs_to(cause: Cause, exercise: Exercise) -> str:
-    """The defects that what was seen is told of, by number."""
+    """Return the numbers of the defects that explain the findings."""
     if cause.is_new:
         return "new: none of the defects does this"
     numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
@@ -164,7 +164,7 @@ def line_and_caret(verdict: Verdict) -> tuple[str, str]:
 
 
 def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
-    """What is said beside a defect's points: what it was, or why it is not known."""
+    """Return the note beside a defect's points: its title, or why its status is unknown."""
     if defect.status is DefectStatus.FIXED:
         title = next(each.title for each in exercise.defects if each.id == defect.id)
         return title if exercise.edition.REVEALS_TITLES else ""
@@ -174,7 +174,7 @@ def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
 
 
 def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
-    """Whether a finding tells of the defect, or one crash hides the rest and says so."""
+    """Return whether a finding is about the defect, or a crash hides the others and says so."""
     causes = group_causes(verdict)
     return hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
 

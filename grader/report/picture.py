@@ -148,7 +148,7 @@ def _ticks(first: tuple[int, int], counts: tuple[int, int], steps: tuple[int, in
 
 
 def _bars(names: Sequence[str], maps: Sequence[Map], most: float) -> str:
-    """Two bars for each name: as expected, and as seen below it."""
+    """Draw two bars for each name: expected, and observed below it."""
     parts = []
     for number, (name, theirs, ours) in enumerate(zip(names, maps[0].cells[0], maps[1].cells[0], strict=True)):
         top = number * 3 * BAR_HEIGHT
@@ -175,7 +175,7 @@ def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
 
 
 def _colours(value: float, most: float) -> tuple[str, str]:
-    """The colour of a cell, and that of what is written on it."""
+    """Return the colour of a cell and of the text on it."""
     if not math.isfinite(value):
         return _rgb(GREY), "#000"
     share, end = _share(value, most), BLUE if value >= 0 else RED
@@ -212,7 +212,7 @@ def _text_maps(maps: Sequence[Map], most: float) -> Iterator[str]:
 
 
 def _text_bars(names: Sequence[str], maps: Sequence[Map], most: float) -> Iterator[str]:
-    """For each name the bar that is expected and the one that is seen."""
+    """Return for each name the expected and the observed bar."""
     longest = max(map(len, ("gradient of", *names)))
     yield f"{'gradient of':<{longest}}  {'expected':<{BAR}}  seen"
     for name, *values in zip(names, *(each.cells[0] for each in maps), strict=True):

@@ -17,7 +17,7 @@ BAR_WIDTH = 30
 HARDEST = 5
 BEFORE_TITLE = len("· exercise_01  ●○○○○  ")
 LEAST_TITLE = 16
-"""As much of a title is shown however narrow the terminal is."""
+"""Characters of a title that are shown however narrow the terminal is."""
 
 
 class OverviewLine(Struct, frozen=True):
@@ -61,7 +61,7 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
 
 
 def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:
-    """The themes in the order of their first exercises, with what has none at the end."""
+    """Return the themes in the order of their first exercises; exercises without a theme come last."""
     firsts = {entry.theme: entry.exercise for entry in sorted(entries, key=lambda entry: entry.exercise, reverse=True)}
     for place, theme in enumerate(sorted(firsts, key=lambda theme: (not theme, firsts[theme]))):
         yield from [Text()] * (place > 0) + [Text(theme, "bold")] * bool(theme)
@@ -70,7 +70,7 @@ def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:
 
 
 def _easiest(entry: OverviewLine) -> tuple[int, str]:
-    """What sorts exercises, those of unknown difficulty last."""
+    """Return the sort key of an exercise; unknown difficulty comes last."""
     return entry.difficulty or HARDEST + 1, entry.exercise
 
 
@@ -101,7 +101,7 @@ MOST_STEP_TEXT = 2000
 
 
 def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
-    """What it is about, the steps given so far, and what comes next."""
+    """Return the hint's subject, the steps so far, and the next action."""
     lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold")] if hint.steps else []
     lines += [Text(printable(hint.doubt, MOST_STEP_TEXT), "yellow")] if hint.steps and hint.doubt else []
     lines += [Text()] if hint.steps else []
@@ -147,7 +147,7 @@ def render_history(student: str, verdicts: list[PastVerdict], *, width: int = 10
 
 
 def render_host_states(found: Sequence[HostState], *, width: int = 100, color: bool = False) -> str:
-    """One line for each thing looked at, and what to do about what is amiss."""
+    """Return one line for each part of the machine, with a remedy where something is wrong."""
     lines = []
     for each in found:
         mark, style = ("✓", "green") if each.is_well else ("✗", "red")

@@ -1,4 +1,4 @@
-"""Verdict -> what a student reads in the terminal: one screen, and no word of a defect that is still there."""
+"""Render a verdict for the terminal: one screen that names no defect before it is fixed."""
 
 from collections.abc import Collection, Mapping
 
@@ -41,7 +41,7 @@ ANY_HEIGHT = 1000
 SCREEN_LINES = 30
 MOST_CAUSES = 5
 BEFORE_PRINTS = 3
-"""So many causes are told before what the submission printed takes any room."""
+"""Causes that are shown before the submission's output takes any room."""
 
 SHORT_FOOT = 2
 """What a screen holds where nobody says how high it is; whys are never left out there."""
@@ -106,7 +106,7 @@ def _lines(*texts: str) -> int:
 
 
 def _fitting(blocks: list[str], room: int) -> list[str]:
-    """The first block, and those after it that fit, with a line for how many do not."""
+    """Return the first block and the following ones that fit, with a line that counts the others."""
     chosen = blocks[:1]
     for block in blocks[1:MOST_CAUSES]:
         is_last = len(chosen) + 1 == len(blocks)
@@ -149,7 +149,7 @@ class _Shown:
         return [Text(), *lines] if lines else []
 
     def causes(self, verdict: Verdict) -> list[list[Line]]:
-        """What the failing checks saw, a block for each cause; a crash that hides the rest is told alone."""
+        """Return a block for each cause of failed checks. A crash that hides the others is shown alone."""
         causes = group_causes(verdict)
         crash = hiding_crash(causes)
         if crash is None:
@@ -209,7 +209,7 @@ def _printed(causes: list[Cause]) -> list[Line]:
 
 
 def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
-    """What can be drawn of the first cause, where the width allows."""
+    """Return the picture of the first cause if the width allows."""
     cause = next(iter(group_causes(verdict)), None)
     lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
     if cause and cause.pictured and lines:

@@ -1,4 +1,4 @@
-"""What is shown beside verdicts: what is remembered of an exercise, hints, past verdicts, the state of a machine."""
+"""Records that are shown beside verdicts: progress, hints, past verdicts, the state of a machine."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from grader.verdict.verdict import Result
 
 
 class Attempt(Struct, frozen=True):
-    """One grading: when (seconds since 1970), what it came to, and how many of the defects were fixed."""
+    """One grading: its time (seconds since 1970), its outcome, and the number of fixed defects."""
 
     at: float
     outcome: Result
@@ -17,7 +17,7 @@ class Attempt(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """What is remembered of one exercise. `statuses`, `passed` and `checks` are the last grading's.
+    """The stored state of one exercise. `statuses`, `passed` and `checks` are from the last grading.
 
     `first_seen` says with which sizes a defect showed when it was last seen.
     """
@@ -38,7 +38,7 @@ class Progress(Struct, frozen=True):
 
 
 class Hint(Struct, frozen=True):
-    """What is about to be said: about what, the steps given so far, how many there are, and what comes next.
+    """A hint: its subject, the steps so far, the number of steps, and the next action.
 
     `doubt` says why they may not be needed.
     """

@@ -1,8 +1,8 @@
 """The kernel's sandbox layers around workers: Landlock, seccomp and namespaces. Unsupported layers are skipped.
 
 The nursery enters the namespaces once, before the first worker is forked. Workers can reach only their own processes,
-no network, and no files except libraries. The nursery prepares Landlock and seccomp, and each worker enters them after its
-last import. `grader.sandbox.self_test` tries to break out, to verify that the layers work.
+no network, and no files except libraries. The nursery prepares Landlock and seccomp, and each worker enters them
+after its last import. `grader.sandbox.self_test` tries to break out, to verify that the layers work.
 """
 
 import contextlib

@@ -1,1 +1,1 @@
-"""What the kit remembers for a student, and what a student does besides grading: hints, changes, starting again."""
+"""What the kit stores for a student, and commands besides grading: hints, changes, reset, trial, watch."""

@@ -1,4 +1,4 @@
-"""What a student changed since the starter, beside what the reference changed once the hunt is over; starting again."""
+"""Compare a student's file with the starter and, after the hunt, with the reference; restore the starter."""
 
 import difflib
 import itertools
@@ -15,16 +15,16 @@ from grader.submission.choice import choose_file, is_edited
 
 
 def changes(course: Course, exercise_id: str) -> str:
-    """A unified diff from the starter to what the student has; empty where nothing changed."""
+    """Return a unified diff from the starter to the student's file; empty if nothing changed."""
     path = choose_file(course, exercise_id).path
     before, after = _source_lines(course.pristine(path)), _source_lines(path)
     return "".join(difflib.unified_diff(before, after, f"starter/{path.name}", f"yours/{path.name}"))
 
 
 def start_again(course: Course, exercise_id: str) -> list[str]:
-    """Put the starter back and rewind the hints; what was there is kept, and one line says where.
+    """Restore the starter and rewind the hints. A copy of the student's file is kept; one returned line says where.
 
-    `UsageError`, with nothing changed, where there is no starter to put back.
+    Raise `UsageError`, with nothing changed, if there is no starter.
     """
     starters = {path: _starter(course, path) for path in course.editable_files(exercise_id)}
     lines, has_copy = [], False
@@ -76,7 +76,7 @@ def _source_lines(path: Path) -> list[str]:
 
 
 class SideBySide(Struct, frozen=True, kw_only=True):
-    """Two unified diffs from the starter: to what the student has, and to the reference."""
+    """Two unified diffs from the starter: to the student's file, and to the reference."""
 
     yours: str
     reference: str

@@ -1,4 +1,4 @@
-"""Hints: steps to take on the file as it stands, one more at each call, for the first defect that is not fixed."""
+"""Hints: steps for the student's current file, one more at each call, for the first defect that is not fixed."""
 
 from pathlib import PurePath
 
@@ -105,8 +105,8 @@ def _doubt(judged: DefectVerdict) -> str:
 
 
 def _left(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
-    """The defects that are not fixed: those known to be there first, and of these in the order in which pages tell of
-    them, what crashes before all else.
+    """Return the defects that are not fixed: the present ones first, in the order of the page, crashes before all
+    others.
     """
     numbers = exercise.numbers()
     told = [defect for cause in group_causes(verdict) for defect in cause.defects]

@@ -28,9 +28,10 @@ def load_progress(course: Course, exercise_id: str) -> Progress:
 
 
 def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = True) -> None:
-    """Keep what the list and the hints need; what was known of the defects outlives a file that cannot be graded.
+    """Store the state that the list and the hints need. The state of the defects survives a file that cannot be
+    graded.
 
-    It is an attempt where the student asked for a verdict, and not for a hint or the like.
+    It counts as an attempt if the student requested a verdict, not for a hint or a report.
     """
     before = load_progress(course, verdict.exercise)
     progress = msgspec.structs.replace(

@@ -99,7 +99,7 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
 
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
-    """The file itself, or the graded cells of a notebook as a module beside what the kit remembers."""
+    """Return the file, or a module of a notebook's graded cells in the state folder."""
     if isinstance(choice.read, Unreadable):
         raise UsageError(f"there is nothing to run: {choice.read.reason}")
     if choice.path.suffix == ".py":
@@ -162,9 +162,9 @@ def _width() -> int:
 
 
 class PreparedTrial(Struct, frozen=True, kw_only=True):
-    """A trial made ready: what is built with what, and what it is called with, once or several times in turn.
+    """A prepared trial: the subject, its arguments, and the inputs of one or several calls.
 
-    `after_each` is a method that is called between these calls.
+    `after_each` is a method to call between these calls.
     """
 
     interface: Interface
@@ -174,7 +174,7 @@ class PreparedTrial(Struct, frozen=True, kw_only=True):
     training: bool
     after_each: str = ""
     is_named: bool = False
-    """Whether what is returned gets a name, to be looked into."""
+    """Whether the returned value gets a name, so that the student can inspect it."""
 
     def in_words(self) -> list[str]:
         """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
@@ -196,7 +196,7 @@ class PreparedTrial(Struct, frozen=True, kw_only=True):
         return lines
 
     def has_weights(self) -> bool:
-        """Whether what is tried begins with numbers of its own, so that a finding's are others."""
+        """Whether the subject starts with random numbers of its own, which differ from those of the finding."""
         return adapter_of(self.interface) is None
 
 

@@ -1,1 +1,1 @@
-"""Grading on every save: what is saved and pressed comes in, events to show come out."""
+"""Grade on every save: saves and key presses come in, events to show come out."""

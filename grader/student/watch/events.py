@@ -1,4 +1,4 @@
-"""Events of a watch: what a verdict changes, and the lines that are written for it."""
+"""Events of a watch: how a verdict changed, and the lines to print for it."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from grader.verdict.verdict import Result, Verdict
 
 
 class Change(Struct, frozen=True):
-    """From one verdict to the next. Checks are told of where no defect explains them: regressions."""
+    """The difference between two verdicts. Checks are listed only if no defect explains them (regressions)."""
 
     fixed: list[str] = []
     reopened: list[str] = []
@@ -25,7 +25,7 @@ class Change(Struct, frozen=True):
     failing: list[str] = []
 
     def in_words(self, exercise: Exercise) -> str:
-        """What changed, or that nothing did; defects are told by their numbers."""
+        """Return what changed, or that nothing did, with defects by number."""
         numbers = exercise.numbers()
         told = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
         told += [f"defect {numbers[defect]} is back" for defect in self.reopened]
@@ -87,19 +87,19 @@ class VerdictEvent(Struct, frozen=True):
 
 
 class WaitingEvent(Struct, frozen=True):
-    """A judgement takes longer than usual; `file` is the name of what is judged."""
+    """A grading takes longer than usual; `file` is the name of the file."""
 
     file: str
 
 
 class HintEvent(Struct, frozen=True):
-    """A hint that was asked for."""
+    """A requested hint."""
 
     hint: Hint
 
 
 class TextEvent(Struct, frozen=True):
-    """A diff, or what keeps the kit from giving a verdict."""
+    """A diff, or the reason why there is no verdict."""
 
     text: str
 
@@ -115,7 +115,7 @@ Event = FollowingEvent | VerdictEvent | WaitingEvent | HintEvent | TextEvent | F
 
 KEYS = "h hint · d diff · r report · q quit"
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
-"""Cursor home, then empty the screen and what has scrolled off it."""
+"""Cursor home, then clear the screen and the scrollback."""
 
 MOST_LINE = 1000
 """Characters of one line of a hint or a diff."""
@@ -135,7 +135,7 @@ class Screen(Struct, frozen=True):
 
 
 def render_event(event: Event, screen: Screen) -> str:
-    """The event as text, to be written after what has been."""
+    """Return the event as text to print below the earlier output."""
     match event:
         case FollowingEvent():
             return _page(_following(event), screen)

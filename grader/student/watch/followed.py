@@ -1,4 +1,4 @@
-"""The exercise that is followed: what is in its file, judged in the background, and what was told of it."""
+"""The watched exercise: its file, graded in the background, and the verdicts shown so far."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ class Judgement(Struct, frozen=True):
 
 
 class BackgroundJudge:
-    """Judges in a thread, one content at a time, and tells what came of it. All inputs are drawn from one seed."""
+    """Judge in a thread, one content at a time, and report the result. All inputs use one seed."""
 
     def __init__(self, course: Course, seed: int, tell: Callable[[Judgement], None]) -> None:
         self._course = course
@@ -58,7 +58,7 @@ class BackgroundJudge:
         return self._under_way is None
 
     def started(self) -> float | None:
-        """When what is under way was begun, by the monotonic clock; None where nothing is."""
+        """Return when the current judgement began, on the monotonic clock; None if there is none."""
         return self._started if self._under_way is not None else None
 
     def outdated_for(self, content: Choice) -> float:
@@ -67,7 +67,7 @@ class BackgroundJudge:
         return time.monotonic() - self._started if is_outdated else 0.0
 
     def cancel(self) -> None:
-        """Give up what is under way."""
+        """Cancel the current judgement."""
         self._judge.cancel()
         self._judge = PooledJudge(self._pool, self._course)
         self._under_way = None
@@ -78,7 +78,9 @@ class BackgroundJudge:
         self._pool.close()
 
     def refuse(self, exercise: Exercise, content: Choice) -> Judgement | None:
-        """The judgement on what needs no examiner, while whatever is under way goes on; None for what does."""
+        """Return the judgement on a file that needs no examiner; None if it needs one. The current judgement
+        continues.
+        """
         verdict = refuse(exercise, content.read, self._course.shown(content.path), self._seed)
         return None if verdict is None else Judgement(exercise.id, content, verdict)
 
@@ -97,17 +99,17 @@ QUIET_SECONDS = 0.03
 """How long a file must have stayed as it is before its verdict is shown; it is judged meanwhile."""
 
 LONG_QUIET_SECONDS = 0.4
-"""The same for what cannot be graded or looks cut off, as a file does while it is being written."""
+"""The same for a file that cannot be graded or looks incomplete, as files do while they are written."""
 
 SLOW_SECONDS = 0.5
-"""After so long somebody who waits is told that the judging goes on."""
+"""Seconds after which a waiting student is informed that grading continues."""
 
 CANCEL_SECONDS = 2.0
 """For how long a submission may keep a newer one waiting: longer than a new examiner takes to start."""
 
 
 class FollowedExercise:
-    """Has each new content judged, and gives what is to be told of it once the file has been left alone."""
+    """Judge each new content, and yield its result once the file has not changed for a while."""
 
     def __init__(self, course: Course, exercise: Exercise, judging: BackgroundJudge, *, is_brief: bool) -> None:
         self.exercise = exercise
@@ -130,7 +132,7 @@ class FollowedExercise:
         return signature(self._course, self.exercise.id) != self._signature
 
     def look(self) -> None:
-        """Read the files, which somebody may have saved, and have what is in them judged where it is new."""
+        """Read the files, and judge their content if it is new."""
         self._saved = time.monotonic()
         self._signature = signature(self._course, self.exercise.id)
         content = choose_file(self._course, self.exercise.id)
@@ -139,7 +141,7 @@ class FollowedExercise:
             self._judge()
 
     def take(self, judgement: Judgement) -> None:
-        """Keep the judgement if it is on what there is now, else have that judged."""
+        """Keep the judgement if it is on the current content; otherwise judge that."""
         self._judging.finish(judgement)
         is_on_this = judgement.exercise == self.exercise.id and judgement.content.digest() == self.content.digest()
         if is_on_this and not self._is_shown():
@@ -147,7 +149,7 @@ class FollowedExercise:
         self._judge()
 
     def cancel_slow(self) -> None:
-        """Give up what keeps a newer submission waiting."""
+        """Cancel a judgement that keeps a newer submission waiting."""
         if self._judging.outdated_for(self.content) > CANCEL_SECONDS:
             self._judging.cancel()
             self._judge()
@@ -180,7 +182,7 @@ class FollowedExercise:
         return structs.replace(self._told, is_brief=False, is_again=True)
 
     def verdict(self) -> Verdict | None:
-        """The verdict told last, if there is one."""
+        """Return the verdict that was shown last, if any."""
         return self._told.verdict if self._told else None
 
     def is_slow(self) -> bool:

@@ -19,7 +19,7 @@ STEP_MS = 5
 a percent of a core, measured; its own defaults are 50 and up to 1600 ms."""
 
 MOST_STEPS = 10
-"""A program that never stops writing is told of every so many steps."""
+"""A program that writes without end is reported every this many steps."""
 
 Signature = tuple[tuple[int, ...], ...]
 """Files as `stat` sees them: another one after each save, except within one tick of the file system's clock."""

@@ -1,4 +1,4 @@
-"""A watch: follows one exercise, or the easiest that is not yet fixed, and yields what there is to show."""
+"""A watch: follow one exercise, or the easiest one that is not fixed, and yield events to show."""
 
 import contextlib
 import queue
@@ -28,7 +28,7 @@ from grader.student.watch.inputs import END_OF_INPUT, Keys, Saves
 from grader.verdict.judge import MAX_SEED
 
 LOOK_SECONDS = 0.5
-"""How often the files are looked at where no event tells of a save."""
+"""Seconds between two looks at the files where no event reports a save."""
 
 HINT, DIFF, REPORT, QUIT = "h", "d", "r", "q"
 
