@@ -6,17 +6,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from grader.processes.worker_source import CAN_FORK
+from grader.processes.worker_source import CAN_FORK, has_threads
 from grader.sandbox.torch_import import THREAD_SETTINGS, import_torch
 from grader.spec.paths import Course
 from grader.verdict.verdict import Verdict
 from tests.support.commands import Done, run_fork, run_program
 from tests.support.paths import ROOT
+
+REMOVAL_SECONDS = 1.0
+"""`Thread.join` returns a moment before the thread is gone from /proc/self/task."""
 
 pytest_plugins = ["tests.support.selection", "tests.support.lanes"]
 
@@ -32,6 +37,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's backgro
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write golden files anew, to be reviewed as a diff")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Wait until the kernel has removed the threads that a test joined: the next test may fork a nursery."""
+    end = time.monotonic() + REMOVAL_SECONDS
+    while has_threads() and threading.active_count() == 1 and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 @pytest.fixture(scope="session")
