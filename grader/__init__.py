@@ -1,37 +1,23 @@
 """A bug-hunting course in attention code, and the grader that judges it.
 
-From Python, one submission or any number of them::
+Grade from Python::
 
     from grader import grade, grade_many
 
     verdict = grade("exercise_03", source)  # source: a module's text, or a pathlib.Path
     verdict.outcome, verdict.score, verdict.max_score
 
-    for verdict in grade_many(("exercise_03", source) for source in candidates):
+    for verdict in grade_many(("exercise_03", source) for source in sources):
         ...
 
-Importing this imports neither torch nor pytest; they are loaded in a process of their own when first needed.
+Importing the package imports neither torch nor pytest; an examiner process imports them when a submission is judged.
 
-Public is what `__all__` names here and, for hidden tests, in `grader.testing`. Every other module, name and file below
-this package is the kit's own and may change with any version. Within the kit, a name with a leading underscore is its
-module's own; one without is there for other modules of the kit.
+The names in `__all__` and, for hidden tests, in `grader.testing` are public. Everything else in the package may change
+with any version. A leading underscore marks names that only their own module uses.
 """
 
+from importlib import import_module
 from typing import Any
-
-__all__ = [
-    "BrokenExerciseError",
-    "DefectStatus",
-    "KitError",
-    "OpenHostError",
-    "Result",
-    "SpecError",
-    "UsageError",
-    "Verdict",
-    "__version__",
-    "grade",
-    "grade_many",
-]
 
 _MODULES = {
     "BrokenExerciseError": "errors",
@@ -45,18 +31,17 @@ _MODULES = {
     "grade": "api",
     "grade_many": "api",
 }
-"""The module that each public name comes from, imported when the name is first asked for."""
+"""The module of each public name, imported at its first use. Type checkers read the same names in `__init__.pyi`."""
+
+__all__ = ["__version__", *_MODULES]  # noqa: PLE0604 - the unpacked keys are strings
 
 
 def __getattr__(name: str) -> Any:
-    value: Any
     if name == "__version__":
         from importlib.metadata import version
 
-        value = version("grader")
+        value: Any = version("grader")
     elif name in _MODULES:
-        from importlib import import_module
-
         value = getattr(import_module(f"grader.{_MODULES[name]}"), name)
     else:
         raise AttributeError(f"module 'grader' has no attribute {name!r}")
@@ -69,7 +54,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """`%load_ext grader` in a notebook: `%%grade`, `%grade`, `%hint` and `%diff`."""
+    """Register `%%grade`, `%grade`, `%hint` and `%diff`; IPython calls this for `%load_ext grader`."""
     from grader.notebook import GraderMagics
 
     ipython.register_magics(GraderMagics)

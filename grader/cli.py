@@ -14,15 +14,23 @@ from grader.commands.arguments import (
     require_exercise,
 )
 from grader.commands.instructor import INSTRUCTOR_COMMANDS
-from grader.commands.student import STUDENT_COMMANDS, list_exercises, solution
+from grader.commands.student import STUDENT_COMMANDS, list_exercises
 from grader.errors import KitError, UsageError
-from grader.report.console import has_color, keep_traceback, print_report, printable_lines, width, wrapped
+from grader.report.console import (
+    accept_all_characters,
+    has_color,
+    keep_traceback,
+    print_report,
+    printable_lines,
+    width,
+    wrapped,
+)
 
 SHORT_NAME = "grader"
-"""The program that an installation puts on the path. Shells complete this name."""
+"""The name of the installed program, for which shells complete."""
 
 COMPLETE_VARIABLE = "_GRADER_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""The environment variable with which a shell requests completions."""
 
 
 @click.command()
@@ -33,9 +41,9 @@ def doctor(ctx: click.Context) -> None:
     from grader.commands.doctor import examine_machine
     from grader.report.tables import render_host_states
 
-    found = examine_machine(current_course())
-    print_report(render_host_states(found, width=width(), color=has_color()))
-    ctx.exit(0 if all(each.is_well for each in found) else 1)
+    states = examine_machine(current_course())
+    print_report(render_host_states(states, width=width(), color=has_color()))
+    ctx.exit(0 if all(state.is_met for state in states) else 1)
 
 
 @click.command()
@@ -45,16 +53,17 @@ def completion(ctx: click.Context, shell: str) -> None:
     """Print the shell completion for `grader`. Source it from your shell's settings."""
     from click.shell_completion import get_completion_class
 
-    kind = get_completion_class(shell)
-    assert kind is not None, "click knows all three"
-    click.echo(kind(ctx.find_root().command, {}, SHORT_NAME, COMPLETE_VARIABLE).source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None, "click supports all three"
+    click.echo(completion_class(ctx.find_root().command, {}, SHORT_NAME, COMPLETE_VARIABLE).source())
 
 
 SHORT_HELP = 90
-"""The length of a command's help in the list of commands."""
+"""The most characters of a command's help in the list of commands."""
 
-UNEXPECTED = 3
+UNEXPECTED_ERROR = 3
 INTERRUPTED = 130
+"""The exit code that shells give a program ended by Ctrl-C."""
 
 MACHINE_COMMANDS = (doctor, completion)
 SECTIONS = {
@@ -71,7 +80,8 @@ class Commands(click.Group):
     """
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        needs_full_course = any(cmd_name == each.name for each in (*INSTRUCTOR_COMMANDS, solution))
+        """Return the command; None if it is unknown or not in this edition."""
+        needs_full_course = any(cmd_name == each.name for each in INSTRUCTOR_COMMANDS)
         is_available = not needs_full_course or (Path(__file__).parent / "author").is_dir()
         return super().get_command(ctx, cmd_name) if is_available else None
 
@@ -86,22 +96,24 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Put the command before the exercise, or `grade` if none is given. Raise `UsageError` for unknown words."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             if not looks_like_an_exercise(name):
                 with ctx:
-                    there = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
-                    require_exercise(current_course(), name, there)
-            is_second = args[1:] and args[1] in {each.name for each in STUDENT_COMMANDS}
-            args = [args[1], name, *args[2:]] if is_second else ["grade", *args]
+                    available = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
+                    require_exercise(current_course(), name, available)
+            has_command = args[1:] and args[1] in {each.name for each in STUDENT_COMMANDS}
+            args = [args[1], name, *args[2:]] if has_command else ["grade", *args]
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete exercises as well as commands."""
         exercises = [CompletionItem(name) for name in complete_exercise(ctx, None, incomplete)]
         return exercises + super().shell_complete(ctx, incomplete)
 
 
-def _say_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value:
         click.echo(f"grader {version('grader')}")
         ctx.exit()
@@ -114,7 +126,7 @@ def _say_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_say_version,
+    callback=_print_version,
     help="Show the version and exit.",
 )
 @click.pass_context
@@ -133,6 +145,7 @@ for _command in (*STUDENT_COMMANDS, *INSTRUCTOR_COMMANDS, *MACHINE_COMMANDS):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    accept_all_characters()
     try:
         return command_line.main(arguments, "python -m grader", COMPLETE_VARIABLE, standalone_mode=False) or 0
     except click.exceptions.Abort:
@@ -148,4 +161,4 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the one place that turns unexpected errors into a message
         text = printable_lines(f"{type(error).__name__}: {error}")
         click.echo(f"grader: unexpected {text}; the details are in {keep_traceback()}", err=True)
-        return UNEXPECTED
+        return UNEXPECTED_ERROR

@@ -1,23 +1,23 @@
-"""One tree of exceptions for what the kit or its operator does wrong; what a submission does wrong is data."""
+"""The exceptions for errors of the kit and its users. Errors of a submission are data, not exceptions."""
 
 
 class KitError(Exception):
-    """The kit cannot go on, and no submission is to blame."""
+    """The kit cannot continue, and no submission is to blame."""
 
     exit_code = 3
 
 
 class UsageError(KitError):
-    """The command cannot mean anything: a wrong name, a wrong path, a wrong combination."""
+    """The command is wrong: an unknown name, a missing file, or options that exclude each other."""
 
     exit_code = 2
 
 
 class SpecError(UsageError):
-    """An exercise's description is wrong; `problems` holds a full sentence for each fault."""
+    """An exercise.yaml is wrong; `problems` has a sentence for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
-        super().__init__(problems)  # as it was given, so that it comes whole out of another process
+        super().__init__(problems)  # pickling an exception passes these arguments to its constructor again
         self.problems = problems
 
     def __str__(self) -> str:
@@ -25,16 +25,16 @@ class SpecError(UsageError):
 
 
 class BrokenExerciseError(KitError):
-    """A reference does not pass its own checks, so no submission can be judged by them."""
+    """The reference fails a check of its own exercise, so no submission can be graded."""
 
 
 class OpenHostError(KitError):
-    """Files or the network are open to submissions on this host, and that was not allowed."""
+    """Submissions could reach files or the network on this host, and the user did not allow that."""
 
 
 class LostNurseryError(KitError):
-    """The process that starts workers has died; an examiner cannot go on without it."""
+    """The nursery, the process that forks workers, has died. The examiner needs it for every worker."""
 
 
 class WorkerKilledError(KitError):
-    """A submission's worker was killed by somebody other than the kit: nothing is known of the submission."""
+    """A worker was killed, and not by the kit, so nothing is known about its submission."""

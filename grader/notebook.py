@@ -1,7 +1,7 @@
 """The kit inside a notebook: `%load_ext grader`, then `%%grade exercise_03`, `%grade`, `%hint`, `%diff`.
 
-Like `grader.cli` this module prints and reads what people type. Nothing is judged in the kernel: an examiner's process
-judges in a worker of its own, so a kernel whose torch was patched gets the verdict that everybody gets.
+Nothing is judged in the kernel. An examiner process judges, so a kernel whose torch was patched gets the same verdict
+as everyone else.
 """
 
 import ast
@@ -23,10 +23,11 @@ from grader.report.tables import render_hint
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import changes
+from grader.student.explanations import load_explained
 from grader.student.hints import next_hint
 from grader.student.progress import remember_verdict
 from grader.submission import Chunk, Submission
-from grader.submission.reading import HALF_A_CHARACTER
+from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
@@ -36,82 +37,94 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
-class _Statement(Struct, frozen=True):
-    """A statement at the top of a cell: where it stands, the names it gives a meaning, and those it uses."""
+class _Statement(Struct, frozen=True, kw_only=True):
+    """A top-level statement of a cell: its lines, the names it binds and the names it uses."""
 
     cell: int
-    first: int
-    last: int
-    gives: frozenset[str]
+    first_line: int
+    last_line: int
+    binds: frozenset[str]
     uses: frozenset[str]
-    changes: str = ""
-    """The name whose attribute it sets, as in `Head.forward = forward`."""
-    builds_on: frozenset[str] = frozenset()
-    """Those whose former meaning it takes while it runs, as in `Head = compiled(Head)` or `heads *= 2`."""
+    sets_attribute_of: str = ""
+    """The name of the object whose attribute it sets, as `Head` in `Head.forward = forward`."""
+    rebinds: frozenset[str] = frozenset()
+    """The names that it rebinds using their old value, as in `Head = compiled(Head)` or `heads *= 2`."""
 
 
 def submission_from_cells(cells: Sequence[Chunk], entry: str) -> Submission | None:
-    """The class named `entry` as these cells, in the order they ran, have left it; None where none defines it.
+    """Return the statements that define `entry`, given the cells in the order in which they ran.
 
-    Its chunks bear the cells' labels, and lines stand where they stand in their cell.
+    The class or function is then as the kernel holds it. Each chunk has the label of its cell and keeps its line
+    numbers. Return None if no cell defines `entry`.
     """
     texts = [without_magics(cell.text) for cell in cells]
     statements = [statement for number, text in enumerate(texts) for statement in _statements(number, text)]
-    chosen = _needed_for(entry, statements)
+    chosen = _definition_of(entry, statements)
     if not chosen:
         return None
     chunks = []
     for number, text in enumerate(texts):
-        spans = [(each.first, each.last) for each in chosen if each.cell == number]
+        spans = [(each.first_line, each.last_line) for each in chosen if each.cell == number]
         if spans:
-            chunks.append(Chunk(cells[number].label, _only(text, spans)))
-    return Submission("notebook", tuple(chunks))
+            chunks.append(Chunk(label=cells[number].label, text=_keep_lines(text, spans)))
+    return Submission(name="notebook", chunks=tuple(chunks))
 
 
-def _needed_for(entry: str, statements: list[_Statement]) -> list[_Statement]:
-    """The last statement that defines the entry, those that gave it what it uses, and later changes to any of them."""
-    if not any(entry in each.gives for each in statements):
+def _definition_of(entry: str, statements: list[_Statement]) -> list[_Statement]:
+    """Return the statements that define the entry and, recursively, every name that they use.
+
+    Statements that later set attributes of these names are included.
+    """
+    if not any(entry in each.binds for each in statements):
         return []
-    needed = [each for each in statements if "*" in each.gives]
-    wanted, found = {entry}, set[str]()
-    while wanted - found:
-        name = min(wanted - found)
-        found.add(name)
-        meaning = _last_meaning(name, [each for each in statements if name in each.gives])
-        since = statements[statements.index(meaning[0]) if meaning else 0 :]
-        parts = meaning + [each for each in since if each.changes == name]
+    needed = [each for each in statements if "*" in each.binds]
+    names, resolved = {entry}, set[str]()
+    while names - resolved:
+        name = min(names - resolved)
+        resolved.add(name)
+        bindings = _current_binding(name, [each for each in statements if name in each.binds])
+        later = statements[statements.index(bindings[0]) if bindings else 0 :]
+        parts = bindings + [each for each in later if each.sets_attribute_of == name]
         needed += [each for each in parts if each not in needed]
-        wanted |= {used for each in parts for used in each.uses}
+        names |= {used for each in parts for used in each.uses}
     return needed
 
 
-def _last_meaning(name: str, about_it: list[_Statement]) -> list[_Statement]:
-    """The last statement that gives the name a meaning, and before it those that it builds on."""
-    plain = [number for number, each in enumerate(about_it) if name not in each.builds_on]
-    return about_it[plain[-1] if plain else 0 :]
+def _current_binding(name: str, bindings: list[_Statement]) -> list[_Statement]:
+    """Return the last statement that binds the name to a new value, and the later ones that rebind it."""
+    fresh = [number for number, each in enumerate(bindings) if name not in each.rebinds]
+    return bindings[fresh[-1] if fresh else 0 :]
 
 
 def _statements(cell: int, text: str) -> Iterator[_Statement]:
+    """Yield the top-level statements of a cell."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
-        return  # such a cell never ran
+        return  # the cell never ran
     for node in body:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
         names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
         uses = frozenset(each.id for each in names if isinstance(each.ctx, ast.Load))
-        changes = ""
+        sets_attribute_of = ""
         if isinstance(node, Assignment):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                changes = target.value.id
-        gives = frozenset(_given(node))
-        before = gives & frozenset(_used_at_once(node))
-        yield _Statement(cell, first, node.end_lineno or node.lineno, gives, uses, changes, before)
+                sets_attribute_of = target.value.id
+        binds = frozenset(_bound_names(node))
+        yield _Statement(
+            cell=cell,
+            first_line=first,
+            last_line=node.end_lineno or node.lineno,
+            binds=binds,
+            uses=uses,
+            sets_attribute_of=sets_attribute_of,
+            rebinds=binds & frozenset(_names_used_at_once(node)),
+        )
 
 
-def _used_at_once(node: ast.AST) -> Iterator[str]:
-    """The names that are used while a statement runs, not only when a function in it is called."""
+def _names_used_at_once(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement uses when it runs, without those that only its functions use when called."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -121,11 +134,11 @@ def _used_at_once(node: ast.AST) -> Iterator[str]:
         if not (is_function and field == "body"):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
-                    yield from _used_at_once(child)
+                    yield from _names_used_at_once(child)
 
 
-def _given(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement gives a meaning, those inside an `if` or a `try` included."""
+def _bound_names(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds, including those inside an `if`, a `try` or a `with`."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
     elif isinstance(node, Definition):
@@ -138,65 +151,70 @@ def _given(node: ast.stmt) -> Iterator[str]:
         for child in ast.iter_child_nodes(node):
             for part in [child] if isinstance(child, ast.stmt) else ast.iter_child_nodes(child):
                 if isinstance(part, ast.stmt):
-                    yield from _given(part)
+                    yield from _bound_names(part)
 
 
-def _only(text: str, spans: list[tuple[int, int]]) -> str:
-    """The lines of the spans, every other line left empty."""
+def _keep_lines(text: str, spans: list[tuple[int, int]]) -> str:
+    """Empty every line outside the spans, so that the others keep their numbers."""
     lines = text.split("\n")
     last = max(end for _, end in spans)
-    keeps = {number for start, end in spans for number in range(start, end + 1)}
-    return "\n".join(line if number in keeps else "" for number, line in enumerate(lines[:last], 1)) + "\n"
+    kept = {number for start, end in spans for number in range(start, end + 1)}
+    return "\n".join(line if number in kept else "" for number, line in enumerate(lines[:last], 1)) + "\n"
 
 
 T = TypeVar("T")
 
 _pool = ExaminerPool(most_idle=1)
 _seed = secrets.randbelow(MAX_SEED)
-"""All inputs of a kernel are drawn from it, as those of a watch are: what the reference answers is computed once."""
+"""One seed for all gradings of a kernel, so that the reference's answers are computed only once."""
 
 
 @magics_class
 class GraderMagics(Magics):
-    """The commands of a notebook."""
+    """The magics of a notebook."""
 
-    @cell_magic("grade")  # type: ignore[arg-type]  # its annotations leave out what a decorator takes
+    @cell_magic("grade")  # type: ignore[arg-type]  # IPython annotates it too narrowly
     def grade_cell(self, line: str, cell: str) -> NotebookVerdict | None:
-        """`%%grade exercise_03`: the verdict on this cell's source; the cell is judged and not run here."""
-        return _told(lambda: _grade(_exercise(line), _from_cell(cell)))
+        """`%%grade exercise_03`: grade the source of this cell, without running it in the kernel."""
+        return _print_errors(lambda: _grade(_exercise(line), _from_cell(cell)))
 
     @line_magic("grade")  # type: ignore[arg-type]  # likewise
     def grade_definitions(self, line: str) -> NotebookVerdict | None:
-        """`%grade exercise_03`: the verdict on the class or function as the cells that ran have left it."""
-        return _told(lambda: _grade(_exercise(line), self._definitions(_exercise(line))))
+        """`%grade exercise_03`: grade the class or function as the cells that ran have defined it."""
+        return _print_errors(lambda: _grade(_exercise(line), self._definitions(_exercise(line))))
 
     @line_magic
     def hint(self, line: str) -> None:
-        """`%hint exercise_03`: one more step for the first defect still there in the class as this kernel knows it."""
-        _told(lambda: click.echo(_hint(_exercise(line), self._definitions(_exercise(line))), nl=False))
+        """`%hint exercise_03`: give one more hint for the class or function that `%grade` grades."""
+        _print_errors(lambda: click.echo(_hint(_exercise(line), self._definitions(_exercise(line))), nl=False))
 
     @line_magic
     def diff(self, line: str) -> None:
-        """`%diff exercise_03`: what the exercise's own file changes in the starter."""
-        _told(lambda: click.echo(_diff(_exercise(line)), nl=False))
+        """`%diff exercise_03`: show what you changed in the exercise's file since the starter."""
+        _print_errors(lambda: click.echo(_diff(_exercise(line)), nl=False))
 
     def _definitions(self, exercise_id: str) -> Submission:
-        """The exercise's class as this kernel knows it."""
+        """Return the exercise's class or function as the cells that ran have defined it.
+
+        Raise `UsageError` if no cell defines it.
+        """
         entry = load_exercise(_course().description(exercise_id)).interface.entry()
         assert self.shell is not None
         assert self.shell.history_manager is not None
-        ran: list[str] = self.shell.history_manager.input_hist_raw
-        cells = [Chunk(f"In [{number}]", unix_lines(text)) for number, text in enumerate(ran) if text.strip()]
-        found = submission_from_cells(cells, entry)
-        if found is None:
-            raise UsageError(f"no cell that ran defines {entry}; run the cell with your class, then %grade again")
-        return found
+        inputs: list[str] = self.shell.history_manager.input_hist_raw
+        cells = [
+            Chunk(label=f"In [{number}]", text=unix_lines(text)) for number, text in enumerate(inputs) if text.strip()
+        ]
+        submission = submission_from_cells(cells, entry)
+        if submission is None:
+            raise UsageError(f"no cell that ran defines {entry}; run the cell that defines it, then %grade again")
+        return submission
 
 
 def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=True)
-    return NotebookVerdict(verdict, load_exercise(course.description(exercise_id)))
+    return NotebookVerdict(verdict, load_explained(course, exercise_id, submission, verdict, spawn=True))
 
 
 def _hint(exercise_id: str, submission: Submission) -> str:
@@ -210,11 +228,14 @@ def _diff(exercise_id: str) -> str:
 
 
 def _judged(course: Course, exercise_id: str, submission: Submission, *, is_attempt: bool) -> Verdict:
-    """Return the verdict of a process that stays ready for the next one, and store it as the last verdict."""
+    """Return the verdict of an examiner, which stays ready for the next one, and store it.
+
+    Raise `UsageError` for a lone surrogate, which a cell can contain but a file cannot.
+    """
     for chunk in submission.chunks:
-        half = HALF_A_CHARACTER.search(chunk.text)
-        if half:
-            line = chunk.text.count("\n", 0, half.start()) + 1
+        surrogate = LONE_SURROGATE.search(chunk.text)
+        if surrogate:
+            line = chunk.text.count("\n", 0, surrogate.start()) + 1
             raise UsageError(f"{chunk.label}, line {line}: half a character (a lone surrogate) is not text; delete it")
     verdict = PooledJudge(_pool, course).judge(exercise_id, submission, submission.name, _seed)
     remember_verdict(course, verdict, is_attempt=is_attempt)
@@ -222,8 +243,10 @@ def _judged(course: Course, exercise_id: str, submission: Submission, *, is_atte
 
 
 def _from_cell(cell: str) -> Submission:
-    """A cell as a submission; its first line, the magic, counts as a line as it does on the screen."""
-    return Submission("this cell", (Chunk("this cell", "\n" + without_magics(unix_lines(cell))),))
+    """Return a cell as a submission. An empty line replaces the magic, so that line numbers match the screen."""
+    return Submission(
+        name="this cell", chunks=(Chunk(label="this cell", text="\n" + without_magics(unix_lines(cell))),)
+    )
 
 
 def _course() -> Course:
@@ -231,18 +254,18 @@ def _course() -> Course:
 
 
 def _exercise(line: str) -> str:
-    """The exercise that is named, or else the one in whose folder the notebook lies."""
+    """Return the id of the named exercise; without a name, of the exercise in whose folder the notebook is."""
     course, name = _course(), line.strip()
     if name:
         return require_exercise(course, name)
-    here = exercise_called(course, str(Path.cwd()))
-    if here is None:
+    exercise_id = exercise_called(course, str(Path.cwd()))
+    if exercise_id is None:
         raise UsageError("name the exercise, as in %grade exercise_03")
-    return here
+    return exercise_id
 
 
-def _told(step: Callable[[], T]) -> T | None:
-    """What the step returns; the kit's own errors as one sentence in place of a traceback."""
+def _print_errors(step: Callable[[], T]) -> T | None:
+    """Return the result of the step. Print an error of the kit as one sentence instead of a traceback."""
     try:
         return step()
     except KitError as error:

@@ -1,14 +1,15 @@
-"""What hidden tests import; the rest of the kit may change without notice.
+"""The public API for hidden tests. Other modules of the kit may change with any version.
 
-A hidden test is a pytest function in `tests/hidden/exercise_NN/`. Three fixtures are there without an import:
+A hidden test is a pytest function in `tests/hidden/exercise_NN/`. It can use three fixtures:
 
-- `subject`: a `ModuleFactory`; `subject(num_heads=2)` builds the submission's class in a worker.
-- `reference`: a `ModuleFactory`; `reference(num_heads=2)` builds the reference's class in this process.
-- `gaussian`: `gaussian(2, 5, 12)` draws a tensor of that shape, which depends on the run's seed alone.
+- `subject`: a `ModuleFactory`. `subject(num_heads=2)` builds the submission's class in a worker.
+- `reference`: a `ModuleFactory`. `reference(num_heads=2)` builds the reference's class in this process.
+- `gaussian`: `gaussian(2, 5, 12)` returns a random tensor of shape (2, 5, 12) that depends only on the run's seed.
 
-What a factory builds is a `ModuleProxy`. `compare` and `compare_gradient` hold its answers against the reference's, or
-the test raises `Failure(kind, text)` itself. pytest's own ways work too: `assert`, `pytest.fail`, `pytest.raises`.
-Where the submission raises, the proxy raises `SubjectRaisedError`, and `raised` tells what that was. No test may skip.
+A factory returns a `ModuleProxy`. `compare` and `compare_gradient` raise `Failure` if its results differ from the
+reference's. A test can also raise `Failure(kind, text)` itself, or use `assert`, `pytest.fail` and `pytest.raises`.
+If the submission raises an exception, the proxy raises `SubjectRaisedError`; its attribute `raised` describes the
+exception. A test must not skip.
 """
 
 from grader.checks.compare import Failure, compare, compare_gradient

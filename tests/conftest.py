@@ -49,7 +49,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture(scope="session")
 def course() -> Course:
-    return Course(ROOT)
+    return Course(root=ROOT)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def own_course(tmp_path: Path) -> Course:
     for folder in ("exercises", "solutions", "tests/hidden", ".grader/proven", ".grader/meanings"):
         if (ROOT / folder).is_dir():
             shutil.copytree(ROOT / folder, tmp_path / folder)
-    return Course(tmp_path)
+    return Course(root=tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +98,6 @@ def judge_text() -> Iterator[Callable[..., Verdict]]:
     """Judge source texts in this process, over one nursery: `judge_text("exercise_03", source)`."""
     from tests.support.judging import Judge
 
-    judge = Judge(Course(ROOT))
+    judge = Judge(Course(root=ROOT))
     yield judge
     judge.close()

@@ -1,4 +1,4 @@
-"""Autograder packages: an exercise with the kit that grades it, in the form that a course platform takes.
+"""Autograder packages: an exercise with the kit that grades it, in the form that a course platform expects.
 
 Every package has the same folder: the kit, the exercise with its reference and hidden tests, a key that fits both, and
 the pinned requirements. The platform's own files around it are made from `templates/PLATFORM/`.
@@ -67,7 +67,7 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
             (folder / path).write_bytes(content)
             if content.startswith(b"#!"):
                 (folder / path).chmod(EXECUTABLE)
-        write_product(Course(folder / AUTOGRADERS[platform].kit_folder).key(exercise_id), encode_key(key))
+        write_product(Course(root=folder / AUTOGRADERS[platform].kit_folder).key(exercise_id), encode_key(key))
         if is_zip:
             with product_draft(output) as draft:
                 _zip(folder, draft)
@@ -77,7 +77,7 @@ def write_autograder(course: Course, exercise_id: str, platform: str, output: Pa
 
 
 def _prove(course: Course, exercise: Exercise) -> Key:
-    """Return the exercise's key, once the starter has scored nothing and the reference everything."""
+    """Return the exercise's key; raise `BrokenExerciseError` unless starter and reference get the expected scores."""
     starter = course.pristine(course.editable_files(exercise.id)[0])
     with open_judge(course, spawn=not CAN_FORK or has_threads()) as judge:
         from grader.verdict.signatures import KEY_SEED  # loads torch
@@ -115,11 +115,11 @@ class PackageFiles:
         for template in sorted(folder.rglob(f"*{TEMPLATE_SUFFIX}")):
             path = template.relative_to(folder).with_suffix("")
             files[path] = self.page(path).encode()
-        package = Package(course=self._course, exercise=self._exercise, story=self._story(), render=self._render)
+        package = Package(course=self._course, exercise=self._exercise, story=self._story())
         return files | self._platform.extra_files(package)
 
     def page(self, name: str | Path) -> str:
-        """Return a file of the platform's, made from its template."""
+        """Return one of the platform's files, made from its template."""
         return self._render(f"{self._platform.name}/{name}{TEMPLATE_SUFFIX}")
 
     def _render(self, template: str) -> str:
@@ -154,7 +154,7 @@ def _kit_files() -> dict[Path, bytes]:
 
 
 def pins() -> list[str]:
-    """Return the kit's requirements and theirs, each at the version that is installed here."""
+    """Return the kit's requirements, direct and indirect, each at the version that is installed here."""
     found: dict[str, str] = {}
     wanted = ["grader"]
     while wanted:

@@ -1,4 +1,4 @@
-"""Files that follow from others: the reference and README from the description, the starter from the reference."""
+"""Derived files: write the reference and the README from the exercise.yaml, and compare the starter with both."""
 
 import ast
 import hashlib
@@ -12,18 +12,19 @@ from grader.author.proof import Step
 from grader.author.scaffold import with_story
 from grader.errors import SpecError
 from grader.spec.exercise import Exercise
-from grader.spec.fragments import mend, put_back
+from grader.spec.fragments import fix_defects, put_back
 from grader.spec.loading import read_exercise
 from grader.spec.paths import Course, write_cache, write_product
+from grader.spec.problem import listed
 from grader.spec.schema import render_schema
 from grader.submission import Unreadable, read_submission
 
 
 def derive_files(course: Course, exercise: Exercise) -> list[Path]:
-    """Write the files that follow from the description: the reference from the starter, the README from the story.
+    """Write the derived files: the reference from the starter, the README and the notebook's first cell from the story.
 
-    What somebody has edited by hand is left alone. Returns the files that changed. Raises `SpecError` where a fragment
-    does not stand in the starter exactly once.
+    Files that were edited by hand are not changed. Return the files that changed. Raise `SpecError` if a fragment does
+    not occur in the starter exactly once.
     """
     starter = read_module(course, course.pristine(course.editable_files(exercise.id)[0]))
     reference = course.reference(exercise.id)
@@ -52,7 +53,7 @@ def derive_schema(course: Course) -> None:
 
 
 def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) -> dict[Path, str]:
-    """The notebook, as it is handed out and as it is kept, with the story in its first cell."""
+    """Return the notebook and its untouched copy with the current story in the first cell; none if edited by hand."""
     _, notebook = course.editable_files(exercise.id)
     kept = course.pristine(notebook)
     texts = {path.read_text(encoding="utf-8") for path in (notebook, kept) if path.exists()}
@@ -63,13 +64,13 @@ def _with_story(course: Course, exercise: Exercise, remembered: dict[str, str]) 
 
 
 def read_module(course: Course, path: Path) -> str:
-    """The text of a starter or reference; `SpecError` with its place where it cannot be read or parsed."""
+    """Return the text of a starter or reference; raise `SpecError` with the place if it cannot be read or parsed."""
     where = path.relative_to(course.root)
     try:
         text = path.read_text(encoding="utf-8")
         ast.parse(text)
     except SyntaxError as error:
-        problem = f"{where}:{error.lineno}:{error.offset}: expected Python, got {error.msg}; mend that line"
+        problem = f"{where}:{error.lineno}:{error.offset}: expected Python, got {error.msg}; correct that line"
         raise SpecError([problem]) from error
     except (OSError, ValueError) as error:
         raise SpecError([f"{where}: cannot be read: {error}; put the file there, in UTF-8"]) from error
@@ -77,16 +78,16 @@ def read_module(course: Course, path: Path) -> str:
 
 
 def _mended(course: Course, exercise: Exercise, starter: str) -> str:
-    """The starter without its defects, from which they can be put back."""
+    """Return the starter with every defect fixed; raise `SpecError` unless the defects can be put back."""
     description = course.description(exercise.id)
     read_exercise(description, starter=starter)
-    reference = mend(starter, exercise.defects)
+    reference = fix_defects(starter, exercise.defects)
     read_exercise(description, reference)
     return reference
 
 
 def compare_sources(course: Course, exercise: Exercise) -> Step:
-    """Starter and notebook against the reference with every defect put back."""
+    """Compare the starter and the notebook with the reference in which every defect was put back."""
     module, notebook = (course.pristine(path) for path in course.editable_files(exercise.id))
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     expected = put_back(reference, exercise.defects)
@@ -95,20 +96,26 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
     where = module.relative_to(course.root)
     if tree_text(starter) != tree_text(expected):
         line = _first_difference(starter, expected)
-        problems.append(f"{where}:{line}: is not the reference with every defect put back; mend either")
+        problems.append(
+            f"{where}:{line}: differs from the reference with every defect put back; correct one of the two"
+        )
     elif starter != expected:
         line = _first_difference(starter, expected)
-        problems.append(f"{where}:{line}: is in other words than the reference with every defect put back; align them")
+        problems.append(
+            f"{where}:{line}: is worded differently from the reference with every defect put back; align them"
+        )
     invalid = _why_invalid(notebook)
     if invalid:
-        problems.append(f"{notebook.relative_to(course.root)}: is no valid notebook ({invalid}); save it from Jupyter")
+        problems.append(
+            f"{notebook.relative_to(course.root)}: is not a valid notebook ({invalid}); save it from Jupyter"
+        )
     twin = read_submission(notebook, notebook.name)
     if isinstance(twin, Unreadable):
         problems.append(f"{notebook.relative_to(course.root)}: {twin.reason}")
     elif tree_text("\n\n".join(chunk.text for chunk in twin.chunks)) != tree_text(starter):
         problems.append(
-            f"{notebook.relative_to(course.root)}: its code cells are not the module; align them, and tag what only "
-            "shows things off as demonstration"
+            f"{notebook.relative_to(course.root)}: its code cells differ from the module; align them, and tag cells "
+            "that only show something as demonstration"
         )
     table = course.root / "exercises" / "README.md"
     has_row = not table.exists() or exercise.id in table.read_text(encoding="utf-8")
@@ -117,8 +124,8 @@ def compare_sources(course: Course, exercise: Exercise) -> Step:
 
 
 def _why_invalid(notebook: Path) -> str:
-    """What Jupyter's own reader has against a notebook that is to be handed out; empty where it has nothing."""
-    import nbformat  # here, for with all of Jupyter installed it takes as long as torch
+    """Return the error of Jupyter's own reader for a notebook; empty if the notebook is valid."""
+    import nbformat  # late: with all of Jupyter installed, the import takes as long as torch's
 
     try:
         nbformat.validate(nbformat.read(notebook, as_version=4))
@@ -128,7 +135,7 @@ def _why_invalid(notebook: Path) -> str:
 
 
 def without_docstring(text: str) -> ast.Module:
-    """The syntax tree without the module's docstring, which a notebook has in a text cell."""
+    """Return the syntax tree without the module's docstring, which a notebook has in a text cell."""
     tree = ast.parse(text)
     if tree.body and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
         del tree.body[0]
@@ -136,9 +143,7 @@ def without_docstring(text: str) -> ast.Module:
 
 
 def tree_text(text: str) -> str:
-    """The same for modules and notebooks that differ in layout, comments and docstring alone; empty for what is no
-    Python.
-    """
+    """Return the same text for sources that differ only in layout, comments and docstring; empty if invalid."""
     try:
         return ast.dump(without_docstring(text))
     except (SyntaxError, ValueError):
@@ -146,7 +151,7 @@ def tree_text(text: str) -> str:
 
 
 def _first_difference(one: str, other: str) -> int:
-    """The number of the first line that differs."""
+    """Return the number of the first line that differs."""
     lines = zip(one.splitlines(), other.splitlines(), strict=False)
     same = next((number for number, (ours, theirs) in enumerate(lines) if ours != theirs), None)
     return (min(len(one.splitlines()), len(other.splitlines())) if same is None else same) + 1
@@ -175,7 +180,7 @@ def remember_written(course: Course, exercise_id: str, texts: dict[str, str]) ->
 
 
 def _write_readme(exercise: Exercise, module: str) -> str:
-    """The page that a student reads first; `module` is the name of the file to edit."""
+    """Return the exercise's README; `module` is the name of the file to edit."""
     interface = exercise.interface
     kind = interface.kind
     rows = [f"| `{name}` | {_shape(spec)} |" for name, spec in interface.inputs.items()]
@@ -185,6 +190,8 @@ def _write_readme(exercise: Exercise, module: str) -> str:
     keywords = [name if value == name else f"{name}={value!r}" for name, value in interface.constructor.items()]
     names = kind.arguments(interface.function, list(interface.inputs), keywords)
     table, signature = "\n".join(rows), f"{interface.entry()}({', '.join(names)})"
+    used = _arguments_of_checks(exercise)
+    optional = f"\nThe checks also use {listed(f'`{name}`' for name in used)}.\n" if used else ""
     kept = "The names of the parameters must stay, so\nthat saved weights still load." if kind.is_module else ""
     return f"""# {exercise.title}
 
@@ -199,7 +206,7 @@ def _write_readme(exercise: Exercise, module: str) -> str:
 | what | shape |
 | --- | --- |
 {table}
-
+{optional}
 Everything else is yours: fix a line, or rewrite the code. {kept}
 
 ## How to work on it
@@ -214,6 +221,15 @@ Stuck? Each run gives one more hint:
 """
 
 
+def _arguments_of_checks(exercise: Exercise) -> list[str]:
+    """Return the arguments and inputs that some check uses and the interface does not name."""
+    interface = exercise.interface
+    named = {*interface.constructor, *interface.inputs, *interface.kind.adapter_arguments}
+    used = (name for check in exercise.checks for name in (*check.constructor, *check.inputs, *check.defaults))
+    methods = (check.method for check in exercise.checks if check.method and not check.variation_source())
+    return [name for name in dict.fromkeys((*used, *methods)) if name not in named]
+
+
 def _shape(spec: Any) -> str:
     shape = spec if isinstance(spec, list) else getattr(spec, "shape", None)
     if shape is None:
@@ -222,7 +238,7 @@ def _shape(spec: Any) -> str:
 
 
 def _made_of(spec: Any) -> str:
-    """What an input is, beside its shape, for those who read the story."""
+    """Return a description of an input's values, to follow its shape in the README."""
     if isinstance(spec, list):
         return ""
     if spec.is_mask():

@@ -20,7 +20,7 @@ from grader.spec.exercise import Equivalent, Exercise
 from grader.spec.fields import MadeInput, MaskKind
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.spec.properties import KeepsDtype, Property
+from grader.spec.properties import Property
 from grader.submission import submission_from_text
 
 
@@ -53,6 +53,18 @@ Observed = dict[str, Any]
 """What a caller can observe of a call, by name."""
 
 
+class Beyond(Struct, frozen=True, kw_only=True):
+    """Calls beyond those of the checks: inputs that may be left out, and other arguments of the constructor."""
+
+    optional_inputs: list[str] = []
+    arguments: list[dict[str, Any]] = []
+
+
+CHECKS_ALONE = Beyond()
+BEYOND_SHARE = 0.5
+"""The share of experiments that leave out an optional input, and the share that change an argument."""
+
+
 class Experiment(Struct, frozen=True, kw_only=True):
     """One call to compare: a case, the method, the mode and the dtype of all tensors."""
 
@@ -65,7 +77,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 def find_differences(source: WorkerSource, root: Path, exercise_id: str, texts: list[str]) -> list[str]:
     """Return for each source the first difference from the reference, or nothing."""
-    course = Course(root)
+    course = Course(root=root)
     with Comparison(source, course, load_exercise(course.description(exercise_id))) as comparison:
         return [comparison.first_difference(text) for text in texts]
 
@@ -80,9 +92,8 @@ class Comparison:
         self._exercise = structs.replace(exercise, limits=limits)
         self._local = Reference(path, exercise.interface)
         self._reference = Session(source, self._exercise, submission_from_text(path.read_text(encoding="utf-8")))
-        self._experiments: dict[int, tuple[Experiment, Observed]] = {}
-        is_precise = any(isinstance(check, KeepsDtype) and check.precise for check in exercise.checks)
-        self._in_float64 = FLOAT64 if is_precise else FLOAT32_GRADIENT  # as the checks compare
+        self._experiments: dict[tuple[int, bool], tuple[Experiment, Observed]] = {}
+        self._in_float64 = FLOAT64 if exercise.is_precise else FLOAT32_GRADIENT  # as the checks compare
 
     def __enter__(self) -> Self:
         self._reference.load()
@@ -91,13 +102,13 @@ class Comparison:
     def __exit__(self, *_: object) -> None:
         self._reference.close()
 
-    def first_difference(self, text: str, rounds: int = ROUNDS) -> str:
+    def first_difference(self, text: str, rounds: int = ROUNDS, beyond: Beyond = CHECKS_ALONE) -> str:
         """Return the first difference from the reference in so many experiments, or nothing."""
         session = Session(self._source, self._exercise, submission_from_text(text))
         try:
             session.load()
             for seed in range(rounds):
-                experiment, expected = self._experiment(seed)
+                experiment, expected = self._experiment(seed, beyond)
                 observed = _observe(session, self._local, experiment)
                 tolerance = self._in_float64 if experiment.dtype == "float64" else FLOAT32_GRADIENT
                 differing = [name for name in expected if not _agree(observed.get(name), expected[name], tolerance)]
@@ -109,12 +120,15 @@ class Comparison:
             session.close()
         return ""
 
-    def _experiment(self, seed: int) -> tuple[Experiment, Observed]:
+    def _experiment(self, seed: int, beyond: Beyond) -> tuple[Experiment, Observed]:
         """Return an experiment and what it observes of the reference."""
-        if seed not in self._experiments:
+        key = seed, beyond is CHECKS_ALONE
+        if key not in self._experiments:
             experiment = _make_experiment(self._exercise, seed)
-            self._experiments[seed] = experiment, _observe(self._reference, self._local, experiment)
-        return self._experiments[seed]
+            if beyond is not CHECKS_ALONE:
+                experiment = _vary(experiment, beyond, seed)
+            self._experiments[key] = experiment, _observe(self._reference, self._local, experiment)
+        return self._experiments[key]
 
 
 def _make_experiment(exercise: Exercise, seed: int) -> Experiment:
@@ -132,6 +146,22 @@ def _make_experiment(exercise: Exercise, seed: int) -> Experiment:
     training = draw.choice((True, False))
     described = f"{sizes}, {case.arguments}, in {dtype}, {'training' if training else 'eval'} mode"
     return Experiment(case=case, method=check.method, training=training, dtype=dtype, described=described)
+
+
+def _vary(experiment: Experiment, beyond: Beyond, seed: int) -> Experiment:
+    """Leave out optional inputs of forward, or change an argument of the constructor, or both."""
+    draw = random.Random(f"{seed} beyond")  # noqa: S311 - experiments, not secrets
+    case = experiment.case
+    optional = [] if experiment.method else [name for name in beyond.optional_inputs if name in case.inputs]
+    left_out = [name for name in optional if draw.random() < BEYOND_SHARE]
+    other = draw.choice(beyond.arguments) if beyond.arguments and draw.random() < BEYOND_SHARE else {}
+    inputs = {name: value for name, value in case.inputs.items() if name not in left_out}
+    described = experiment.described + (f", other arguments {other}" if other else "")
+    return structs.replace(
+        experiment,
+        case=structs.replace(case, inputs=inputs, arguments={**case.arguments, **other}),
+        described=described + "".join(f", without {name}" for name in left_out),
+    )
 
 
 def _draw_sizes(draw: random.Random, exercise: Exercise, check: Property) -> dict[str, int]:

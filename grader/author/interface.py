@@ -1,28 +1,29 @@
-"""A file with a fault in it -> the interface that its class shows, found by parsing and never by executing."""
+"""Find the interface that the source of a faulty file shows, by parsing it; nothing is executed."""
 
 import ast
 import re
+from collections.abc import Iterator
+from itertools import chain
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from grader.author.parameters import (
-    SCALARS,
-    Function,
-    Parameter,
-    documented_shapes,
-    masks_with_axes_added,
-    named,
-    own_nodes,
-    parameters_of,
-    unpacked_shapes,
-    widths_of_layers,
-    with_uses,
-)
+from grader.author.parameters import Function, Parameter, is_plain_value, name_of, parameters_of, with_uses
 from grader.errors import UsageError
-from grader.spec.kinds import KINDS, USUAL_KIND, Definition, Kind, OwnCheck, recognize
+from grader.spec.kinds import Definition, Kind, OwnCheck, recognize
 
-PAIRS = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rotate_half")
-"""What takes features in pairs."""
+HALVES_FEATURES = re.compile(r"\(0, \w+, 2\b|\.\.\., (0|1)?::2\]|chunk\(2, (dim=)?-1\)|rotate_half")
+GUARDS_EMPTY = re.compile(r"\bmax\(|clamp\(|\.any\(\)|== 0\b")
+
+DOCUMENTED = re.compile(r"(\w+)(?: of shape| of|:)? ?[(\[]((?:\w+,)(?: ?\w+,?)*)[)\]]")
+"""An input and its axes in a docstring, as in `scores (queries, items)` or `answers: (queries,)`."""
+
+IMAGE_AXES = ("height", "breadth")
+
+BATCH_STATISTICS: dict[str, tuple[str, ...]] = {
+    r"\bBatchNorm1d\(": (),
+    r"\bBatchNorm2d\(|[(\[]0, 2, 3[)\]]": IMAGE_AXES,
+}
+"""What takes statistics over a batch, and the axes that an input has after its samples and features."""
 
 
 class FoundInterface(Struct, frozen=True, kw_only=True):
@@ -34,159 +35,192 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     constructor: list[Parameter]
     forward: list[Parameter]
     axes: dict[str, list[str]] = {}
-    """The names of an input's axes, where forward unpacks its shape or a docstring gives it."""
+    """The names of an input's axes, where the source shows them."""
     outputs: int = 1
     others: list[str] = []
     """The file's other modules with a forward."""
     own_checks: tuple[OwnCheck, ...] = ()
-    """Those of the kind's checks that the file is made for."""
+    """The kind's own checks whose pattern the file contains."""
     refuses_remainders: bool = False
-    """Whether the constructor looks at the remainder of a division and may refuse it."""
-    guards_nothing: bool = False
-    """Whether the file guards against dividing by nothing."""
+    """Whether the constructor may refuse a size because a division leaves a remainder."""
+    guards_empty: bool = False
+    """Whether the file guards against inputs that leave nothing to count."""
     halves_features: bool = False
     """Whether it takes features in pairs, as rotary positions do."""
     remembers: bool = False
-    """Whether a module keeps something from one call to the next."""
+    """Whether forward sets an attribute of its module."""
     resets: tuple[str, ...] = ()
-    """The methods that forget what it keeps."""
+    """The methods without arguments that set one."""
     widths: dict[str, str] = {}
-    """See `widths_of_layers`."""
-    refuses_lengths: bool = False
+    """See `_widths_of_layers`."""
+    refuses_inputs: bool = False
     """Whether forward raises or asserts something."""
     has_buffers: bool = False
+    batch_statistics: tuple[str, ...] | None = None
+    """Of an input that is normalized by statistics of its batch: the axes after the features; else None."""
+
+    def parameter(self, name: str) -> Parameter:
+        """Return a parameter of the constructor; an argument of the kit's adapter counts as one without a default."""
+        return next((each for each in self.constructor if each.name == name), Parameter(name=name, is_required=True))
 
 
-def find_interface(source: str, name: str) -> FoundInterface:
-    """Return the interface of the last module with a forward in the source, or of a class or function of another
-    kind.
+def find_interface(source: str, file: str) -> FoundInterface:
+    """Return the interface of the last module with a forward, or else of a class or function of another kind.
 
-    `UsageError` where there is none.
+    Raises `UsageError` if the source cannot be parsed or defines no subject.
     """
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        place = f"{name}:{error.lineno}:{error.offset}"
+        place = f"{file}:{error.lineno}:{error.offset}"
         raise UsageError(f"{place}: cannot be parsed: {error.msg}; start from a file that compiles") from error
-    found = _find_entry(tree, name)
-    return structs.replace(
-        found,
-        constructor=[with_uses(each, tree) for each in found.constructor],
-        own_checks=tuple(each for each in found.kind.own_checks if re.search(each.pattern, source)),
-        halves_features=PAIRS.search(source) is not None,
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name: node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")}
+    modules = _modules(classes)
+    definitions = [*(_describe(node, modules) for node in classes.values()), *map(_describe, functions.values())]
+    recognized = recognize(definitions)
+    if recognized is None:
+        raise UsageError(
+            f"{file}: no class derived from nn.Module has a forward; the classes found: "
+            f"{', '.join(classes) or 'none'}; nor is there a function, an optimizer or a dataset"
+        )
+    kind, name = recognized[0], recognized[1].name
+    methods = modules.get(name) or (_methods(classes[name]) if name in classes else {})
+    constructor = methods.get("__init__")
+    called = methods["forward"] if kind.is_module else functions.get(name)
+    parameters = parameters_of(functions[name]) if name in functions else parameters_of(constructor)[1:]
+    parameters = parameters[len(kind.handed_first) :]
+    inputs = parameters_of(called)[1:] if kind.is_module else _inputs(parameters, kind)
+    setters = [name for name, method in methods.items() if name != "__init__" and _sets_attributes(method)]
+    return FoundInterface(
+        kind=kind,
+        class_name=name,
+        constructor=[with_uses(each, tree) for each in parameters if kind.is_module or each not in inputs],
+        forward=inputs,
+        axes=dict(chain(_masks_with_axes_added(called), _documented_shapes(called), _unpacked_shapes(called))),
+        outputs=_count_outputs(called),
+        others=[each for each, others in modules.items() if "forward" in others and each != name],
+        own_checks=tuple(each for each in kind.own_checks if re.search(each.pattern, source)),
+        refuses_remainders=_raises(constructor) and any(isinstance(node, ast.Mod) for node in _own_nodes(constructor)),
+        guards_empty=GUARDS_EMPTY.search(source) is not None,
+        halves_features=HALVES_FEATURES.search(source) is not None,
+        remembers="forward" in setters,
+        resets=tuple(name for name in setters if len(parameters_of(methods[name])) == 1),
+        widths=_widths_of_layers(constructor, called) if constructor and called else {},
+        refuses_inputs=_raises(called),
         has_buffers="register_buffer" in source,
-        guards_nothing=re.search(r"\bmax\(|clamp\(|\.any\(\)|== 0\b", source) is not None,
+        batch_statistics=next((axes for pattern, axes in BATCH_STATISTICS.items() if re.search(pattern, source)), None),
     )
 
 
-def _find_entry(tree: ast.Module, name: str) -> FoundInterface:
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    functions = [node for node in tree.body if isinstance(node, Function) and not node.name.startswith("_")]
-    modules = _modules(classes)
-    recognized = recognize([*(_class(each, modules) for each in classes), *map(_function, functions)])
-    if recognized is None:
-        found = ", ".join(each.name for each in classes) or "none"
-        raise UsageError(
-            f"{name}: no class derived from nn.Module has a forward; the classes found: {found}; nor is there a "
-            "function, an optimizer or a dataset"
-        )
-    kind, definition = recognized
-    if kind.is_module:
-        return _of_module(definition.name, modules)
-    node = next(each for each in [*classes, *functions] if each.name == definition.name)
-    return _of_class(node, kind) if isinstance(node, ast.ClassDef) else _of_function(node, kind)
+def _modules(classes: dict[str, ast.ClassDef]) -> dict[str, dict[str, Function]]:
+    """Return the classes that derive from nn.Module, each with its own and inherited methods."""
+    modules: dict[str, dict[str, Function]] = {}
+    for node in classes.values():
+        bases = [ast.unparse(base) for base in node.bases]
+        if any(base in modules or base.split(".")[-1] == "Module" for base in bases):
+            methods = [*(modules.get(base, {}) for base in reversed(bases)), _methods(node)]
+            modules[node.name] = {name: method for each in methods for name, method in each.items()}
+    return modules
 
 
-def _class(node: ast.ClassDef, modules: dict[str, dict[str, Function]]) -> Definition:
+def _methods(node: ast.ClassDef) -> dict[str, Function]:
+    return {each.name: each for each in node.body if isinstance(each, Function)}
+
+
+def _describe(node: ast.ClassDef | Function, modules: dict[str, dict[str, Function]] | None = None) -> Definition:
+    if isinstance(node, Function):
+        return Definition(name=node.name, is_class=False, parameters=[each.name for each in parameters_of(node)])
+    modules = modules or {}
     return Definition(
         name=node.name,
         is_class=True,
         is_module=node.name in modules,
         bases=" ".join(map(ast.unparse, node.bases)),
-        methods=modules.get(node.name) or {each.name for each in node.body if isinstance(each, Function)},
+        methods=modules.get(node.name) or _methods(node),
     )
 
 
-def _function(node: Function) -> Definition:
-    return Definition(name=node.name, is_class=False, parameters=[each.name for each in parameters_of(node)])
+def _inputs(parameters: list[Parameter], kind: Kind) -> list[Parameter]:
+    """Return the inputs among the arguments of a subject that is no module; the others belong to the constructor."""
+    return [each for each in parameters if each.is_required and not kind.own_inputs and not is_plain_value(each)]
 
 
-def _of_module(name: str, modules: dict[str, dict[str, Function]]) -> FoundInterface:
-    methods = modules[name]
-    forward, constructor = methods["forward"], methods.get("__init__")
-    keeping = [name for name, method in methods.items() if name != "__init__" and _keeps_something(method)]
-    return FoundInterface(
-        kind=KINDS[USUAL_KIND],
-        class_name=name,
-        constructor=parameters_of(constructor)[1:] if constructor else [],
-        forward=parameters_of(forward)[1:],
-        axes=dict(masks_with_axes_added(forward)) | dict(unpacked_shapes(forward)),
-        outputs=_count_outputs(forward),
-        others=[each for each, others in modules.items() if "forward" in others and each != name],
-        refuses_remainders=_refuses_remainders(constructor) if constructor else False,
-        remembers="forward" in keeping,
-        resets=tuple(name for name in keeping if name != "forward" and len(parameters_of(methods[name])) == 1),
-        widths=widths_of_layers(constructor, forward) if constructor else {},
-        refuses_lengths=any(isinstance(node, ast.Assert | ast.Raise) for node in own_nodes(forward)),
-    )
+def _own_nodes(method: Function | None) -> Iterator[ast.AST]:
+    """Yield a function's nodes, without the nodes of functions inside it."""
+    waiting: list[ast.AST] = list(method.body) if method else []
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
 
 
-def _modules(classes: list[ast.ClassDef]) -> dict[str, dict[str, Function]]:
-    """Return the classes that derive from nn.Module, each with its own and inherited methods."""
-    modules: dict[str, dict[str, Function]] = {}
-    for each in classes:
-        bases = [ast.unparse(base) for base in each.bases]
-        if any(base in modules or base.split(".")[-1] == "Module" for base in bases):
-            inherited = [modules[base] for base in reversed(bases) if base in modules]
-            own = {node.name: node for node in each.body if isinstance(node, Function)}
-            modules[each.name] = {name: method for methods in (*inherited, own) for name, method in methods.items()}
-    return modules
+def _raises(method: Function | None) -> bool:
+    return any(isinstance(node, ast.Assert | ast.Raise) for node in _own_nodes(method))
 
 
-def _keeps_something(method: Function) -> bool:
-    """Whether a method sets an attribute of its module, and so may leave something to the next call."""
+def _sets_attributes(method: Function) -> bool:
     stored = [node for node in ast.walk(method) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
-    return any(named(node.value) == "self" for node in stored)
+    return any(name_of(node.value) == "self" for node in stored)
 
 
-def _refuses_remainders(method: Function) -> bool:
-    nodes = list(own_nodes(method))
-    refuses = any(isinstance(node, ast.Assert | ast.Raise) for node in nodes)
-    return refuses and any(isinstance(node, ast.Mod) for node in nodes)
+def _returned(method: Function | None) -> list[list[ast.expr]]:
+    """Return the values of each `return` of a function, in the order of its lines."""
+    values = [node.value for node in _own_nodes(method) if isinstance(node, ast.Return) and node.value]
+    values.sort(key=lambda value: value.lineno)
+    return [value.elts if isinstance(value, ast.Tuple) else [value] for value in values]
 
 
-def _count_outputs(method: Function) -> int:
-    """Return the number of values in the last `return`; one if it cannot be determined."""
-    returned = [node.value for node in own_nodes(method) if isinstance(node, ast.Return) and node.value]
-    returned.sort(key=lambda value: value.lineno)
-    return len(returned[-1].elts) if returned and isinstance(returned[-1], ast.Tuple) else 1
+def _count_outputs(method: Function | None) -> int:
+    """Return the number of values in the last `return`; one if there is none."""
+    returned = _returned(method)
+    return len(returned[-1]) if returned else 1
 
 
-def _of_class(node: ast.ClassDef, kind: Kind) -> FoundInterface:
-    made = next((each for each in node.body if isinstance(each, Function) and each.name == "__init__"), None)
-    parameters = parameters_of(made)[1 + len(kind.handed_first) :] if made else []
-    given, inputs = _split(parameters, kind)
-    return FoundInterface(kind=kind, class_name=node.name, constructor=given, forward=inputs)
+def _unpacked_shapes(method: Function | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield inputs with the names that their axes get, as in `b, t, d = x.shape` or `... = x.size()`."""
+    for node in _own_nodes(method):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            value = node.value.func if isinstance(node.value, ast.Call) and not node.value.args else node.value
+            if isinstance(value, ast.Attribute) and value.attr in ("shape", "size"):
+                yield name_of(value.value), [each.id for each in node.targets[0].elts if isinstance(each, ast.Name)]
 
 
-def _of_function(node: Function, kind: Kind) -> FoundInterface:
-    given, inputs = _split(parameters_of(node)[len(kind.handed_first) :], kind)
-    axes = documented_shapes(node) | dict(unpacked_shapes(node))
-    return FoundInterface(
-        kind=kind,
-        class_name=node.name,
-        constructor=given,
-        forward=inputs,
-        axes=axes,
-        outputs=_count_outputs(node),
-    )
+def _masks_with_axes_added(method: Function | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield masks with the names of their own axes, as in `mask[:, None, None, :]`."""
+    for part in ast.walk(method) if method else ():
+        if isinstance(part, ast.Subscript) and "mask" in name_of(part.value) and isinstance(part.slice, ast.Tuple):
+            axes = [axis for axis in part.slice.elts if isinstance(axis, ast.Slice) and axis.step is None]
+            if any(isinstance(axis, ast.Constant) and axis.value is None for axis in part.slice.elts):
+                yield name_of(part.value), ["batch", "tokens", "keys"][: len(axes)]
 
 
-def _split(parameters: list[Parameter], kind: Kind) -> tuple[list[Parameter], list[Parameter]]:
-    """Return the arguments that belong to the constructor in a description, and those that are inputs."""
-    given = [each for each in parameters if kind.own_inputs or not each.is_required or _is_scalar(each)]
-    return given, [each for each in parameters if each not in given]
+def _documented_shapes(function: Function | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield inputs with the names that the docstring gives their axes."""
+    for name, axes in DOCUMENTED.findall((function and ast.get_docstring(function)) or ""):
+        yield name, re.findall(r"\w+", axes)
 
 
-def _is_scalar(parameter: Parameter) -> bool:
-    return parameter.annotation in ("int", "float", "bool", "str") or SCALARS.search(parameter.name) is not None
+def _widths_of_layers(constructor: Function, forward: Function) -> dict[str, str]:
+    """Return, for each input of a linear layer in forward, the constructor's argument that is its width.
+
+    The key `return` stands for the first output, if a linear layer makes it.
+    """
+    layers: dict[str, tuple[str, str]] = {}
+    for node in ast.walk(constructor):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and name_of(node.value.func) == "Linear":
+            sizes = [each.id if isinstance(each, ast.Name) else "" for each in node.value.args]
+            if len(sizes) > 1:
+                layers[name_of(node.targets[0])] = sizes[0], sizes[1]
+    calls = [node for node in ast.walk(forward) if isinstance(node, ast.Call) and _layer_of(node) in layers]
+    widths = {name_of(call.args[0]): layers[_layer_of(call)][0] for call in reversed(calls) if len(call.args) == 1}
+    for first, *_ in _returned(forward):
+        if isinstance(first, ast.Call) and first in calls:
+            widths["return"] = layers[_layer_of(first)][1]
+    return {name: width for name, width in widths.items() if width}
+
+
+def _layer_of(call: ast.Call) -> str:
+    """Return `to_q` for `self.to_q(x)`."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) and name_of(call.func.value) == "self" else ""

@@ -22,7 +22,7 @@ def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: lis
     A survivor that expresses the same computation in other words, and computes the same beside the reference, is
     equivalent.
     """
-    course = Course(root)
+    course = Course(root=root)
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
     with Runner(course, load_exercise(course.description(exercise_id)), source) as runner:
         only: list[str] = []  # all checks

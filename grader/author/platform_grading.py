@@ -47,7 +47,7 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
     verdict, remark = _verdict(course, exercise, folder)
     for name, text in AUTOGRADERS[platform].results(verdict, exercise, remark).items():
         _write(output.with_name(name) if name else output, text, folder)
-    summary = f"{result_words(verdict)[0]} · {points(verdict.score)} of {points(verdict.max_score)} points"
+    summary = f"{result_words(verdict)[0]} · {points(verdict.judged_score())} of {points(verdict.max_score)} points"
     return "\n".join(filter(None, (remark, summary, open_layers(verdict))))
 
 
@@ -57,7 +57,7 @@ def _is_students(path: Path, folder: Path) -> bool:
 
 
 def _remove(path: Path, folder: Path) -> None:
-    """Remove an old output file. Of the student's, remove anything: a folder, or a link to somewhere else."""
+    """Remove an old output file. In the student's folder, remove whatever has its name, even a folder or a link."""
     if not _is_students(path, folder):
         if path.is_file() and not path.is_symlink():
             path.unlink()
@@ -68,7 +68,7 @@ def _remove(path: Path, folder: Path) -> None:
 
 
 def _write(path: Path, text: str, folder: Path) -> None:
-    """Write an output file, in the student's folder through no link."""
+    """Write an output file; in the student's folder, follow no link."""
     _remove(path, folder)
     if _is_students(path, folder):
         with path.open("x", encoding="utf-8") as file:
@@ -82,28 +82,32 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
     module = course.module_name(exercise.id)
     with Unpacker() as unpacker:
         skipped = SkippedFiles()
-        found = list(UnitSubmissions(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker))
-        if not found:
+        submissions = UnitSubmissions(OneStudent(exercise.id), folder, {exercise.id: module}, skipped, unpacker)
+        found = next(iter(submissions), None)
+        if found is None:
             listed = "; ".join(skipped.lines())
             reason = f"nothing to grade was handed in: hand in {module} or {Path(module).stem}.ipynb"
             why = Finding(kind=FailureKind.MISSING, message=f"{reason} ({listed})" if listed else reason)
             return not_gradable(exercise, module, secrets.randbelow(MAX_SEED), why), ""
-        record, read = SubmissionLoader(course, folder).load(found[0])
-    choice = Choice(Path(record.file), read)
+        record, read = SubmissionLoader(course, folder).load(found)
+    choice = Choice(path=Path(record.file), read=read)
     remark = f"Graded: {record.file}; {record.remark}." if record.remark else ""
     return judge_file(
-        course, exercise.id, choice, strict=not _is_closed_by_owner(course.reference(exercise.id))
+        course,
+        exercise.id,
+        choice,
+        strict=not _is_closed_by_owner(course.reference(exercise.id), course.secret_folders()),
     ), remark
 
 
-def _is_closed_by_owner(path: Path) -> bool:
+def _is_closed_by_owner(path: Path, secret_folders: tuple[str, ...]) -> bool:
     """Return whether the user that runs submissions cannot open the file, by trying it.
 
     This holds where the kit runs as root and only root may read the file. Elsewhere the sandbox must close the file.
     """
 
     def is_refused() -> bool:
-        become_nobody(readable_folders())
+        become_nobody(readable_folders(secret_folders))
         drop_capabilities()
         try:
             path.open("rb").close()

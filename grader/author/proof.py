@@ -1,7 +1,5 @@
 """The results of proofs: the steps of each exercise, its mutants, and the page that shows them."""
 
-import ast
-import re
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import permutations
@@ -11,20 +9,12 @@ from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from grader.author.first_checks import (
-    CheckFields,
-    check_of_refusal,
-    checks_of_forward,
-    checks_of_other_values,
-    compare_values,
-)
-from grader.author.interface import FoundInterface, find_interface
+from grader.author.differential import ROUNDS
 from grader.author.mutants import Mutant
 from grader.checks.size_cases import draw_sizes
 from grader.report.console import Line, indented, render_page
 from grader.spec.exercise import Exercise
 from grader.spec.problem import blank
-from grader.spec.properties import Raises
 
 
 class MutantStatus(StrEnum):
@@ -52,17 +42,32 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Survivor(Struct, frozen=True, kw_only=True):
-    """A mutant that passes every check; `checks` are lines of YAML that would catch it, if they are known."""
+    """A mutant that passes every check, and what was tried against it.
+
+    `checks` are lines of YAML that the reference passes and the mutant fails, if any are known. `difference` says where
+    the mutant differed from the reference beyond the checks; it is empty if they never differed.
+    """
 
     mutant: Mutant
     advice: str
     checks: str = ""
+    difference: str = ""
+    is_comparable: bool = True
+    """Whether the reference passes its checks; otherwise nothing was tried."""
+
+    def is_equivalent(self) -> bool:
+        """Whether the mutant never differed from a reference that passes its checks."""
+        return self.is_comparable and not self.checks and not self.difference
 
     def remedy(self) -> str:
         """Return the remedy."""
+        if not self.is_comparable:
+            return "correct the reference or its checks first: advice needs a reference that passes"
         if self.checks:
             return f"no check reaches this line; add these under checks and review their values:\n{self.checks}"
-        return f"would be caught by {self.advice}"
+        if self.difference:
+            return f"{self.difference}; add a check that calls it so, such as {self.advice}"
+        return f"it never differed from the reference in {ROUNDS} random calls"
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -142,67 +147,6 @@ def constant_sizes(exercise: Exercise) -> list[str]:
     return warnings
 
 
-def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
-    """Return checks that would reach a line of the reference that depends on an argument no check varies.
-
-    If the mutant changed a default in a signature, only that argument counts.
-    """
-    interface = find_interface(source, "the reference")
-    tried = [*exercise.interface.constructor.items()]
-    tried += [pair for check in exercise.checks for pair in check.constructor.items()]
-    checks: list[CheckFields] = []
-    words = _changed_defaults(interface, mutant) or _words_about(source, line)
-    for each in interface.constructor:
-        if each.name not in words:
-            continue
-        is_size = isinstance(exercise.interface.constructor.get(each.name), str)  # the size cases have others
-        others = () if is_size else checks_of_other_values(interface, each, exercise.interface.constructor)
-        checks += [check for check in others if (each.name, check["constructor"][each.name]) not in tried]
-        is_given = each.name in exercise.interface.constructor and not each.is_required
-        if is_given and not any(each.name in check.defaults for check in exercise.checks):
-            checks.append({"property": "matches_reference", "id": "values_by_default", "defaults": [each.name]})
-        if each.refused and not any(
-            isinstance(check, Raises) and each.name in check.constructor for check in exercise.checks
-        ):
-            checks.append(check_of_refusal(interface.kind, each))
-    given = [pair for check in exercise.checks for pair in check.inputs.items()]
-    for check in checks_of_forward(interface):
-        if (
-            not interface.remembers
-            and words & check["inputs"].keys()
-            and not any(pair in given for pair in check["inputs"].items())
-        ):
-            checks.append(check)
-    own = {name for check in exercise.checks for name in check.constructor}
-    return checks + [
-        compare_values(each.id, constructor=each.constructor)
-        for each in interface.own_checks
-        if each.about in words and not own & each.constructor.keys()
-    ]
-
-
-def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:
-    """Return the arguments whose defaults a mutant changed."""
-    theirs = find_interface(mutant, "the mutant") if mutant else interface
-    ours = {each.name: each.default for each in [*interface.constructor, *interface.forward]}
-    return {
-        each.name
-        for each in [*theirs.constructor, *theirs.forward]
-        if ours.get(each.name, each.default) != each.default
-    }
-
-
-def _words_about(source: str, line: int) -> set[str]:
-    """Return the names in a line and in the conditions around it."""
-    lines = source.splitlines()
-    text = lines[line - 1] if line <= len(lines) else ""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
-            part = getattr(node, "test", None) if hasattr(node, "body") else node
-            text += f" {ast.unparse(part)}" if part else ""
-    return {*re.findall(r"[A-Za-z_]\w*", text)}
-
-
 STEPS = {
     "sources": "sources",
     "points": "points",
@@ -277,8 +221,8 @@ def _problems(proof: Proof) -> Iterator[Line]:
 
 
 def _declarations(survivors: list[Survivor]) -> str:
-    """Return lines of YAML that declare survivors equivalent."""
-    changes = [survivor.mutant.change() for survivor in survivors if not survivor.checks]
+    """Return lines of YAML that declare the survivors equivalent that never differed from the reference."""
+    changes = [survivor.mutant.change() for survivor in survivors if survivor.is_equivalent()]
     reason = blank("why no input can tell")
     entries = [{"was": was, "becomes": becomes, "reason": reason} for was, becomes in dict.fromkeys(changes)]
     text: str = yaml.safe_dump(entries, sort_keys=False, width=PASTED_WIDTH, default_style=None) if entries else ""

@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 
 from grader.author.differential import Comparison
+from grader.author.output_shapes import describe_shapes
 from grader.author.proof import Step
 from grader.author.rewrites import rewrites_of
-from grader.author.sizes import describe_shapes
 from grader.checks.case import make_case, seed_draws
 from grader.checks.outcome import Key, Status, variant_name
 from grader.checks.reference import Reference
@@ -37,7 +37,7 @@ ROUNDS_OF_REWRITES = 24
 
 def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """Prove that rewrites of the reference that compute the same get full marks."""
-    course = Course(root)
+    course = Course(root=root)
     exercise, name = load_exercise(course.description(exercise_id)), course.module_name(exercise_id)
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
     with Comparison(source, course, exercise) as comparison:
@@ -65,7 +65,7 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
 
 def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """Prove scores, attribution and alternatives; write the exercise's key if it is out of date."""
-    course = Course(root)
+    course = Course(root=root)
     with Judge(course, source) as judge:
         try:
             exercise, key = judge.open(exercise_id)
@@ -151,7 +151,7 @@ class _Verdicts:
                 + "; give each defect a check that fails for it alone"
             )
         observed = {each.check: each.signature() for each in verdict.checks if each.status is not Status.PASSED}
-        expected = self._key.failure_kinds[variant_name(subset)]
+        expected = self._key.signatures[variant_name(subset)]
         differing = sorted(check for check in observed.keys() | expected if observed.get(check) != expected.get(check))
         if differing:
             return (
@@ -197,7 +197,7 @@ class _Verdicts:
         """Yield a problem for each defect without a failing check, and for each check that `for` describes wrongly."""
         checks = {check.id: check for check in self._exercise.checks}
         for defect in self._exercise.defects:
-            failing = self._key.failure_kinds[variant_name(frozenset({defect.id}))]
+            failing = self._key.signatures[variant_name(frozenset({defect.id}))]
             if not failing:
                 yield f"no check fails for {defect.id} alone; add one"
             for name in failing:
@@ -206,7 +206,7 @@ class _Verdicts:
                     yield f"{name} is for {', '.join(declared)}, but fails for {defect.id}; change the check or for"
         for check in self._exercise.checks:
             for name in check.for_:
-                if check.id not in self._key.failure_kinds.get(name, {}):
+                if check.id not in self._key.signatures.get(name, {}):
                     yield f"{check.id} is for {name}, but passes with it; change the check or for"
 
     def _verdict(self, text: str, seed: int, dtype: str = "float32") -> Verdict:

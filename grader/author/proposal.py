@@ -1,26 +1,33 @@
-"""An interface -> the sizes, shapes and sizes proposed for it. Names decide; the instructor has the last word."""
+"""Propose arguments, shapes and sizes for an interface. Names decide, and the author corrects them."""
 
 import re
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.author.interface import FoundInterface
 from grader.author.parameters import Constant, Parameter
-from grader.author.sizes import VOCABULARY, FixedSizes, Role, fixed_sizes_of, heads_of, other_fixed_sizes, refused_sizes
+from grader.author.sizes import NAMED, FixedSizes, Role, first_of, propose_sizes, refused_sizes, role_of
 from grader.spec.kinds import Shape, suggested
 
-InputFields = Shape | dict[str, object] | int | float
+InputFields = Shape | dict[str, Any] | int | float
 
+IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indices|classes|actions?)$")
+RELATIVE = re.compile(r"(^|_)(relative_positions?|rel_pos|distances?)$")
+LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
+FLAG = re.compile(r"^(use|is|return|need|with)_|causal")
+PLACE = re.compile(r"offset|^start|(^|_)(pos|step|index)$")
 
+FURTHEST = 200
+"""The largest distance between two places."""
 SOME_VOCABULARY = 50
-"""What token ids are below: a size of the constructor's, or a number."""
-
 SOME_WIDTH = 16
-"""For a class that is built without sizes."""
+"""For a module that is built without sizes."""
+SIZE_ROLES = (Role.SIZE, Role.HEAD_SIZE, Role.HEADS, Role.LENGTH, Role.VOCABULARY)
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """What a new description says."""
+    """The arguments, shapes and sizes of a new description."""
 
     constructor: dict[str, Constant]
     blanks: list[str]
@@ -29,69 +36,80 @@ class Proposal(Struct, frozen=True, kw_only=True):
     left_out: list[str]
     """Keywords of forward that get nothing."""
     mask: Shape = []
-    """The shape of a mask, should one of those left out be one."""
+    """The shape of a mask, if one of the keywords left out is a mask."""
     outputs: list[Shape]
     fixed_sizes: FixedSizes
+    random_sizes: list[dict[str, Any]]
     refused: FixedSizes = []
     """Sizes that the constructor seems to refuse."""
     dropout: str = ""
     """The constructor's argument that is the probability of dropout."""
 
+    def first_shape(self) -> Shape:
+        """Return the shape of the first Gaussian input."""
+        return next((shape for shape in self.inputs.values() if isinstance(shape, list)), [])
+
 
 def propose(interface: FoundInterface) -> Proposal:
-    """Sizes, shapes and size cases for the interface."""
-    if not interface.kind.is_module:
-        return _propose_other(interface)
+    """Return a proposal for the interface."""
+    return _propose_module(interface) if interface.kind.is_module else _propose_other(interface)
+
+
+def _propose_module(interface: FoundInterface) -> Proposal:
     roles = {parameter.name: _role(parameter) for parameter in interface.constructor}
-    roles |= {name: Role.SIZE for key, name in interface.widths.items() if key != "return" and name in roles}
-    constructor, blanks = _constructor(interface.constructor, roles)
+    roles |= dict.fromkeys((name for name in interface.widths.values() if name in roles), Role.SIZE)
+    constructor = _module_arguments(interface.constructor, roles)
     sizes = {name: roles[name] for name, value in constructor.items() if value == name}
-    numbers = {each.name: value for each in interface.forward if (value := _plain_value(each)) is not None}
-    required = [parameter.name for parameter in interface.forward if parameter.is_required]
-    tensors = [name for name in required if name not in numbers]
-    vocabulary = next((name for name in sizes if VOCABULARY.search(name.lower())), SOME_VOCABULARY)
-    widths = {name: role for name, role in sizes.items() if name != vocabulary}
+    heads = first_of(Role.HEADS, sizes)
+    vocabulary = first_of(Role.VOCABULARY, sizes) or SOME_VOCABULARY
+    required = [each for each in interface.forward if each.is_required]
+    numbers = {each.name: value for each in required if (value := _plain_value(each)) is not None}
+    tensors = [each.name for each in required if each.name not in numbers]
     gaussian = [name for name in tensors if "mask" not in name.lower() and not _whole_numbers(name, [], 0)]
-    inputs = _inputs(gaussian, interface, widths)
-    weights = _weights(list(inputs), sizes)
-    places: Shape = ["batch", "queries" if "keys" in weights else "tokens"]
-    made = {name: _whole_numbers(name, places, vocabulary) for name in tensors}
-    given = next(iter(inputs.values()), [*places, _width(widths)])
-    fixed_sizes = fixed_sizes_of(sizes, is_cross="keys" in weights)
+    lengths = ["queries", "keys"] if len(gaussian) > 1 else ["tokens", "tokens"]
+    places: Shape = ["batch", lengths[0]]
+    weights: Shape = ["batch", *filter(None, [heads]), *lengths]
     mask: Shape = [1 if size in sizes else size for size in weights]
-    outputs = [_output(given, widths, interface.widths.get("return", "")), *([weights] * (interface.outputs - 1))]
+    like_others = next((axes for name, axes in interface.axes.items() if name in gaussian), [])
+    shapes = {
+        name: _shape(
+            interface.axes.get(name, like_others),
+            lengths[name != gaussian[0]],
+            interface.widths.get(name) or _width(sizes, name),
+            heads,
+        )
+        for name in gaussian
+    }
+    statistics = None if interface.axes or not shapes else interface.batch_statistics
+    if statistics is not None:
+        shapes[gaussian[0]] = ["batch", shapes[gaussian[0]][-1], *statistics]
+    first = next(iter(shapes.values()), [*places, _width(sizes)])
+    wide = [name for name, role in sizes.items() if role is Role.SIZE and "out" in name]
+    width = next((name for name in (interface.widths.get("return"), *wide) if name in sizes), first[-1])
+    names = ["batch", *(dict.fromkeys(lengths) if statistics is None else statistics), *sizes]
+    fixed_sizes, random_sizes = propose_sizes(
+        interface.kind, names, widths=interface.widths.values(), in_pairs=interface.halves_features
+    )
+    if statistics is not None:  # of a single sample there are none
+        fixed_sizes = [{**each, "batch": each["batch"] + 1} for each in fixed_sizes]
     return Proposal(
         constructor=constructor,
-        blanks=blanks,
+        blanks=[name for name, value in constructor.items() if value is None],
         inputs={
-            name: made.get(name) or inputs.get(name) or {"mask": "random", "shape": mask_shape(name, interface, mask)}
-            if name not in numbers
-            else numbers[name]
-            for name in required
+            each.name: numbers.get(each.name)
+            or shapes.get(each.name)
+            or _whole_numbers(each.name, places, vocabulary)
+            or {"mask": "random", "shape": mask_shape(each.name, interface, mask)}
+            for each in required
         },
         left_out=[parameter.name for parameter in interface.forward if not parameter.is_required],
         mask=mask,
-        outputs=outputs,
+        outputs=[[*first[:-1], width], *([weights] * (interface.outputs - 1))],
         fixed_sizes=fixed_sizes,
+        random_sizes=random_sizes,
         refused=refused_sizes(fixed_sizes[0], sizes) if interface.refuses_remainders else [],
-        dropout=next((name for name, role in roles.items() if role is Role.DROPOUT), ""),
+        dropout=first_of(Role.DROPOUT, roles),
     )
-
-
-PLACE = re.compile(r"offset|^start|^(use|is|return|need|with)_|(^|_)(pos|step|index|causal)$")
-SOME_PLACE, SOME_SHARE = 3, 0.5
-"""What numbers of forward are."""
-
-
-def _plain_value(parameter: Parameter) -> int | bool | float | None:
-    """What a required argument of forward gets that is no tensor; None where it is one."""
-    if not parameter.is_required or parameter.annotation not in ("", "int", "bool", "float"):
-        return None
-    if parameter.annotation == "float":
-        return SOME_SHARE
-    if parameter.annotation == "bool" or re.search(r"^(use|is|return|need|with)_|causal", parameter.name):
-        return True
-    return SOME_PLACE if parameter.annotation == "int" or PLACE.search(parameter.name) else None
 
 
 def _role(parameter: Parameter) -> Role:
@@ -99,74 +117,54 @@ def _role(parameter: Parameter) -> Role:
         return Role.FLAG
     if isinstance(parameter.default, str) or parameter.annotation not in ("", "int", "float"):
         return Role.OTHER
-    return next(role for role in Role if re.search(role.value, parameter.name.lower()))
+    return role_of(parameter.name)
 
 
-def _constructor(parameters: list[Parameter], roles: dict[str, Role]) -> tuple[dict[str, Constant], list[str]]:
-    """Return keywords with proposed values. Keywords without a proposal become blanks; suitable defaults are left
-    out.
-    """
-    values: dict[str, Constant] = {}
-    blanks = []
-    for parameter in parameters:
-        name, role = parameter.name, roles[parameter.name]
-        is_size = role not in (Role.DROPOUT, Role.FLAG, Role.OTHER)
-        if is_size and (parameter.is_required or isinstance(parameter.default, int)):
-            values[name] = name
-        elif parameter.is_required and role is Role.DROPOUT:
-            values[name] = 0.0
-        elif parameter.is_required and role is Role.FLAG:
-            values[name] = True
-        elif parameter.is_required:
-            values[name] = None
-            blanks.append(name)
-    return values, blanks
+def _module_arguments(parameters: list[Parameter], roles: dict[str, Role]) -> dict[str, Constant]:
+    """Return proposed arguments; None stands for a blank. Suitable defaults are left out."""
+    usual: dict[Role, Constant] = {Role.DROPOUT: 0.0, Role.FLAG: True}
+    return {
+        each.name: each.name if roles[each.name] in SIZE_ROLES else usual.get(roles[each.name])
+        for each in parameters
+        if each.is_required or (roles[each.name] in SIZE_ROLES and isinstance(each.default, int))
+    }
+
+
+def _plain_value(parameter: Parameter) -> int | bool | float | None:
+    """Return a value for a required argument of forward that is no tensor; None for a tensor."""
+    if parameter.annotation not in ("", "int", "bool", "float"):
+        return None
+    if parameter.annotation == "float":
+        return 0.5
+    if parameter.annotation == "bool" or FLAG.search(parameter.name):
+        return True
+    return 3 if parameter.annotation == "int" or PLACE.search(parameter.name) else None
 
 
 def mask_shape(name: str, interface: FoundInterface, weights: Shape) -> Shape:
-    """A mask's shape: that of the weights, or of padding where the source sees two axes of it."""
+    """Return a mask's shape: (batch, keys) if the source shows two axes, or else the shape of the weights."""
     is_padding = weights and len(interface.axes.get(name, weights)) == len(("batch", "keys"))
     return ["batch", weights[-1]] if is_padding else weights
 
 
-def _inputs(names: list[str], interface: FoundInterface, sizes: dict[str, Role]) -> dict[str, Shape]:
-    like_others = next((axes for name, axes in interface.axes.items() if name in names), [])
-    return {
-        name: _shape(
-            interface.axes.get(name, like_others),
-            _length(name, names),
-            interface.widths.get(name) or _width(sizes, name),
-            heads_of(sizes),
-        )
-        for name in names
-    }
-
-
 def _width(sizes: dict[str, Role], of: str = "") -> str | int:
-    """Return the name of an input's feature size, or the number of features: `context_dim` for `context`."""
+    """Return the name or number of an input's features: `context_dim` for `context`."""
     widths = [name for name, role in sizes.items() if role is Role.SIZE]
-    own = next((name for name in widths if of and name.startswith(f"{of}_")), "")
-    return own or next((name for name in widths if "out" not in name), widths[0] if widths else SOME_WIDTH)
-
-
-def _length(name: str, inputs: list[str]) -> str:
-    """Return the name of an input's token size: `keys` for an input that may have another length than the queries."""
-    if len(inputs) == 1:
-        return "tokens"
-    return "queries" if name == inputs[0] else "keys"
+    own = [name for name in widths if of and name.startswith(f"{of}_")]
+    return next(iter([*own, *(name for name in widths if "out" not in name), *widths]), SOME_WIDTH)
 
 
 def _shape(axes: list[str], length: str, width: str | int, heads: str) -> Shape:
-    """Axes by the names that forward gives them, else batch, tokens, width."""
+    """Return the shape with the axes that forward names, or else batch, tokens, width."""
     if not axes:
         return ["batch", length, width]
     shape: Shape = [_axis(name, length, heads) for name in axes]
     if len(axes) > 1 or shape[0] == length:
         shape[-1] = width
-    if "batch" in shape:  # what is called so again, as N in `B, N, C`, is not
-        first = shape.index("batch")
-        shape = [length if axis == "batch" and index > first else axis for index, axis in enumerate(shape)]
-    if shape.count(length) > 1:  # two axes that no name tells apart: the first is the batch
+    if "batch" in shape:  # a second one counts tokens, such as N in `B, N, C`
+        first = shape.index("batch") + 1
+        shape[first:] = [length if axis == "batch" else axis for axis in shape[first:]]
+    if shape.count(length) > 1:  # the names do not tell the two axes apart: the first is the batch
         shape[shape.index(length)] = "batch"
     return shape
 
@@ -178,35 +176,13 @@ def _axis(name: str, length: str, heads: str) -> str:
     return heads if heads and re.search(Role.HEADS.value, lower) else length
 
 
-def _output(shape: Shape, sizes: dict[str, Role], width: str) -> Shape:
-    """The first input's shape, with the width of the layer that makes the output, or that which is called so."""
-    if width in sizes:
-        return [*shape[:-1], width]
-    widths = (name for name, role in sizes.items() if role is Role.SIZE and "out" in name)
-    return [*shape[:-1], next(widths, shape[-1])]
-
-
-def _weights(inputs: list[str], sizes: dict[str, Role]) -> Shape:
-    """The shape of attention weights, queries by keys."""
-    lengths = [_length(name, inputs) for name in (inputs[0], inputs[-1])] if inputs else ["tokens", "tokens"]
-    return ["batch", *filter(None, [heads_of(sizes)]), *lengths]
-
-
-IDS = re.compile(r"(^|_)(ids?|tokens?|labels?|targets?|answers?|y|idx|index|indices|classes|actions?)$")
-RELATIVE = re.compile(r"(^|_)(relative_positions?|rel_pos|distances?)$")
-FURTHEST = 200
-"""How far apart two places are at most."""
-LENGTHS = re.compile(r"(^|_)(lengths?|lens)$")
-
-
 def _propose_other(interface: FoundInterface) -> Proposal:
-    """Return shapes, sizes and size cases for subjects that are not modules."""
+    """Return a proposal for a subject that is no module."""
     kind = interface.kind
     inputs: dict[str, InputFields] = {**kind.own_inputs} or {
         each.name: dict(kind.whole_inputs) if kind.whole_inputs else _other_input(each.name, interface)
         for each in interface.forward
     }
-    first = next((shape for shape in inputs.values() if isinstance(shape, list)), [*kind.step_axes, *kind.input_axes])
     required = [each.name for each in interface.constructor if each.is_required]
     optional = [each.name for each in interface.constructor if not each.is_required]
     lengths = [name for name in required if kind.sizes_by_name and kind.sizes_by_name.search(name)]
@@ -217,20 +193,23 @@ def _propose_other(interface: FoundInterface) -> Proposal:
         **kind.own_arguments(str(inputs)),
         **{name: each.value for name, each in suggested(kind, optional, is_required=False)},
     }
-    return Proposal(
+    used = [name for name in NAMED if f"'{name}'" in str([*inputs.values()])]
+    fixed_sizes, random_sizes = propose_sizes(kind, [*used, *lengths], in_pairs=interface.halves_features)
+    proposal = Proposal(
         constructor=constructor,
         blanks=[name for name in required if constructor[name] is None],
         inputs=inputs,
         left_out=optional,
-        outputs=[first] * interface.outputs if kind.outputs is None else kind.outputs,
-        fixed_sizes=other_fixed_sizes(list(inputs.values()), kind, lengths, in_pairs=interface.halves_features),
+        outputs=kind.outputs or [],
+        fixed_sizes=fixed_sizes,
+        random_sizes=random_sizes,
     )
+    first = proposal.first_shape() or [*kind.step_axes, *kind.input_axes]
+    return structs.replace(proposal, outputs=[first] * interface.outputs) if kind.outputs is None else proposal
 
 
-def _other_input(name: str, interface: FoundInterface) -> Shape | dict[str, object]:
-    """What a name stands for: token ids, lengths, a mask, or numbers with as many axes as the source or its docstring
-    names, after the axes of steps.
-    """
+def _other_input(name: str, interface: FoundInterface) -> Shape | dict[str, Any]:
+    """Return token ids, lengths, a mask, or numbers with the axes that the source shows, after the axes of steps."""
     axes, front, places = interface.axes.get(name), interface.kind.step_axes, interface.kind.input_axes
     if "mask" in name.lower():
         every = [*front, *places]
@@ -242,16 +221,18 @@ def _other_input(name: str, interface: FoundInterface) -> Shape | dict[str, obje
         return {**made, **({"ignored": ignored[0]} if ignored and made["integers"] == vocabulary else {})}
     if axes is None:
         return [*front, *places, "width"]
-    counted = {each.name: each.name if each.is_required else each.default for each in interface.constructor}
-    if not front and len(axes) > 1 and any(isinstance(counted.get(axis), str | int) for axis in axes):
-        sizes = [counted[axis] if isinstance(counted.get(axis), str | int) else "" for axis in axes]
-        free = iter([*places[: sizes.count("") - 1], "width"])
-        return [size if isinstance(size, int) and size else str(size or next(free)) for size in sizes]
-    return [*front, *places[: len(axes) - 1], "width"] if len(axes) > 1 else [*front, *places[:1]]
+    if len(axes) == 1:
+        return [*front, *places[:1]]
+    known = {each.name: each.name if each.is_required else each.default for each in interface.constructor}
+    sizes = [size if isinstance(size := known.get(axis), str | int) else "" for axis in axes]
+    if front or not any(sizes):
+        return [*front, *places[: len(axes) - 1], "width"]
+    free = iter([*places[: sizes.count("") - 1], "width"])
+    return [size or next(free) for size in sizes]
 
 
-def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str, object]:
-    """Token ids or lengths, where a name stands for such; nothing where it does not."""
+def _whole_numbers(name: str, places: Shape, vocabulary: str | int) -> dict[str, Any]:
+    """Return token ids, lengths or distances if the name stands for such numbers, or else nothing."""
     if LENGTHS.search(name.lower()):
         longest = "tokens" if places[-1:] in ([], ["batch"]) else places[-1]
         texts = [place for place in places if place != longest]

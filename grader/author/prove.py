@@ -17,7 +17,7 @@ from msgspec import structs
 
 from grader.author.derived_files import compare_sources, derive_files, derive_schema, read_module
 from grader.author.differential import find_differences, match_equivalents
-from grader.author.mutants import OPERATORS, Mutant, mutants_of
+from grader.author.mutants import Mutant, mutants_of
 from grader.author.mutation_testing import try_mutants
 from grader.author.proof import (
     MutantStatus,
@@ -26,11 +26,10 @@ from grader.author.proof import (
     Step,
     Survivor,
     constant_sizes,
-    missing_checks,
     points_step,
 )
 from grader.author.proof_tasks import judge_exactly, judge_rewrites
-from grader.author.scaffold import render_check
+from grader.author.survivors import advise
 from grader.author.usual_tests import run_usual_tests
 from grader.errors import SpecError
 from grader.processes.examiner_process import usable_cores
@@ -83,6 +82,9 @@ def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: b
         for done, future in enumerate(as_completed(jobs), start=1):
             jobs[future]()
             advance(done, len(jobs))
+        advice = dict(job for each in unfinished for job in each.start_advice(pool))
+        for future in as_completed(advice):
+            advice[future]()
     finally:
         pool.close()
     return [each.finish() if isinstance(each, _UnfinishedProof) else each for each in begun]
@@ -130,6 +132,7 @@ class _UnfinishedProof:
             self._steps.pop(self._names[judge_exactly], None)
         self._statuses = self._cache.load_all("status", _trees(self._matching.others), MutantStatus)
         self._differences = self._cache.load_all("difference", _trees(self._matching.declared), str)
+        self._survivors: list[Survivor] = []
 
     def start(self, pool: TaskPool) -> Iterator[Job]:
         """Submit a task for each result that is neither recorded nor cached."""
@@ -145,6 +148,13 @@ class _UnfinishedProof:
         for mutants in _batches(mutant for mutant in self._matching.others if mutant.tree not in self._statuses):
             store = partial(self._store_each, "status", self._statuses, mutants)
             yield self._submit(pool, try_mutants, store, mutants)
+
+    def start_advice(self, pool: TaskPool) -> Iterator[Job]:
+        """Submit the tasks that look for checks against the survivors, once all other results are in."""
+        if not self._record:
+            mutants = [each for each in self._matching.others if self._statuses[each.tree] is MutantStatus.SURVIVED]
+            for batch in _batches(mutants):
+                yield self._submit(pool, advise, self._survivors.extend, batch)
 
     def _submit(self, pool: TaskPool, task: Callable[..., T], store: Callable[[T], None], *arguments: Any) -> Job:
         future = pool.submit(task, self._course.root, self._exercise.id, *arguments)
@@ -164,12 +174,12 @@ class _UnfinishedProof:
         if self._record:
             return self._proof(self._record.steps, self._record.statuses, [], recorded=True)
         declared, others = self._matching.declared, self._matching.others
-        survivors = [mutant for mutant in others if self._statuses[mutant.tree] is MutantStatus.SURVIVED]
+        survivors = sorted(self._survivors, key=lambda each: each.mutant.line)
         counts = Counter(self._statuses[mutant.tree] for mutant in others)
         counts[MutantStatus.EQUIVALENT] += len(declared)
         steps = [step for name in self._names.values() for step in self._steps[name]]
         statuses = {status: counts[status] for status in MutantStatus}
-        proof = self._proof(steps, statuses, [self._survivor(mutant) for mutant in survivors])
+        proof = self._proof(steps, statuses, survivors)
         self._write_record(Record(digest=self._digest, steps=steps, statuses=statuses) if proof.holds() else None)
         return proof
 
@@ -183,11 +193,6 @@ class _UnfinishedProof:
             survivors=survivors,
             recorded=recorded,
         )
-
-    def _survivor(self, mutant: Mutant) -> Survivor:
-        checks = missing_checks(self._reference, self._exercise, mutant.line, mutant.text)
-        lines = "\n".join(map(render_check, checks))
-        return Survivor(mutant=mutant, advice=OPERATORS[mutant.operator].advice, checks=lines)
 
     def _equivalents_step(self) -> Step:
         problems = [

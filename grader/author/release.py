@@ -25,21 +25,33 @@ from grader.submission import Unreadable, read_submission
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
 
+class Contents(Struct, frozen=True, kw_only=True):
+    """What an edition has beside stories, starters and checks."""
+
+    hints: bool
+    explanations: bool
+
+
 class Prepared(Struct, frozen=True, kw_only=True):
     """An exercise ready to be released: the files that replace its reference, and how many checks are left out.
 
-    `why_not` says why it must not be released: its starter would look done.
+    `explained` counts the defects that are explained at home. `why_not` is the reason why the exercise must not be
+    released: its starter would look done.
     """
 
     exercise: Exercise
     files: dict[Path, bytes]
     hidden: int
+    explained: int
     why_not: str
 
 
-def release(course: Course, folder: Path, *, with_hints: bool = True, only: tuple[str, ...] = ()) -> str:
+def release(
+    course: Course, folder: Path, *, with_hints: bool = True, explains: bool = True, only: tuple[str, ...] = ()
+) -> str:
     """Write the student edition of all exercises, or of `only` these, into a new or empty folder; return a summary.
 
+    An edition that `explains` has the explanations of the defects, locked until a student's fix opens them.
     Raise `UsageError` if the folder is not empty, and `SpecError` if an exercise cannot be released. Nothing is written
     in either case.
     """
@@ -52,16 +64,17 @@ def release(course: Course, folder: Path, *, with_hints: bool = True, only: tupl
     problems = [problem for each in exercises for problem in _why_unfit(course, each)]
     if problems:
         raise SpecError(problems)
-    prepared = _prepare(course, exercises)
+    prepared = _prepare(course, exercises, explains=explains)
     refused = [each.why_not for each in prepared if each.why_not]
     if refused:
         raise SpecError(refused)
-    spoilers = find_spoilers(course, exercises, _files(course, prepared, with_hints=False))
+    spoilers = find_spoilers(course, exercises, _files(course, prepared, Contents(hints=False, explanations=explains)))
     if spoilers:
         raise SpecError(spoilers)
-    for path, content in _files(course, prepared, with_hints=with_hints).items():
+    contents = Contents(hints=with_hints, explanations=explains)
+    for path, content in _files(course, prepared, contents).items():
         write_product(folder / path, content)
-    return _summary(folder, prepared, with_hints=with_hints)
+    return _summary(folder, prepared, contents)
 
 
 def _require_room(course: Course, folder: Path) -> None:
@@ -90,53 +103,64 @@ def _why_unfit(course: Course, exercise: Exercise) -> list[str]:
     return problems
 
 
-def _prepare(course: Course, exercises: list[Exercise]) -> list[Prepared]:
-    """Seal the exercises, on all cores."""
+def _prepare(course: Course, exercises: list[Exercise], *, explains: bool) -> list[Prepared]:
+    """Seal the exercises, on all cores; lock their explanations if the edition `explains`."""
     pool = TaskPool(min(usable_cores(), len(exercises)))
     try:
-        tasks = [pool.submit(_prepare_one, course, each) for each in exercises]
+        tasks = [pool.submit(_prepare_one, course, each, explains) for each in exercises]
         return [task.result() for task in tasks]
     finally:
         pool.close()
 
 
-def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise) -> Prepared:
+def _prepare_one(source: WorkerSource, course: Course, exercise: Exercise, explains: bool) -> Prepared:
     from grader.author.sealing import seal
     from grader.checks.runner import Runner
 
     with Runner(course, exercise, source) as runner:
-        sealed, count = seal(course, runner), len(runner.check_ids())
+        sealed = seal(course, runner, explained_by=source if explains else None)
+        count = len(runner.check_ids())
+    files = {
+        Path("answers.safetensors"): sealed.answers,
+        Path("explanations.safetensors"): sealed.explanations,
+        Path("key.json"): sealed.key,
+    }
     passes = "its starter passes every check that needs no Python, and would look done"
     return Prepared(
         exercise=sealed.exercise,
-        files={Path("answers.safetensors"): sealed.answers, Path("key.json"): sealed.key},
+        files={name: content for name, content in files.items() if content},
         hidden=count - len(sealed.exercise.checks),
+        explained=sealed.explained,
         why_not="" if sealed.fails_starter else f"{exercise.id}: {passes}; add a property that sees a defect",
     )
 
 
-def _summary(folder: Path, prepared: list[Prepared], *, with_hints: bool) -> str:
+def _summary(folder: Path, prepared: list[Prepared], contents: Contents) -> str:
     run = sum(len(each.exercise.checks) for each in prepared)
     hidden = sum(each.hidden for each in prepared)
     noun = "exercise" if len(prepared) == 1 else "exercises"
-    hints = "with hints" if with_hints else "without hints"
+    hints = "with hints" if contents.hints else "without hints"
+    explained = sum(each.explained for each in prepared)
+    defects = sum(len(each.exercise.defects) for each in prepared)
+    at_home = f"{explained} of {defects} defects are explained at home once they are fixed, the others"
     return (
         f"{folder} is the student edition: {len(prepared)} {noun} {hints}, {run} checks that run at home, "
-        f"{hidden} that run only when a file is handed in."
+        f"{hidden} that run only when a file is handed in. "
+        f"{at_home if explained else 'Defects are explained'} after the hand-in."
     )
 
 
-def _files(course: Course, prepared: list[Prepared], *, with_hints: bool) -> dict[Path, bytes]:
+def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict[Path, bytes]:
     """Return every file of the edition by its path."""
     exercises = [each.exercise for each in prepared]
     files = _kit_files() | {
         Path("README.md"): _readme(exercises),
-        Path("exercises/README.md"): _overview(course, exercises, with_hints=with_hints),
+        Path("exercises/README.md"): _overview(course, exercises, contents),
     }
     for each in prepared:
         here = Path("exercises") / each.exercise.id
-        files |= _exercise_files(course, each.exercise, with_hints=with_hints)
-        files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, with_hints=with_hints)
+        files |= _exercise_files(course, each.exercise, contents)
+        files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, contents)
         files |= {here / path: content for path, content in each.files.items()}
     return files
 
@@ -203,19 +227,19 @@ def _readme(exercises: list[Exercise]) -> bytes:
     return README.format(first=exercises[0].id, table=table).encode()
 
 
-def _overview(course: Course, exercises: list[Exercise], *, with_hints: bool) -> bytes:
+def _overview(course: Course, exercises: list[Exercise], contents: Contents) -> bytes:
     """Return the list of hunts with the rows of these exercises only."""
     chosen = {exercise.id for exercise in exercises}
     lines = (course.root / "exercises" / "README.md").read_text(encoding="utf-8").splitlines(keepends=True)
     kept = [line for line in lines if not (row := re.match(r"\| \[(exercise_\d+)\]", line)) or row[1] in chosen]
-    return _page("".join(kept), with_hints=with_hints)
+    return _page("".join(kept), contents)
 
 
-def _exercise_files(course: Course, exercise: Exercise, *, with_hints: bool) -> dict[Path, bytes]:
+def _exercise_files(course: Course, exercise: Exercise, contents: Contents) -> dict[Path, bytes]:
     """Return what a student reads and edits of an exercise."""
     files = {path: source.read_bytes() for path, source in _sources(course, exercise).items()}
     story = Path("exercises") / exercise.id / "README.md"
-    return files | {story: _page(files[story].decode(), with_hints=with_hints)}
+    return files | {story: _page(files[story].decode(), contents)}
 
 
 def _sources(course: Course, exercise: Exercise) -> dict[Path, Path]:
@@ -240,21 +264,23 @@ ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILIN
 """What students' pages say about commands that an edition does not have."""
 
 
-def _page(text: str, *, with_hints: bool) -> bytes:
+def _page(text: str, contents: Contents) -> bytes:
     """Return a page without sentences about commands that the edition does not have."""
-    text = ABOUT_SOLUTIONS.sub("", text)
-    return (text if with_hints else ABOUT_HINTS.sub("", text)).encode()
+    text = text if contents.hints else ABOUT_HINTS.sub("", text)
+    return (text if contents.explanations else ABOUT_SOLUTIONS.sub("", text)).encode()
 
 
 INTRODUCTION = "# What you may know of this exercise. More checks run when you hand in your file.\n"
 
 
-def _description(exercise: Exercise, hidden_checks: int, *, with_hints: bool) -> bytes:
+def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> bytes:
     """Return the exercise.yaml of the edition, in which defects have only points and, if asked for, hints."""
     numbers = exercise.numbers()
     defects = sorted(exercise.defects, key=lambda defect: numbers[defect.id])
     sealed = [
-        SealedDefect(points=defect.points, stretch=defect.stretch, hints=defect.hints if with_hints else ("", "", ""))
+        SealedDefect(
+            points=defect.points, stretch=defect.stretch, hints=defect.hints if contents.hints else ("", "", "")
+        )
         for defect in defects
     ]
     description = {

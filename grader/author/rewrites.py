@@ -1,6 +1,6 @@
-"""Rewrites of a source that keep its meaning, as a right solution in another hand would look; none is trusted unproven.
+"""Rewrites of a source that should keep its meaning: they look like right solutions by other authors.
 
-Whether a rewrite computes the same is found by running it beside the source (`differential.py`).
+No rewrite is trusted before it has computed the same values as the source, side by side (`differential.py`).
 """
 
 import ast
@@ -88,7 +88,7 @@ def _comes_first(node: ast.stmt) -> bool:
     return is_docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
-# Rules for expressions: what one function of torch says, another says too.
+# Rules for expressions: many functions of torch have an equivalent.
 
 
 def _einsum_for_matmul(node: ast.AST) -> ast.expr | None:

@@ -4,53 +4,63 @@ from math import prod
 from typing import Any
 
 import msgspec
-import torch
 from msgspec import Struct, structs
 
+from grader.author.copying import copying_reference
+from grader.author.explaining import lock_explanations
 from grader.checks.outcome import Key, Status, variant_name
-from grader.checks.proxies import Pass
 from grader.checks.recording import Recorder
-from grader.checks.reference import LocalModule, Reference
-from grader.checks.reference_cache import ReferenceCache
 from grader.checks.runner import Runner
 from grader.errors import BrokenExerciseError
-from grader.sandbox.probes import ProbeFunction
-from grader.sandbox.values import map_tensors
+from grader.processes.workers import WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course
+from grader.student.explanations import SOLUTION
 from grader.submission import submission_from_text
-from grader.verdict.signatures import KEY_SEED, find_key, patience, require_all_passed
+from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, require_all_passed
 
 MOST_SEEDS = 3
 MOST_BYTES = 2_500_000
-"""Seeds are recorded while their answers fit into this; the first may take twice as much."""
+"""Seeds are recorded while all answers fit into this many bytes; the first seed may take twice as many."""
 
 
 class SealedExercise(Struct, frozen=True, kw_only=True):
     """The files that replace a reference, and the exercise without the size cases that are too large to record.
 
-    `fails_starter` says whether a recorded check fails the starter at every seed.
+    `explanations` is empty if the edition has none, and `explained` counts the defects in it. `fails_starter` says
+    whether a recorded check fails the starter at every seed.
     """
 
     exercise: Exercise
     answers: bytes
+    explanations: bytes
+    explained: int
     key: bytes
     fails_starter: bool
 
 
-def seal(course: Course, runner: Runner, most_bytes: int = MOST_BYTES) -> SealedExercise:
+def seal(
+    course: Course, runner: Runner, most_bytes: int = MOST_BYTES, *, explained_by: WorkerSource | None = None
+) -> SealedExercise:
     """Record the answers of the reference and the failures of its variants, at as many seeds as fit.
 
-    While not even one seed fits, leave out the largest random size case.
+    While not even one seed fits, leave out the largest random size case. The workers of `explained_by` run variants to
+    lock the explanations; without it no explanation is locked.
     """
     key = find_key(course, runner)
     while True:
         answers, fails_starter = _record(course, runner, most_bytes)
         exercise = runner.exercise
         if answers:
+            locked = lock_explanations(course, runner, explained_by) if explained_by else None
             return SealedExercise(
-                exercise=exercise, answers=answers, key=_sealed_key(exercise, key), fails_starter=fails_starter
+                exercise=exercise,
+                answers=answers,
+                explanations=locked.content() if locked else b"",
+                explained=len(locked.locks.keys() - {SOLUTION}) if locked else 0,
+                key=_sealed_key(exercise, key),
+                fails_starter=fails_starter,
             )
         if not exercise.random_sizes:
             raise BrokenExerciseError(
@@ -69,9 +79,9 @@ def _numbers_in(size_case: dict[str, Any]) -> int:
 def _record(course: Course, runner: Runner, most_bytes: int) -> tuple[bytes, bool]:
     """Return the file of answers, empty if one seed is too large, and whether the starter fails at every seed."""
     exercise, recorder = runner.exercise, Recorder()
-    runner.reference = ReferenceCache(CopyingReference(course.reference(exercise.id), exercise.interface))
+    runner.reference = copying_reference(course, exercise)
     content, fails_starter = b"", True
-    with patience(runner):
+    with extend_time_limit(runner):
         for seed in range(KEY_SEED, KEY_SEED + MOST_SEEDS):
             fails_here = _record_seed(course, runner, recorder, seed)
             longer = recorder.content()
@@ -86,9 +96,9 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     exercise = runner.exercise
     checks = [check.id for check in exercise.checks]
     text = course.reference(exercise.id).read_text(encoding="utf-8")
-    runner.reference.is_asked_all = True
+    runner.reference.needs_all_size_cases = True
     seen = runner.examine(submission_from_text(text), seed, only=checks)
-    runner.reference.is_asked_all = False
+    runner.reference.needs_all_size_cases = False
     require_all_passed(exercise.id, seen)
     answers = runner.reference.asked_and_answered()
     failures = {}
@@ -104,45 +114,20 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
             }
             fails_starter = any(outcome.status is not Status.PASSED for outcome in seen.outcomes)
     recorder.add(seed, answers, failures)
-    return fails_starter  # the last subset holds every defect
+    return fails_starter  # the last subset contains every defect
 
 
 def _sealed_key(exercise: Exercise, key: Key) -> bytes:
     """Return the key without syntax trees and hidden tests, with numbers in place of the defects' ids."""
     checks = {check.id for check in exercise.checks}
     kinds = {
-        _by_numbers(exercise, name): {check: kind for check, kind in failure_kinds.items() if check in checks}
-        for name, failure_kinds in key.failure_kinds.items()
+        _by_numbers(exercise, name): {check: kind for check, kind in signatures.items() if check in checks}
+        for name, signatures in key.signatures.items()
     }
-    return msgspec.json.encode(Key(digest="", failure_kinds=kinds, methods={}), order="sorted")
+    return msgspec.json.encode(Key(digest="", signatures=kinds, methods={}), order="sorted")
 
 
 def _by_numbers(exercise: Exercise, variant: str) -> str:
     """Return a variant's name with the numbers of its defects in place of their ids."""
     numbers = exercise.numbers()
     return variant_name(frozenset(str(numbers[name]) for name in variant.split("+") if name))
-
-
-class CopyingReference(Reference):
-    """A reference that answers with copies, which later calls cannot change before they are recorded."""
-
-    def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
-        return _CopyingModule(super().build(arguments, dtype, probe, entry).subject)
-
-
-class _CopyingModule(LocalModule):
-    def call(self, method: str, **inputs: Any) -> Any:
-        return map_tensors(super().call(method, **inputs), torch.Tensor.clone)
-
-    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
-        passed = super().differentiate(cotangents, method, **inputs)
-        return structs.replace(passed, value=map_tensors(passed.value, torch.Tensor.clone))
-
-    def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
-        return map_tensors(super().run_probe(probe, inputs, **options), torch.Tensor.clone)
-
-    def weights(self) -> dict[str, torch.Tensor]:
-        return {name: weight.clone() for name, weight in super().weights().items()}
-
-    def attribute(self, name: str) -> Any:
-        return map_tensors(super().attribute(name), torch.Tensor.clone)

@@ -26,7 +26,7 @@ SEED = 7
 
 def run_usual_tests(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
     """Prove that each test in `missed_by` passes on the starter and with its defect alone."""
-    course = Course(root)
+    course = Course(root=root)
     exercise = load_exercise(course.description(exercise_id))
     reference = course.reference(exercise_id).read_text(encoding="utf-8")
     starter = put_back(reference, exercise.defects)
@@ -54,7 +54,11 @@ def tester(source: WorkerSource, course: Course, exercise: Exercise, text: str) 
         reference = ReferenceCache(Reference(course.reference(exercise.id), exercise.interface))
         session.renew()
         try:
-            walk(test, Context(Subject(session), reference, exercise), size_cases_of(test, exercise, SEED))
+            walk(
+                test,
+                Context(subject=Subject(session), reference=reference, exercise=exercise),
+                size_cases_of(test, exercise, SEED),
+            )
         except SizeCaseFailedError as failed:
             if isinstance(failed.error, Failure | SubjectError | MisfitError):
                 return str(failed)

@@ -1,1 +1,1 @@
-"""The trusted side: holds checks and reference, sends inputs, compares what returns."""
+"""The trusted side: it has the checks and the reference, sends inputs, and compares the values that come back."""

@@ -1,87 +1,110 @@
-"""Draw calling variants: by position, in training mode, without gradients, in other layouts, ...
+"""Choose calling variants: by position, in training mode, without gradients, in other layouts, ...
 
-A right module returns the same however it is called. The calling variants of a check's size cases are drawn from the
-seed. Every value of an axis occurs somewhere in a run, and no size case is tried in more than one calling variant
-beside the plain call.
+A right module returns the same values however it is called. The calling variants of an exercise are the rows of one
+covering array, in which checks and size cases are two more axes. In every run, any two values of different axes occur
+together in some call.
 """
 
-import operator
-import random
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from enum import StrEnum
+from typing import Any
 
-from grader.checks.outcome import (
-    Arguments,
-    CallingVariant,
-    Gradients,
-    History,
-    Layout,
-    Mode,
-    Scale,
-    Sharing,
+from msgspec import Struct
+
+from grader.checks.covering import covering_array
+from grader.checks.outcome import Arguments, CallingVariant, Dtype, Gradients, History, Layout, Mode, Scale, Sharing
+
+AXES: dict[str, tuple[StrEnum, ...]] = {
+    "history": (*History,),
+    "gradients": (*Gradients,),
+    "layout": (*Layout,),
+    "mode": (*Mode,),
+    "dtype": (*Dtype,),
+    "arguments": (*Arguments,),
+    "sharing": (*Sharing,),
+}
+
+FIRST: tuple[dict[str, StrEnum], ...] = (
+    {
+        "history": History.AFTER_OTHERS,  # caches are mostly used in evaluation, without gradients
+        "mode": Mode.UNCHANGED,
+        "gradients": Gradients.NO_GRAD,
+        "dtype": Dtype.FLOAT32,
+        "layout": Layout.CONTIGUOUS,
+    },
 )
-
-T = TypeVar("T")
-
-MODES = (Mode.TRAINING, Mode.UNCHANGED)
-GRADIENTS = (Gradients.NO_GRAD, Gradients.INFERENCE_MODE, Gradients.RECORDED)
-LAYOUTS = (Layout.TRANSPOSED, Layout.EXPANDED, Layout.CONTIGUOUS)
-HISTORIES = (
-    History.RELOADED,
-    History.MODES,
-    History.COPIED,
-    History.DOUBLE,
-    History.REBUILT,
-    History.AFTER_OTHERS,
-)
-SHARINGS = (Sharing.SHARED, Sharing.SEPARATE)
+"""Combinations of more than two values that occur in every check."""
 
 
-def draw_calling_variants(
-    name: str, count: int, with_any_layout: int, required: History | None = None
-) -> list[CallingVariant]:
-    """Return `count` calling variants that depend on `name` alone, with every value of an axis where there is room.
+class VariedCheck(Struct, frozen=True, kw_only=True):
+    """A check that calls the module in calling variants.
 
-    Only the first `with_any_layout` may expand one sample to all: there a plain call shows what mixes samples,
-    elsewhere none does. One of them has large inputs, but never together with other values in the same tensors or the
-    `required` history: a saturated softmax can hide a stale cache.
+    `places` are the size cases in which it does so. `sharing` are the places at which several inputs may be one tensor.
     """
-    draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
-    layouts = _deal(draw, LAYOUTS, with_any_layout)
-    layouts += _deal(draw, (Layout.TRANSPOSED, Layout.CONTIGUOUS), count - with_any_layout)
-    modes = _deal(draw, MODES, count)
-    gradients, histories = _deal(draw, GRADIENTS, count), _deal(draw, HISTORIES, count, required)
-    for slot, history in enumerate(histories):
-        if history is History.AFTER_OTHERS:  # caches are mostly used in evaluation, without gradients
-            _exchange(gradients, slot, bool)
-            _exchange(modes, slot, operator.not_)
-    slots = [slot for slot in range(with_any_layout) if histories[slot] not in {History.AFTER_OTHERS, required}]
-    large = draw.choice(slots or [0])
-    by_position = [number % 2 == 0 for number in range(count)]
-    draw.shuffle(by_position)
-    sharings = _deal(draw, SHARINGS, count)
-    return [
-        CallingVariant(
-            arguments=Arguments.BY_POSITION if by_position[slot] else Arguments.BY_KEYWORD,
-            mode=modes[slot],
-            gradients=gradients[slot],
-            layout=layouts[slot],
-            sharing=sharings[slot],
-            history=histories[slot],
-            scale=Scale.LARGE if slot == large else Scale.USUAL,
-        )
-        for slot in range(count)
+
+    id: str
+    places: tuple[Hashable, ...]
+    sharing: frozenset[Hashable]
+    by_position: bool
+    trains_after_inference: bool
+
+
+@functools.lru_cache(maxsize=64)
+def choose_calling_variants(
+    checks: tuple[VariedCheck, ...],
+) -> dict[tuple[str, Hashable], tuple[CallingVariant, ...]]:
+    """Return the calling variants of each check at each of its places.
+
+    Each check has one call with large inputs, which varies little else: a saturated softmax can hide a stale cache.
+    """
+    places = list(dict.fromkeys(place for check in checks for place in check.places))
+    axes: dict[str, Sequence[Any]] = {"check": checks, "place": places, **AXES}
+    names = list(axes)
+    fits = _fits(axes)
+    first = [
+        {names.index(name): axes[name].index(value) for name, value in {"check": check, **row}.items()}
+        for check in checks
+        for row in FIRST
     ]
+    chosen: dict[tuple[str, Hashable], list[CallingVariant]] = {}
+    for numbers in covering_array([len(values) for values in axes.values()], fits, first):
+        row = {name: axes[name][number] for name, number in zip(names, numbers, strict=True)}
+        check, place = row.pop("check"), row.pop("place")
+        chosen.setdefault((check.id, place), []).append(CallingVariant(**row))
+    for number, check in enumerate(checks):
+        place = check.places[number % len(check.places)]
+        mode, gradients = (AXES[name][number % len(AXES[name])] for name in ("mode", "gradients"))
+        large = CallingVariant(mode=Mode(mode), gradients=Gradients(gradients), scale=Scale.LARGE)
+        chosen.setdefault((check.id, place), []).append(large)
+    return {where: tuple(sorted(variants, key=_is_in_inference)) for where, variants in chosen.items()}
 
 
-def _exchange(values: list[T], slot: int, fits: Callable[[T], bool]) -> None:
-    """Exchange a slot's value, where it does not fit, for the first that does, if there is one."""
-    if not fits(values[slot]):
-        other = next((number for number, value in enumerate(values) if fits(value)), slot)
-        values[slot], values[other] = values[other], values[slot]
+def _is_in_inference(variant: CallingVariant) -> bool:
+    """Return whether a call may leave tensors that cannot be used for training; such calls of a module come last."""
+    return variant.gradients is Gradients.INFERENCE_MODE
 
 
-def _deal(draw: random.Random, values: Sequence[T], count: int, first: T | None = None) -> list[T]:
-    """Return `count` of the values in random order, each as often as the others, beginning with `first` if given."""
-    order = sorted(draw.sample(values, len(values)), key=lambda value: value != first)
-    return [order[number % len(order)] for number in range(count)]
+def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool]:
+    """Return a function that tells whether two values of different axes, given by number, may be in one row."""
+    values = list(axes.values())
+    sharing = frozenset((check, place) for check in axes["check"] for place in check.sharing)
+
+    def fits(axis: int, number: int, other: int, others_number: int) -> bool:
+        one, two = values[axis][number], values[other][others_number]
+        match one, two:
+            case VariedCheck(), Arguments():
+                return one.by_position or two is Arguments.BY_KEYWORD
+            case VariedCheck(), Sharing():
+                return bool(one.sharing) or two is Sharing.SEPARATE
+            case VariedCheck(), _ if axis == 0 and other == 1:
+                return two in one.places
+            case _, Sharing() if axis == 1:
+                return two is Sharing.SEPARATE or any(place == one for _, place in sharing)
+            case History.INFERENCE_FIRST, Gradients.RECORDED:
+                return any(check.trains_after_inference for check in axes["check"])
+            case History.CONVERTED, Dtype():
+                return two is Dtype.FLOAT64
+        return True
+
+    return fits

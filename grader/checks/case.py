@@ -1,7 +1,7 @@
-"""One size case: its sizes, and the constructor arguments and inputs made for them.
+"""A case: the sizes of one size case, and the constructor arguments and inputs made for them.
 
-Shapes come from the interface: a description's `[batch, tokens, width]` is a tensor (B, T, D) here, with the size
-case's number for each name. A mask is (..., Q, K) once its axes of queries and keys are moved to the end.
+Shapes come from the interface: `[batch, tokens, width]` in a description is a tensor (B, T, D) here, with the sizes of
+the size case. A mask is (..., Q, K) after its axes of queries and keys are moved to the end.
 """
 
 import hashlib
@@ -20,33 +20,38 @@ VISIBLE_SHARE = 0.6
 """The share of pairs that a random mask leaves visible."""
 
 IGNORED_EVERY = 4
-"""One in so many whole numbers is the one that is ignored, where there is one."""
+"""The ignored integer, if the input has one, replaces one integer in this many."""
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """What a check runs with at one size case; all of it depends on the seed, the check and the size case."""
+    """Arguments and inputs for a check at one size case. They depend only on the seed, the check and the size case."""
 
     sizes: dict[str, int]
     arguments: dict[str, Any]
     inputs: dict[str, Any]
-    again: dict[str, Any] = {}
-    """Other inputs of the same kinds, for a second call."""
+    calling_variants: tuple[CallingVariant, ...] = ()
+    """The calling variants of further calls."""
+    inputs_in_variants: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    """Two more sets of inputs, which calls in calling variants use in turn."""
     samples_axes: dict[str, int] = {}
     """The axis of the samples in each input that has one."""
-    calling_variant: CallingVariant | None = None
-    """How the second call is made."""
+    shared: dict[str, str] = {}
+    """Maps an input to the first input of the same shape, whose tensor it may share."""
+    scaled: list[str] = []
+    """The inputs to scale up in calls with large inputs."""
     is_plain: bool = True
-    """Whether there is a first call, in the plain calling variant."""
+    """Whether there is a call in the plain calling variant."""
     grad: bool = True
     """Whether calls that need no gradients run with gradients enabled."""
 
     def built_with(self, name: str, value: float) -> "Case":
-        """The same case with another constructor argument."""
+        """Return the case with one constructor argument replaced."""
         return structs.replace(self, arguments={**self.arguments, name: value})
 
     def inputs_with_change(self, name: str, axis: int, index: int) -> dict[str, Any]:
-        """Return the inputs with one token or sample of one input replaced by new random values. Integers are
-        replaced by other integers of the same input.
+        """Return the inputs with one token or sample of one input replaced by new random values.
+
+        Integers are replaced by other integers of the same input.
         """
         changed = self.inputs[name].clone()
         part = changed.select(axis, index)
@@ -57,8 +62,20 @@ class Case(Struct, frozen=True, kw_only=True):
             part.copy_(values[(torch.searchsorted(values, part.contiguous()) + 1) % len(values)])
         return {**self.inputs, name: changed}
 
+    def inputs_of(self, number: int) -> dict[str, Any]:
+        """Return what the calling variant of that number is called with, as it lies in memory usually."""
+        variant, inputs = self.calling_variants[number], self.inputs_in_variants[number % 2]
+        scale = LARGE_SCALE if variant.scale is Scale.LARGE else 1.0
+        inputs = {**inputs, **{name: inputs[name] * scale for name in self.scaled}}
+        if variant.sharing is Sharing.SHARED:
+            inputs |= {name: inputs[first] for name, first in self.shared.items()}
+        if variant.layout is Layout.EXPANDED:
+            axes = {name: axis for name, axis in self.samples_axes.items() if inputs[name].dim() > 1}
+            inputs |= {name: inputs[name].narrow(axis, 0, 1).expand(inputs[name].shape) for name, axis in axes.items()}
+        return inputs
+
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The floating-point inputs."""
+        """Return the floating-point inputs."""
         return {
             name: value
             for name, value in self.inputs.items()
@@ -70,11 +87,11 @@ def make_case(
     exercise: Exercise,
     check: Property,
     sizes: dict[str, int],
-    calling_variant: CallingVariant | None = None,
+    calling_variants: tuple[CallingVariant, ...] = (),
     *,
     is_plain: bool = True,
 ) -> Case:
-    """The case for one set of sizes."""
+    """Make the case for one set of sizes, from torch's current random state."""
     constructor = {**exercise.interface.constructor, **check.constructor}
     arguments = {
         name: sizes.get(value, value) if isinstance(value, str) else value
@@ -82,42 +99,28 @@ def make_case(
         if name not in check.defaults
     }
     specs = check.all_inputs(exercise.interface)
-    inputs = {name: _make_input(spec, sizes) for name, spec in specs.items()}
-    again = (
-        {name: _in_calling_variant(_make_input(spec, sizes), spec, calling_variant) for name, spec in specs.items()}
-        if calling_variant
-        else {}
+    inputs, *others = (
+        {name: _make_input(spec, sizes) for name, spec in specs.items()} for _ in range(3 if calling_variants else 1)
     )
-    if calling_variant and calling_variant.sharing is Sharing.SHARED:
-        groups = inputs_of_one_shape(exercise, check, sizes)
-        again |= {name: again[first] for first, *others in groups for name in others}
     axes = {name: axis for name, spec in specs.items() if (axis := _samples_axis(spec)) is not None}
+    groups = inputs_of_one_shape(exercise, check, sizes)
     return Case(
         sizes=sizes,
         arguments=arguments,
         inputs=inputs,
-        again=again,
+        calling_variants=calling_variants,
+        inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
         samples_axes=axes,
-        calling_variant=calling_variant,
+        shared={name: first for first, *rest in groups for name in rest},
+        scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
     )
 
 
 def _samples_axis(spec: Any) -> int | None:
-    """The axis of an input along which its samples lie."""
+    """Return the axis of an input's samples; None if it has none."""
     shape = spec if isinstance(spec, list) else spec.shape if isinstance(spec, MadeInput) else []
     return shape.index(SAMPLES) if SAMPLES in shape else None
-
-
-def _in_calling_variant(value: Any, spec: Any, calling_variant: CallingVariant) -> Any:
-    """Return an input for a calling variant. An expanded input repeats its first sample."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    axis = _samples_axis(spec)
-    if calling_variant.layout is Layout.EXPANDED and axis is not None:
-        value = value.narrow(axis, 0, 1).expand(value.shape).contiguous()
-    is_large = calling_variant.scale is Scale.LARGE and isinstance(spec, list)
-    return value * LARGE_SCALE if is_large else value
 
 
 def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
@@ -134,7 +137,10 @@ def _make_input(spec: Any, sizes: dict[str, int]) -> Any:
 
 
 def make_integers(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
-    """Whole numbers from `start` to `integers`, with it or without; smallest and largest occur where there is room."""
+    """Draw integers from `start` up to `integers`, which is included if `inclusive`.
+
+    The smallest and the largest integer always occur if there are two elements or more.
+    """
     assert not isinstance(spec.integers, bool)
     shape = sizes_of(spec.shape, sizes)
     end = max(size_of(spec.integers, sizes) + spec.inclusive, spec.start + 1)
@@ -149,7 +155,7 @@ def make_integers(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
 
 
 def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
-    """A mask, true where a query may look at a key; every query sees a key unless `dead_row` says otherwise."""
+    """Make a mask, true where a query may attend to a key. In `dead_row` masks one query has no key to attend to."""
     shape = sizes_of(spec.shape, sizes)
     mask = torch.ones(shape, dtype=torch.bool)
     pairs = mask.movedim(spec.axes, (-2, -1))
@@ -168,10 +174,10 @@ def _make_mask(spec: MadeInput, sizes: dict[str, int]) -> torch.Tensor:
 
 
 def dead_row(queries: int) -> int:
-    """The query that a `dead_row` mask hides everything from."""
+    """Return the index of the query for which a `dead_row` mask hides every key."""
     return queries // 2
 
 
 def seed_draws(name: str) -> None:
-    """Seed this process's random numbers (inputs and reference weights) by `name`."""
+    """Seed torch's random numbers in this process (inputs and reference weights) with `name`."""
     torch.default_generator.manual_seed(int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big"))

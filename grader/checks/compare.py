@@ -1,11 +1,12 @@
-"""Compare tensors with tensors: type, shape and dtype first, then finite values, then values.
+"""Compare tensors: type, shape and dtype first, then whether values are finite, then values.
 
-Tensors: `observed` is the submission's and `expected` the reference's; both have one shape (*S) once `require_shape`
-has passed. A deviation is a tensor (*S) of differences in units of the tolerance.
+`observed` is the submission's tensor and `expected` the reference's. After `require_shape` both have the shape (*S). A
+deviation is a tensor (*S) of differences in units of the tolerance.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -19,17 +20,17 @@ from grader.sandbox.text import as_index, excerpt
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17
-"""As many digits distinguish any two numbers of float64."""
+"""This many digits distinguish any two float64 numbers."""
 
 
-class Failure(AssertionError):  # noqa: N818 - a failure is what it is: AssertionError is its kind of error
-    """A property does not hold: a finding, and what is needed to compare it with others and to draw it.
+class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an assertion
+    """A property does not hold.
 
-    A hidden check raises `Failure("its-own-kind", "a sentence")`; the kit's own checks give fields.
+    A hidden check raises `Failure("its-own-kind", "a sentence")`; the kit's own checks pass the finding's fields.
 
-    `deviation` is what a matching variant has to show too: a tensor of differences in units of the tolerance, or words
-    of the kit's own; None where the kind says all. `compared` is what the picture was compared as, and `wrong` the
-    element that is furthest off.
+    `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, or a text of the
+    kit; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element that
+    is furthest off, `returned` the value that holds it, if not the one that the last call returned.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
         self.deviation = deviation
         self.compared = compared
         self.wrong = wrong
+        self.returned: Any = None
 
     def __str__(self) -> str:
         return str(self.finding)
@@ -89,19 +91,53 @@ class Failure(AssertionError):  # noqa: N818 - a failure is what it is: Assertio
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """What a comparison is about: what was done, in which calling variant, and which of the results is compared."""
+    """The subject of a comparison: what the check did, in which calling variant, and which result it compares."""
 
     action: str = ""
     item: str = "output"
     calling_variant: CallingVariant | None = None
 
     def part(self, index: int, names: Sequence[str] = ()) -> "Compared":
-        """Return one of several values: by its name where it has one, else by its number."""
+        """Return the comparison of one of several values, by its name if it has one, else by its number."""
         return structs.replace(self, item=names[index] if names else f"{self.item} {index}")
 
 
+class CountedComparisons:
+    """How many comparisons are `done`; the first `tolerated` ones may fail."""
+
+    def __init__(self, tolerated: int) -> None:
+        self.done = 0
+        self.tolerated = tolerated
+
+
+_counted: ContextVar[CountedComparisons | None] = ContextVar("counted", default=None)
+
+
+@contextmanager
+def counted_comparisons(tolerated: int = 0) -> Iterator[CountedComparisons]:
+    """Count the comparisons in the block; the first `tolerated` ones may fail."""
+    counted = CountedComparisons(tolerated)
+    token = _counted.set(counted)
+    try:
+        yield counted
+    finally:
+        _counted.reset(token)
+
+
+@contextmanager
+def _comparison() -> Iterator[None]:
+    """Count the comparison in the block, and suppress its failure if it is tolerated."""
+    counted = _counted.get() or CountedComparisons(0)
+    try:
+        yield
+    except Failure:
+        if counted.done >= counted.tolerated:
+            raise
+    counted.done += 1
+
+
 GRADIENTS = Compared(item="gradients")
-"""What the gradients of all parameters are recorded as, for a picture."""
+"""The comparison of all parameters' gradients, recorded for pictures."""
 
 
 def _compared(what: Compared | str) -> Compared:
@@ -109,12 +145,12 @@ def _compared(what: Compared | str) -> Compared:
 
 
 def number(value: float) -> str:
-    """Return a number as findings show it."""
+    """Format a number for findings."""
     return f"{value:.{FEWEST_DIGITS}g}"
 
 
 def numbers(expected: float, observed: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as it takes to distinguish them; whole ones with all of theirs."""
+    """Format two numbers with enough digits to distinguish them; integers with all their digits."""
     if expected.is_integer() and observed.is_integer() and max(abs(expected), abs(observed)) < 10**MOST_DIGITS:
         return f"{expected:.0f}", f"{observed:.0f}"
     digits = FEWEST_DIGITS
@@ -124,19 +160,19 @@ def numbers(expected: float, observed: float) -> tuple[str, str]:
 
 
 class Advice(UserWarning):
-    """Advice that costs nothing: `warnings.warn(Advice(text))` shows it and does not fail the check."""
+    """Advice without an effect on the score: `warnings.warn(Advice(text))` shows it and does not fail the check."""
 
 
 class Tolerance(Struct, frozen=True, kw_only=True):
-    """How far two values of the same quantity may lie apart."""
+    """How far an observed value may be from the expected one."""
 
     relative: float
     absolute: float
     of_largest: float = 0.0
-    """A share of the largest value of a tensor, beside the absolute one."""
+    """Added to `absolute`, as a share of the tensor's largest value."""
 
     def for_values(self, expected: torch.Tensor) -> "Tolerance":
-        """The same without a share of the largest value that is a number; whole numbers are compared as such."""
+        """Return the tolerance for a tensor, with `of_largest` added to `absolute`; for integers, that of integers."""
         if not (expected.is_floating_point() or expected.is_complex()):
             return WHOLE
         if not self.of_largest or not (finite := expected[expected.isfinite()]).numel():
@@ -146,14 +182,14 @@ class Tolerance(Struct, frozen=True, kw_only=True):
 
 
 FLOAT32 = Tolerance(relative=1e-4, absolute=1e-5)
-"""Different right ways to compute attention in float32 lie within about 2e-6 of each other at these sizes."""
+"""At these sizes, right implementations of attention in float32 differ by about 2e-6."""
 
 FLOAT32_GRADIENT = Tolerance(relative=1e-3, absolute=5e-5)
 FLOAT64 = Tolerance(relative=1e-9, absolute=1e-10)
 UNCHANGED = Tolerance(relative=0.0, absolute=1e-6)
-WHOLE = Tolerance(relative=0.0, absolute=0.5)  # of whole numbers, which are the same or are not
+WHOLE = Tolerance(relative=0.0, absolute=0.5)  # for integers, which are equal or not
 LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
-"""Scores of thousands are rounded to a thousandth, and weights of keys that lie close are off by as much."""
+"""Scores in the thousands are rounded to a thousandth, which changes the weights of similar keys as much."""
 
 
 def compare(
@@ -163,13 +199,21 @@ def compare(
     tolerance: Tolerance = FLOAT32,
     parts: Sequence[str] = (),
 ) -> None:
-    """Raise `Failure` unless `observed` has the form and values of `expected`; `parts` names the values of several."""
+    """Raise `Failure` unless `observed` has the form and values of `expected`; `parts` names several values."""
     compared = _compared(what)
     if isinstance(expected, tuple | list | dict):
-        require_form(observed, expected, compared, parts)
+        with _comparison():
+            require_form(observed, expected, compared, parts)
         for ours, theirs, part in _pairs(observed, expected, compared, parts):
             compare(ours, theirs, part, tolerance)
-    elif isinstance(expected, torch.Tensor):
+        return
+    with _comparison():
+        _compare_one(observed, expected, compared, tolerance)
+
+
+def _compare_one(observed: Any, expected: Any, compared: Compared, tolerance: Tolerance) -> None:
+    """Compare one value, which is no container."""
+    if isinstance(expected, torch.Tensor):
         require_form(observed, expected, compared)
         if torch.equal(observed, expected):
             pictures.record(compared, observed, expected)
@@ -185,7 +229,7 @@ def compare(
 
 
 def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequence[str] = ()) -> None:
-    """Raise `Failure` unless `observed` is as many tensors, of the same shapes, dtypes and keys, as `expected`."""
+    """Raise `Failure` unless `observed` has the number of tensors, shapes, dtypes and keys of `expected`."""
     compared = _compared(what)
     if isinstance(expected, tuple | list | dict):
         for ours, theirs, part in _pairs(observed, expected, compared, parts):
@@ -197,21 +241,22 @@ def require_form(observed: Any, expected: Any, what: Compared | str, parts: Sequ
 
 
 def compare_gradients(observed: Gradients, expected: Gradients) -> None:
-    """Raise `Failure` unless each parameter's gradient is right; where one is missing, all are drawn."""
-    with _drawn_gradients(observed, expected):
+    """Raise `Failure` unless each parameter's gradient is right; if one is missing, the picture shows all."""
+    with _picturing_gradients(observed, expected):
         for name, gradient in expected.items():
             compare_gradient(observed.get(name), gradient, name)
 
 
 def require_gradients(observed: Gradients, expected: Gradients, names: Iterable[str]) -> None:
     """Raise `Failure` unless each of the named parameters gets a gradient."""
-    with _drawn_gradients(observed, expected):
+    with _picturing_gradients(observed, expected):
         for name in names:
             _require_gradient(observed.get(name), name)
 
 
 @contextmanager
-def _drawn_gradients(observed: Gradients, expected: Gradients) -> Iterator[None]:
+def _picturing_gradients(observed: Gradients, expected: Gradients) -> Iterator[None]:
+    """Add a picture of all gradients to a failure in the block because of a missing gradient."""
     try:
         yield
     except Failure as failure:
@@ -223,7 +268,12 @@ def _drawn_gradients(observed: Gradients, expected: Gradients) -> Iterator[None]
 
 
 def compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | None, name: str) -> None:
-    """Raise `Failure` unless there is a gradient of what `name` names where there should be, with the right values."""
+    """Raise `Failure` unless the gradient of `name` is right, or missing where it should be None or zero."""
+    with _comparison():
+        _compare_gradient(observed, expected, name)
+
+
+def _compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | None, name: str) -> None:
     if (
         expected is not None
         and observed is not None
@@ -252,7 +302,7 @@ def compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | Non
 
 
 def _require_gradient(observed: torch.Tensor | None, name: str) -> None:
-    """Raise `Failure` where nothing flows back."""
+    """Raise `Failure` if the gradient is missing or zero."""
     if observed is None or not bool((observed != 0).any()):
         raise Failure(
             FailureKind.NO_GRADIENT,
@@ -297,7 +347,7 @@ def require_dtype(observed: torch.Tensor, dtype: torch.dtype, what: Compared | s
 
 
 def require_finite(observed: torch.Tensor, what: Compared | str, expected: torch.Tensor | None = None) -> None:
-    """Raise `Failure` at the first element that is no finite number; drawn beside `expected`, where given."""
+    """Raise `Failure` at the first element that is not finite; with `expected`, the picture shows both tensors."""
     bad = ~torch.isfinite(observed)
     if bool(bad.any()):
         first: list[int] = bad.nonzero()[0].tolist()
@@ -347,24 +397,24 @@ def require_close(
 
 
 def _deviation(observed: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """Return differences (*S) in units of the tolerance; two right ways to compute a value lie within one."""
+    """Return differences (*S) in units of the tolerance; right implementations differ by less than 1."""
     expected = expected.double()
     return ((observed.double() - expected) / (tolerance.absolute + tolerance.relative * expected.abs())).float()
 
 
 def describe(value: Any) -> str:
-    """Return what a value is, in a few words."""
+    """Describe a value in a few words."""
     if isinstance(value, Other):
         return value.description
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    if isinstance(value, tuple | list | dict):  # no repr: that of a thousand tensors takes half a second
+    if isinstance(value, tuple | list | dict):  # the repr of a thousand tensors takes half a second
         return f"a {type(value).__name__} of {len(value)}"
     return f"{value!r}"[:80]
 
 
 def _pairs(observed: Any, expected: Any, compared: Compared, parts: Sequence[str]) -> list[tuple[Any, Any, Compared]]:
-    """Return the pairs of values to compare, and what each is; `Failure` unless number and keys are the same."""
+    """Pair the values to compare, each with its description; raise `Failure` unless number and keys are equal."""
     if isinstance(expected, dict):
         wanted = f"the keys {excerpt(', '.join(map(str, expected)))}"
         if isinstance(observed, dict) and observed.keys() == expected.keys():
@@ -381,5 +431,5 @@ def _pairs(observed: Any, expected: Any, compared: Compared, parts: Sequence[str
 
 
 def _form(value: Any) -> str:
-    """Return the type of a value, without what the submission wrote into it."""
+    """Return the type and the length of a value; the submission cannot influence the text otherwise."""
     return type(value).__name__ + (f" of {len(value)}" if isinstance(value, tuple | list | dict) else "")

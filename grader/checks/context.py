@@ -1,10 +1,10 @@
-"""What a property's function works with, and which function runs for which record."""
+"""The context in which a property's function runs, and the registry of these functions."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from grader.checks.case import Case
-from grader.checks.proxies import ModuleFactory, ModuleProxy
+from grader.checks.proxies import ModuleProxy, SubjectFactory
 from grader.checks.reference_cache import ReferenceCache
 from grader.spec.exercise import Exercise
 from grader.spec.properties import Property
@@ -13,15 +13,17 @@ P = TypeVar("P", bound=Property)
 
 
 class Context:
-    """What a property works with: two module factories and the exercise. `read_printed` gives what came to stdout.
+    """What a property works with: two module factories and the exercise.
 
-    `are_calling_variants_tried` tells whether the module is still called in calling variants: it is not once it did
-    not answer in one. `last_returned` gives what the submission's last call returned.
+    `read_printed` returns the new output on stdout. `are_calling_variants_tried` returns whether checks still call the
+    module in calling variants: they stop once it did not answer in one. `last_returned` returns the value of the
+    submission's last call.
     """
 
     def __init__(
         self,
-        subject: ModuleFactory,
+        *,
+        subject: SubjectFactory,
         reference: ReferenceCache,
         exercise: Exercise,
         read_printed: Callable[[], bytes] = bytes,
@@ -38,7 +40,10 @@ class Context:
     def pair(
         self, check: Property, case: Case, dtype: str = "", variation: str = ""
     ) -> tuple[ModuleProxy, ModuleProxy]:
-        """Subject and reference with the same weights; `variation` is source that defines a `Variation` of both."""
+        """Build the subject and the reference with the same weights.
+
+        `variation` is the source of a probe that defines a class `Variation`, which is built in place of both.
+        """
         built: dict[str, Any] = {"dtype": dtype, "probe": variation, "entry": "Variation" if variation else ""}
         theirs = self.reference.build(case.arguments, **built)
         ours = self.subject.build(case.arguments, like=theirs, at_once=False, **built)
@@ -47,18 +52,18 @@ class Context:
         return ours, theirs
 
     def ours(self, check: Property, case: Case) -> ModuleProxy:
-        """The subject alone, with weights of its own making."""
+        """Build only the subject, with its own initial weights."""
         module = self.subject.build(case.arguments, at_once=False)
         module.training, module.grad = check.training, case.grad
         return module
 
 
 FUNCTIONS: dict[type[Property], Callable[[Any, Context, Case], None]] = {}
-"""Each property's function by its record."""
+"""The function of each property, by the type of its record."""
 
 
 def runs(record: type[P]) -> Callable[[Callable[[P, Context, Case], None]], Callable[[P, Context, Case], None]]:
-    """Register a function for a record: it raises `Failure` where the property does not hold for a case."""
+    """Register a function for a record. It raises `Failure` if the property does not hold for a case."""
 
     def register(function: Callable[[P, Context, Case], None]) -> Callable[[P, Context, Case], None]:
         FUNCTIONS[record] = function

@@ -1,6 +1,6 @@
 """Explain wrong values: zeros, one factor, another order, exchanged axes, no mask, ...
 
-An explanation is tried on the tensors at hand, and counts only where it fits within rounding.
+An explanation is only used if it reproduces the submission's values within rounding.
 
 Tensors: `ours` is the submission's, `theirs` the reference's, both of one shape (*S, N) in float64. Axis `a` has n_a
 slices of numel / n_a elements each.
@@ -15,21 +15,21 @@ from grader.checks.outcome import Explanation, ExplanationKind
 from grader.sandbox.values import flatten
 
 MOST_ELEMENTS = 20_000
-"""Larger tensors are not explained: the smallest sizes that fail are."""
+"""Larger tensors are not explained; the smallest sizes that fail are small enough."""
 
 FEWEST_ELEMENTS = 6
-"""Fewer numbers fit too many explanations."""
+"""Fewer values would fit too many explanations."""
 
 FEWEST_IN_A_ROW = 3
 MOST_SLICES = 12
-"""Slices along one axis that are compared with each other."""
+"""The most slices along one axis that are compared with each other."""
 
 Candidate = tuple[Explanation, torch.Tensor]
-"""An explanation, and what the submission would return if it were true, in the shape of `theirs`."""
+"""An explanation, and the values that it predicts, in the shape of `theirs`."""
 
 
 def explain(observed: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> Explanation | None:
-    """Return the first explanation that turns what was expected into what was observed; None where none does."""
+    """Return the first explanation that predicts `observed` from `expected`, both (*S, N); None if none does."""
     if not FEWEST_ELEMENTS <= observed.numel() <= MOST_ELEMENTS or observed.shape != expected.shape:
         return None
     ours, theirs = observed.double(), expected.double()
@@ -40,7 +40,7 @@ def explain(observed: torch.Tensor, expected: torch.Tensor, relative: float, abs
 
 
 def explain_by_mask(observed: Any, unmasked: Any, relative: float, absolute: float) -> Explanation | None:
-    """Return an explanation where `observed` is among the outputs in which masks hide nothing, `unmasked`."""
+    """Return an explanation if `observed` equals one of the tensors in `unmasked`, the outputs without any mask."""
     if not isinstance(observed, torch.Tensor):
         return None
     similar = [each for each in flatten(unmasked) if (each.shape, each.dtype) == (observed.shape, observed.dtype)]
@@ -49,7 +49,7 @@ def explain_by_mask(observed: Any, unmasked: Any, relative: float, absolute: flo
 
 
 def _candidates(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """Yield candidates, the simplest first."""
+    """Yield all candidates, the simplest first."""
     yield Explanation(kind=ExplanationKind.ALL_ZERO), torch.zeros_like(theirs)
     yield from _one_factor(ours, theirs)
     yield from _interleaved(theirs)
@@ -62,7 +62,7 @@ def _candidates(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]
 
 
 def _one_factor(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """The least-squares factor from `theirs` to `ours`."""
+    """Try the least-squares factor from `theirs` to `ours`."""
     power = float((theirs * theirs).sum())
     factor = float((ours * theirs).sum()) / power if power else 0.0
     if factor:
@@ -70,7 +70,7 @@ def _one_factor(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]
 
 
 def _interleaved(theirs: torch.Tensor) -> Iterator[Candidate]:
-    """The features of the last axis interleaved: (*S, B, N / B) with its last two axes exchanged, then flattened."""
+    """Try the last axis interleaved: (*S, B, N / B) with its last two axes exchanged, then flattened."""
     features = theirs.size(-1)
     for blocks in range(2, features // 2 + 1):
         if features % blocks == 0:
@@ -79,7 +79,7 @@ def _interleaved(theirs: torch.Tensor) -> Iterator[Candidate]:
 
 
 def _reordered(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """The slices along an axis in another order: each slice's nearest neighbour among those of `theirs`."""
+    """Try the slices along an axis in another order: for each slice its nearest neighbour in `theirs`."""
     for axis in range(theirs.dim()):
         count = theirs.size(axis)
         if not 1 < count <= MOST_SLICES or theirs.numel() // count < FEWEST_IN_A_ROW:
@@ -93,7 +93,7 @@ def _reordered(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
 
 
 def _exchanged_axes(theirs: torch.Tensor) -> Iterator[Candidate]:
-    """Two axes of one length, the one for the other."""
+    """Try exchanging two axes of equal length."""
     for first in range(theirs.dim()):
         for second in range(first + 1, theirs.dim()):
             if theirs.size(first) == theirs.size(second) > 1:
@@ -102,7 +102,7 @@ def _exchanged_axes(theirs: torch.Tensor) -> Iterator[Candidate]:
 
 
 def _constant_along_axis(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """The first slice repeated along an axis, where slices should differ."""
+    """Try repeating the first slice along an axis, if the slices of `theirs` differ."""
     for axis in range(ours.dim()):
         count = ours.size(axis)
         if count == 1 or ours.numel() // count < FEWEST_IN_A_ROW:
@@ -113,7 +113,7 @@ def _constant_along_axis(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[C
 
 
 def _vector_added(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """One vector of features (N) added to every row."""
+    """Try adding one vector (N) to every row."""
     rows = theirs.numel() // theirs.size(-1)
     if rows > 1:
         difference = (ours - theirs).reshape(rows, -1)[0]
@@ -121,7 +121,7 @@ def _vector_added(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidat
 
 
 def _row_factors(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """Each row along the last axis scaled by a factor (*S, 1) of its own."""
+    """Try scaling each row along the last axis by its own factor (*S, 1)."""
     if theirs.size(-1) < FEWEST_IN_A_ROW:
         return
     power = (theirs * theirs).sum(-1, keepdim=True)
@@ -131,7 +131,7 @@ def _row_factors(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate
 
 
 def _partly_zero(ours: torch.Tensor, theirs: torch.Tensor) -> Iterator[Candidate]:
-    """Right wherever it is not zero."""
+    """Try `theirs` with zeros wherever `ours` is zero."""
     kept = torch.where(ours == 0, ours, theirs)
     count = int(((ours == 0) & (theirs != 0)).sum())
     if count:

@@ -32,30 +32,31 @@ from grader.spec.exercise import Limits
 
 FILE_TOO_LARGE = "[Errno 27]"
 OUT_OF_MEMORY = re.compile(r"MemoryError|DefaultCPUAllocator: |bad_alloc|\[Errno 12\]|[Cc]an(?:no|')t allocate memory")
-ASKED_FOR = re.compile(
+REQUESTED = re.compile(
     r"tried to allocate (?P<bytes>\d{1,20}) bytes|Unable to allocate (?P<words>[\d.]+ [KMGTPE]?i?B)\b"
 )
-"""How torch and NumPy say how much memory they did not get."""
+"""How torch and NumPy report the amount of memory that they could not allocate."""
 
-THE_CHECKS = (NameError, ImportError, SyntaxError)
-"""What nothing that is returned can bring about."""
+CHECK_ERRORS = (NameError, ImportError, SyntaxError)
+"""Errors of the check itself: no returned value can cause them."""
 
-THE_CHECKS_OF_RIGHT_FORM = (AttributeError, TypeError)
-"""What tensors of the right number and dimensions cannot: their sizes and values raise other errors."""
+CHECK_ERRORS_IF_FORM_IS_RIGHT = (AttributeError, TypeError)
+"""Errors of the check itself if the returned tensors have the right number and dimensions."""
 
 NOT_RAISED = re.compile(r"DID NOT RAISE (?:<class '(?:\w+\.)*)?(\w+)")
-"""What `pytest.raises` says where nothing was raised."""
+"""The message of `pytest.raises` if nothing was raised."""
 
 REWRITTEN = re.compile(r"^assert ", re.MULTILINE)
-"""Begins what pytest adds to an assertion's message where it has rewritten the check: the check's own code."""
+"""The beginning of the text that pytest adds to an assertion's message: the check's own code."""
 
 MOST_ASSERTION_TEXT = 400
-"""Characters of an assertion's message that a finding shows."""
+"""The most characters of an assertion's message that a finding shows."""
 
-ASKS_SOMEBODY = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
-"""What raises these where stdin is empty."""
+INTERACTIVE_CALLS = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
+"""The calls that raise these exceptions if stdin is empty."""
 
-KITS_OWN = "the kit's own code failed beside the module, which shows no fault of the module; tell whoever teaches this"
+KIT_FAILED = "the kit's own code failed beside the module; grade it again, and tell your instructor if it stays so"
+"""It acquits nobody: a submission can make its worker send this reply."""
 
 INSTEAD = "python -m grader try runs your file in your terminal, where you can"
 
@@ -63,7 +64,7 @@ SAME_OPERATIONS = {
     **dict.fromkeys(("reshape", "unflatten", "flatten", "view_as", "reshape_as"), "view"),
     **dict.fromkeys(("MatMult", "bmm", "einsum", "baddbmm", "mm"), "matmul"),
 }
-"""Other ways of writing what a variant does where it crashes."""
+"""The common name of equivalent operations, so that a rewritten line crashes with the same signature."""
 
 KILO = 1024
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
@@ -78,11 +79,10 @@ def outcome_of_error(
     printed: str = "",
     is_form_right: bool = False,
 ) -> Outcome:
-    """Return the outcome of a check that returned (None) or raised; raise the kit's own errors again.
+    """Return the outcome of a check that raised `error`, or passed if it is None.
 
-    `BrokenExerciseError` where the check itself is wrong: no submission is to blame for that. `printed` is
-    what the submission printed, and `is_form_right` tells that all that it returned has the form that the interface
-    declares.
+    `printed` is the submission's output. `is_form_right`: every returned value has the form that the interface
+    declares. Raises `BrokenExerciseError` if the check itself is wrong, and the kit's own errors again.
     """
     if error is None:
         return Outcome(check=check, status=Status.PASSED, seconds=seconds)
@@ -92,8 +92,8 @@ def outcome_of_error(
         raise error
     if isinstance(error, SubjectKilledError):
         raise WorkerKilledError(f"its worker {error} from outside")
-    if isinstance(error, THE_CHECKS + THE_CHECKS_OF_RIGHT_FORM * is_form_right):
-        raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_in_words(error)}; mend the check")
+    if isinstance(error, CHECK_ERRORS + CHECK_ERRORS_IF_FORM_IS_RIGHT * is_form_right):
+        raise BrokenExerciseError(f"{check} fails by itself, {_place_of(error)}: {_in_words(error)}; correct the check")
     status, finding = _finding_of(error, limits, is_form_right=is_form_right)
     if status is not Status.NOT_RUN:
         finding = failed_case.complete(finding) if failed_case else structs.replace(finding, printed=printed)
@@ -104,13 +104,13 @@ def crash_finding(raised: Raised, limits: Limits) -> Finding:
     """Return the finding of an exception that the submission raised."""
     message = str(SubjectRaisedError(raised))
     if raised.is_kits:
-        return Finding(kind=FailureKind.KIT, message=f"{KITS_OWN} ({excerpt(raised.text)})")
+        return Finding(kind=FailureKind.KIT, message=f"{KIT_FAILED} ({excerpt(raised.text)})")
     if raised.text.startswith(FILE_TOO_LARGE):
         message = f"it printed more than {limits.output_bytes:,} bytes, the limit"
     elif OUT_OF_MEMORY.search(f"{raised.type}: {raised.text}"):
         message = f"it ran out of the memory it may use: {_memory(raised.text, limits)}"
-    elif raised.type in ASKS_SOMEBODY and (raised.type != "EOFError" or raised.text == "EOF when reading a line"):
-        message = f"it calls {ASKS_SOMEBODY[raised.type]}, and nobody is here to answer; {INSTEAD}"
+    elif raised.type in INTERACTIVE_CALLS and (raised.type != "EOFError" or raised.text == "EOF when reading a line"):
+        message = f"it calls {INTERACTIVE_CALLS[raised.type]}, but nobody can answer during grading; {INSTEAD}"
     elif raised.type == "SystemExit":
         message = f"it tried to end the program ({message})"
     at = raised.location
@@ -124,22 +124,23 @@ def crash_finding(raised: Raised, limits: Limits) -> Finding:
 
 
 def _operation(raised: Raised) -> str:
-    """Return the operation that crashed, with one word for operations that can be written in several ways."""
+    """Return the operation that crashed; equivalent operations have one name."""
     operation = SAME_OPERATIONS.get(raised.operation, raised.operation)
     return f"building {operation}".strip() if raised.is_building else operation
 
 
 def _memory(text: str, limits: Limits) -> str:
-    """Return how much memory was requested, if the message says so, and how much is allowed."""
+    """Describe how much memory was requested, if the message says so, and how much is allowed."""
     allowed = f"{_size(limits.memory_mb << 20)} are allowed in all"
-    asked = ASKED_FOR.search(text)
-    if asked is None:
+    requested = REQUESTED.search(text)
+    if requested is None:
         return allowed
-    return f"it asked for {_size(int(asked['bytes'])) if asked['bytes'] else asked['words']} at once, and {allowed}"
+    amount = _size(int(requested["bytes"])) if requested["bytes"] else requested["words"]
+    return f"it asked for {amount} at once, and {allowed}"
 
 
 def _size(number: float) -> str:
-    """A number of bytes as people say it; 1024 make the next unit."""
+    """Format a number of bytes; a unit has 1024 of the next smaller one."""
     unit = 0
     while number >= KILO and unit < len(UNITS) - 1:
         number, unit = number / KILO, unit + 1
@@ -169,8 +170,8 @@ def _finding_of(error: Exception, limits: Limits, *, is_form_right: bool) -> tup
     if isinstance(error, AssertionError):
         return Status.FAILED, Finding(kind=FailureKind.ASSERTION, message=_assertion_text(error))
     assert not isinstance(error, SubjectError)
-    went_wrong = "is nothing this check can go on with" if is_form_right else "has another form than the interface says"
-    message = f"what it returned {went_wrong}: {_in_words(error)}"
+    problem = "cannot be used by this check" if is_form_right else "has another form than the interface declares"
+    message = f"the returned value {problem}: {_in_words(error)}"
     return Status.FAILED, Finding(kind=FailureKind.FORM, detail=type(error).__name__, message=message)
 
 
@@ -179,15 +180,15 @@ def _in_words(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException) -> str:
-    """Where an exception was raised."""
+    """Return the file and line where an exception was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else "nobody knows where"
+    return f"{Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else "at an unknown place"
 
 
 def _assertion_text(error: BaseException) -> str:
-    """What a check's author says of a failure, in pytest's ways of saying it."""
+    """Return the message of a hidden check's assertion, without the code that pytest adds."""
     not_raised = NOT_RAISED.match(str(error))
     if not_raised:
         return f"expected {not_raised[1]}, saw no exception"

@@ -1,4 +1,4 @@
-"""Hidden test files, run by pytest one test at a time, in the order that the kit's runner asks for."""
+"""Run hidden test files with pytest, one test at a time, in the order of the kit's runner."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.config import _prepareconfig  # pytest itself offers a session only from inside of `pytest.main`
+from _pytest.config import _prepareconfig  # pytest offers a session only inside `pytest.main`
 
 from grader.checks import pytest_plugin
+from grader.checks.outcome import FailurePoint
 from grader.errors import BrokenExerciseError, KitError
 
 PYTEST_OPTIONS = (
@@ -36,14 +37,14 @@ PYTEST_OPTIONS = (
     "-pno:subtests",
     "-pno:legacypath",
 )
-"""No configuration, no conftest, no plugin but our own; nothing printed, nothing written."""
+"""Use no configuration, no conftest and no plugins except the kit's; print and write nothing."""
 
 
 @contextmanager
 def collect_hidden_tests(root: Path, files: list[Path]) -> Iterator[list["HiddenTest"]]:
-    """Collect the tests in an exercise's files; they can be run until the block is left.
+    """Collect the tests in an exercise's files. They can run inside the block.
 
-    Raises `KitError` where a file cannot be collected.
+    Raises `KitError` if a file cannot be collected.
     """
     current = _CurrentTest()
     try:
@@ -77,20 +78,22 @@ class HiddenTest:
         self._item = item
         self._current = current
 
-    def run(self, context: Any, seed: int) -> None:
-        """Run the test with its fixtures and raise what it raises; `pytest.fail` becomes an `AssertionError`.
+    def run(self, context: Any, seed: int, point: FailurePoint | None = None) -> None:  # noqa: ARG002 - no size cases
+        """Run the test with its fixtures and raise its exception; `pytest.fail` raises an `AssertionError`.
 
-        Raises `BrokenExerciseError` where the test skips or ends pytest.
+        Raises `BrokenExerciseError` if the test skips or ends pytest.
         """
         self._current.begin(context, seed)
         try:
             self._item.config.hook.pytest_runtest_protocol(item=self._item, nextitem=None)
         except pytest.exit.Exception as error:
-            raise BrokenExerciseError(f"{self.name} ends pytest: {error.msg}; a check has to pass or fail") from None
+            raise BrokenExerciseError(
+                f"{self.place}: {self.name} ends pytest: {error.msg}; let the check pass or fail"
+            ) from None
         raised = self._current.finish()
         if isinstance(raised, pytest.skip.Exception | pytest.xfail.Exception):
             raise BrokenExerciseError(
-                f"{self.name} skips: {raised.msg}; a check has to pass or fail, so take the skip out"
+                f"{self.place}: {self.name} skips: {raised.msg}; a check has to pass or fail, so remove the skip"
             )
         if isinstance(raised, pytest.fail.Exception):
             raised = AssertionError(str(raised))
@@ -99,7 +102,7 @@ class HiddenTest:
 
 
 class _CurrentTest:
-    """The session's plugin. It holds the context of the running test, and the first error that the test raised."""
+    """The session's plugin: the context of the running test, and the first error that the test raised."""
 
     def __init__(self) -> None:
         self.collection_errors: list[str] = []
@@ -121,7 +124,7 @@ class _CurrentTest:
         return self._seed
 
     def close(self) -> None:
-        """Called by the plugin; there is nothing to close."""
+        """Do nothing; the plugin calls this."""
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -129,7 +132,7 @@ class _CurrentTest:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """Keep the error of setup, call or teardown; a report of pytest's own would format a traceback."""
+        """Store the error of setup, call or teardown. Pytest's own report would format a traceback."""
         if call.excinfo is not None and self._error is None:
             self._error = call.excinfo.value
         outcome: Any = "failed" if call.excinfo else "passed"

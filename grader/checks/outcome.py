@@ -1,4 +1,4 @@
-"""What a check observed: the records that pass from the examiner to the verdict."""
+"""Outcomes of checks: the records that the runner passes to the verdict."""
 
 import re
 from enum import StrEnum
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Status(StrEnum):
-    """How a check ended."""
+    """The status of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -29,7 +29,7 @@ class FailureKind(StrEnum):
     DTYPE = "dtype"
     NONFINITE = "nonfinite"  # NaN or infinity
     VALUES = "values"
-    CALLING_VARIANT = "calling variant"  # raises in a calling variant, returns in the plain call
+    CALLING_VARIANT = "calling variant"  # raises in a calling variant, but not in the plain call
     GRADIENT = "gradient"  # wrong values of a gradient
     NO_GRADIENT = "no-gradient"  # nothing flows back
     ORDER = "order"  # the order of samples changes their outputs
@@ -37,7 +37,7 @@ class FailureKind(StrEnum):
     SHIFT = "shift"  # a value that should change nothing changes outputs
     PADDING = "padding"  # outputs change when padding is cut off
     # What may influence what.
-    LEAK = "leak"  # a hidden or later token changes an output
+    LEAK = "leak"  # a masked or later token changes an output
     MIXING = "mixing"  # one sample changes another's output
     DEAD = "dead"  # an output ignores what it should depend on
     # Attention weights.
@@ -46,14 +46,14 @@ class FailureKind(StrEnum):
     # Dropout.
     DROPOUT = "dropout"  # acts in eval mode
     NO_DROPOUT = "no-dropout"  # does not act in training mode
-    DROPOUT_ELSEWHERE = "dropout-elsewhere"  # acts on something else than the weights
+    DROPOUT_ELSEWHERE = "dropout-elsewhere"  # acts on something other than the weights
     DROPOUT_CHANCE = "dropout-chance"
     DROPOUT_SHARED = "dropout-shared"  # one draw for several weights
-    DROPOUT_GRADIENT = "dropout-gradient"  # the gradient is of other weights than were kept
+    DROPOUT_GRADIENT = "dropout-gradient"  # the gradient does not belong to the weights that were kept
     # Refusals.
     NOT_REFUSED = "not-refused"  # raises nothing where it should raise
     REFUSED_BY = "refused-by"  # raises another exception; `detail` is its type
-    UNCLEAR_REFUSAL = "unclear-refusal"  # the message lacks numbers that it has to mention
+    UNCLEAR_REFUSAL = "unclear-refusal"  # the exception's message lacks required numbers
     REFUSES_ALL = "refuses-all"  # raises for valid inputs too
     # State and side effects.
     PARAMETERS = "parameters"  # names or shapes of parameters
@@ -65,18 +65,18 @@ class FailureKind(StrEnum):
     PRINTS = "prints"
     SILENT = "silent"  # prints nothing where it should print
     INPUT_CHANGED = "input-changed"  # writes to its inputs
-    STATE_CHANGED = "state-changed"  # changes one of torch's own settings; everything else in the check is right
+    STATE_CHANGED = "state-changed"  # only changes one of torch's own settings
     LOSS = "loss"  # gradient descent does not lower the loss
     # Ends of a check.
     ASSERTION = "assertion"  # a hidden check's `assert` or `pytest.fail`
     OTHER = "other"  # a hidden check's own kind, which `detail` names
-    FORM = "form"  # the check cannot use what was returned; `detail` is the exception's type
+    FORM = "form"  # the check cannot use the returned value; `detail` is the exception's type
     CRASH = "crash"  # the submission raises; `detail` is the exception's type
     DIED = "died"  # the worker ended
     TIMEOUT = "timeout"
     NO_TIME = "no-time"  # not run: earlier checks used up the time
     KIT = "kit"  # the kit's own code raised in the worker
-    # Submissions of which no check can run.
+    # Submissions on which no check can run.
     LOAD = "load"  # hangs or dies while it is loading
     ENTRY = "class"  # the class or function to grade is missing
     UNREADABLE = "unreadable"
@@ -85,11 +85,11 @@ class FailureKind(StrEnum):
 
 
 SEPARATORS = {FailureKind.CRASH: ":", FailureKind.FORM: ":", FailureKind.REFUSED_BY: "-"}
-"""What stands between a kind and its detail in a signature; of `OTHER` the detail stands alone."""
+"""The text between a kind and its detail in a signature. A signature of `OTHER` is the detail alone."""
 
 
 def parse_kind(text: str) -> tuple[FailureKind, str]:
-    """Return the kind and the detail that a signature such as `crash:TypeError` consists of."""
+    """Split a signature such as `crash:TypeError` into its kind and its detail."""
     for kind, separator in SEPARATORS.items():
         if text.startswith(kind + separator):
             return kind, text.removeprefix(kind + separator)
@@ -114,8 +114,15 @@ class Gradients(StrEnum):
     INFERENCE_MODE = "inference_mode"
 
 
+class Dtype(StrEnum):
+    """The dtype of the module and its inputs."""
+
+    FLOAT32 = ""
+    FLOAT64 = "double"
+
+
 class Layout(StrEnum):
-    """How inputs lie in memory."""
+    """The memory layout of inputs."""
 
     CONTIGUOUS = ""
     TRANSPOSED = "transposed"
@@ -123,7 +130,7 @@ class Layout(StrEnum):
 
 
 class Sharing(StrEnum):
-    """Whether inputs of one shape are one tensor."""
+    """Whether inputs of equal shape are the same tensor."""
 
     SEPARATE = ""
     SHARED = "shared"
@@ -136,51 +143,55 @@ class History(StrEnum):
     RELOADED = "reloaded"  # another module loaded its state dict
     MODES = "modes"  # train() and eval() were called
     COPIED = "copied"  # copy.deepcopy
-    DOUBLE = "double"  # converted to float64
     REBUILT = "rebuilt"  # built again with positional arguments
     AFTER_OTHERS = "again"  # called with other values in the same tensors
+    INFERENCE_FIRST = "inference first"  # new, and called under inference_mode
+    CONVERTED = "converted"  # new, called in float32, and converted to float64
 
 
 class Arguments(StrEnum):
-    """How inputs are handed over."""
+    """How inputs are passed."""
 
     BY_KEYWORD = ""
     BY_POSITION = "positional"
 
 
 class Scale(StrEnum):
-    """How large inputs are: the large ones are `LARGE_SCALE` times the usual ones."""
+    """The scale of inputs; large inputs are `LARGE_SCALE` times the usual ones."""
 
     USUAL = ""
     LARGE = "loud"
 
 
 LARGE_SCALE = 60.0
-"""Scores reach thousands, where a fill of -1000 hides nothing."""
+"""With it, scores reach thousands, so that masking with -1000 instead of minus infinity shows."""
 
 
 class CallingVariant(Struct, frozen=True, kw_only=True):
-    """One way to call a module that must not change its result: a value on each axis."""
+    """A way to call a module that must not change its result: one value for each kind of change."""
 
     arguments: Arguments = Arguments.BY_KEYWORD
     mode: Mode = Mode.UNCHANGED
     gradients: Gradients = Gradients.RECORDED
+    dtype: Dtype = Dtype.FLOAT32
     layout: Layout = Layout.CONTIGUOUS
     sharing: Sharing = Sharing.SEPARATE
     history: History = History.FRESH
     scale: Scale = Scale.USUAL
 
     def changes(self) -> list[StrEnum]:
-        """Return the values that differ from the plain call, in the order in which people read them."""
-        axes = (self.arguments, self.mode, self.gradients, self.layout, self.sharing, self.history, self.scale)
+        """Return the values that differ from the plain call, in the order in which pages list them."""
+        axes = (
+            *(self.arguments, self.mode, self.gradients, self.dtype),
+            *(self.layout, self.sharing, self.history, self.scale),
+        )
         return [value for value in axes if value]
 
 
 class Location(Struct, frozen=True, kw_only=True):
-    """A line of the submission, as the student numbers it; `column` counts from 1, or is 0 where it is not known.
+    """A line of the submission, in the student's line numbers. `column` counts from 1; 0 means unknown.
 
-    It stands in verdicts and gradebooks. Findings make it of a worker's `protocol.Location`, which is bounded and
-    tagged for the wire.
+    Verdicts and gradebooks contain it. It is made from a worker's `protocol.Location`, whose texts are bounded.
     """
 
     label: str
@@ -194,11 +205,11 @@ class Location(Struct, frozen=True, kw_only=True):
 
 MOST_LINES = 10
 MOST_LINE_BYTES = 200
-"""What is shown of what a submission printed: its last lines, each cut."""
+"""A finding shows at most this many of the last lines that a submission printed, each cut to this length."""
 
 
 def last_lines(printed: bytes) -> str:
-    """Return the end of what was printed, as text."""
+    """Return the last lines of printed output as text."""
     lines = printed[-MOST_LINES * MOST_LINE_BYTES :].rstrip(b"\n").split(b"\n")
     return b"\n".join(line[:MOST_LINE_BYTES] for line in lines[-MOST_LINES:]).decode("utf-8", "replace")
 
@@ -213,7 +224,7 @@ class PictureKind(StrEnum):
 
 
 class Map(Struct, frozen=True, kw_only=True):
-    """A matrix that is drawn, with the rows and columns of its cells that are marked."""
+    """A matrix to draw; `marked` are the (row, column) indexes of marked cells."""
 
     title: str
     cells: list[list[float]]
@@ -221,45 +232,46 @@ class Map(Struct, frozen=True, kw_only=True):
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """What can be drawn of a finding: maps side by side, `across` of them in a line, all on one scale.
-
-    `rows` and `columns` say what the axes are and `first` at which index each begins, `place` which matrix of several
-    it is. Gradients are a map of one row, a bar for each of `names`. `passing` are the same maps at the largest sizes
-    that pass, and `passing_sizes` those sizes.
-    """
+    """The picture of a finding: maps on one scale. Gradients are a map with one row."""
 
     kind: PictureKind
     maps: list[Map]
     across: int = 1
+    """How many maps are in a line."""
     place: str = ""
+    """The index of the matrix, if the tensor has several."""
     rows: str = "last axis but one"
     columns: str = "last axis"
     first: tuple[int, int] = (0, 0)
+    """The indexes of the first row and the first column."""
     names: list[str] = []
+    """The parameters, if the picture shows gradients."""
     passing: list[Map] = []
+    """The same maps at the largest sizes that pass."""
     passing_sizes: dict[str, int] = {}
+    """These sizes."""
 
 
 class SizeComparison(Struct, frozen=True, kw_only=True):
-    """The sizes of the calls that failed, beside the largest sizes that passed.
-
-    `passed` is None where no smaller sizes passed, and `is_smallest` tells that none are smaller than those that
-    failed. `constructor` and `defaults` are what the check builds the module with, or leaves at the default.
-    `without_gradients` tells that the same sizes pass while gradients are recorded. `message` is the whole comparison
-    in words where a gradebook has kept nothing else.
-    """
+    """The sizes of the calls that failed, compared with the largest sizes that passed."""
 
     failed: dict[str, int] = {}
     passed: dict[str, int] | None = None
+    """None if no smaller sizes passed."""
     is_smallest: bool = False
+    """Whether the check failed at its smallest sizes."""
     constructor: dict[str, Any] = {}
+    """The check's own constructor arguments."""
     defaults: list[str] = []
+    """The constructor arguments that the check leaves at their defaults."""
     without_gradients: bool = False
+    """Whether the same sizes pass with gradients enabled."""
     message: str = ""
+    """The whole comparison in words, if an old gradebook stores nothing else."""
 
 
 class ExplanationKind(StrEnum):
-    """In which way values are wrong, or what explains an error; verified on the tensors at hand."""
+    """How values are wrong, or why a call raised. Every explanation is verified on the tensors themselves."""
 
     ALL_ZERO = "all-zero"
     ONE_FACTOR = "one-factor"  # `numbers`: the factor
@@ -271,11 +283,11 @@ class ExplanationKind(StrEnum):
     ROW_FACTORS = "row-factors"  # `numbers`: the smallest and the largest factor
     PARTLY_ZERO = "partly-zero"  # `numbers`: how many elements are 0
     NOTHING_MASKED = "nothing-masked"
-    SIGNATURE = "signature"  # `names`: what was called, then the keywords
+    SIGNATURE = "signature"  # `names`: the method called, then the keywords
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """An explanation that was verified; its kind says what `numbers` and `names` are."""
+    """A verified explanation; its kind defines the meaning of `numbers` and `names`."""
 
     kind: ExplanationKind
     numbers: list[float] = []
@@ -286,18 +298,18 @@ class Finding(Struct, frozen=True, kw_only=True):
     """What a check did, expected and observed, in terms of tensors and numbers. `report/` makes sentences of it.
 
     An example: `action` "changing token 5", `item` "output", `place` "token 2", `expected` "no change", `observed`
-    "0.3". Where an error or a hidden check's author says all in words, `message` is the whole sentence.
+    "0.3".
     """
 
     kind: FailureKind
     detail: str = ""
     """An exception's type, or the name that a hidden check gives its own kind."""
     calling_variant: CallingVariant | None = None
-    """How the call that failed differs from the plain one, where that one passed."""
+    """The calling variant that failed, if the plain call passed."""
     action: str = ""
-    """What was done."""
+    """What the check did."""
     item: str = ""
-    """What was looked at: an output, a gradient, an attribute."""
+    """What the check compared: an output, a gradient, an attribute."""
     place: str = ""
     """Where in the item: an index, a token."""
     expected: str = ""
@@ -306,101 +318,122 @@ class Finding(Struct, frozen=True, kw_only=True):
     """How many elements of the item are wrong, of `elements`."""
     elements: int = 0
     message: str = ""
+    """The whole sentence, if an exception or a hidden check's author wrote it."""
     value_path: str | None = None
-    """The index of the element in what the last call returned, such as `[1][0, 2]`; None where it is no part of it."""
+    """The index of the element in the value of the last call, such as `[1][0, 2]`; None if it is not part of it."""
     size_case: dict[str, int] = {}
-    """The sizes that failed, where a check has sizes."""
+    """The sizes at which the check failed, if it has sizes."""
     sizes: SizeComparison | None = None
     named_sizes: dict[str, int] = {}
-    """Sizes that the sentence itself names, because they are what should be refused."""
+    """Sizes that the sentence names because the module should refuse them."""
     names_found: list[str] = []
-    """The classes or functions found where the one to grade is missing."""
+    """The classes or functions in the file, if the one to grade is missing."""
     explanation: Explanation | None = None
     location: Location | None = None
     operation: str = ""
-    """What the submission was doing when it crashed, in one word for what may be written in several ways."""
+    """The operation that crashed; equivalent operations have one name."""
     printed: str = ""
-    """The end of what the submission wrote to stdout meanwhile."""
+    """The last lines that the submission wrote to stdout in this call."""
     picture: Picture | None = None
 
     def __str__(self) -> str:
-        """Return the fields on one line, for errors that maintainers read."""
+        """Return the fields on one line, for errors to maintainers."""
         variant = ", ".join(self.calling_variant.changes()) if self.calling_variant else ""
         parts = (variant, self.action, " ".join(filter(None, (self.item, self.place))))
         difference = f"expected {self.expected}, observed {self.observed}" if self.expected or self.observed else ""
         return self.message or ": ".join(filter(None, (*parts, difference)))
 
     def signature(self) -> str:
-        """Return the kind with its detail, as keys store it."""
+        """Return the kind and its detail in the form that keys store."""
         if self.kind is FailureKind.OTHER:
             return self.detail
         return f"{self.kind}{SEPARATORS.get(self.kind, '')}{self.detail}" if self.detail else str(self.kind)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of one check. `seconds` is wall-clock time; `advice` is shown and costs nothing.
-
-    `matches_no_variant` tells that its wrong numbers are not those of any variant that fails in the same ways.
-    """
+    """The result of one check."""
 
     check: str
     status: Status
     finding: Finding | None = None
     seconds: float = 0.0
+    """Wall-clock time."""
     advice: str = ""
+    """Advice that does not change the score."""
     matches_no_variant: bool = False
+    """Whether its deviation differs from that of every matching variant."""
 
     def changes_settings_only(self) -> bool:
-        """Whether the check would have passed, had no call changed torch's own settings."""
+        """Return whether the check failed only because a call changed torch's own settings."""
         kind = self.finding.kind if self.finding else None
         return self.status is Status.FAILED and kind is FailureKind.STATE_CHANGED
 
     def signature(self) -> str:
-        """Return what is equal for the same fault at any seed; crashes are equal for the same operation alone."""
+        """Return the signature, which is the same for one fault at any seed. It names the operation of a crash."""
         if self.finding is None:
             return str(self.status)
         operation = f"@{self.finding.operation}" if self.finding.operation else ""
         return f"{self.status}:{self.finding.signature()}{operation}"
 
 
+class FailurePoint(Struct, frozen=True, kw_only=True):
+    """Where in a check a submission failed: the size case, whether gradients were recorded, and how far it came.
+
+    `comparisons` counts the comparisons that held before, at this size case.
+    """
+
+    size_case: str = ""
+    grad: bool = False
+    comparisons: int = 0
+
+
 class Examination(Struct, frozen=True, kw_only=True):
-    """Everything that was observed of one submission. `verdict/` adds what it says of defects."""
+    """The observations of one submission. `verdict/` adds the comparison with variants."""
 
     outcomes: list[Outcome]
     unloadable: Finding | None = None
     """Why no check could run."""
     methods: dict[str, str] = {}
-    """A fingerprint of each method's syntax tree."""
+    """By method, a fingerprint of each statement's syntax tree, with spaces between them."""
     isolation: dict[str, bool] = {}
     seconds: float = 0.0
     deviations: dict[str, Any] = {}
-    """By failed check, how what it observed differs from what it expected, for comparison with variants.
+    """By failed check, the difference between observed and expected, for comparison with variants.
 
-    A tensor holds differences in units of the tolerance; a text names what is missing or of another form.
+    A tensor (the shape of the output) contains differences in units of the tolerance. A text names missing parameters
+    or another form.
     """
+    failure_points: dict[str, FailurePoint] = {}
+    """By failed check, where in the check the submission failed."""
     value_checks: frozenset[str] = frozenset()
     """The checks that compare values with the reference's."""
     partial_value_checks: frozenset[str] = frozenset()
-    """The value checks that never called the module as a whole."""
+    """The value checks that called only parts of the submission, never its entry itself."""
     failed_in_training_variant: frozenset[str] = frozenset()
-    """The checks that passed in the plain call and failed in a calling variant in training mode."""
+    """The checks that failed in a calling variant in training mode, but not in the plain call."""
     matching_deviations: frozenset[str] = frozenset()
-    """The failed checks whose deviation is that of a matching variant."""
+    """The failed checks whose deviation a matching variant shares."""
     partial_fixes: dict[str, set[str]] = {}
-    """By check, the partially fixed defects whose variants show the same deviation there."""
+    """By check, the partially fixed defects: a variant with these defects has the same deviation at the same point."""
+    standing_fixes: frozenset[str] = frozenset()
+    """The defects whose fix occurs in the submission word by word."""
     identified_defects: dict[str, bool] = {}
     """Sealed editions only: for each defect that the failed checks identify, whether it is present."""
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """How every variant of an exercise behaves, and how its methods read, by `variant_name`.
-
-    `failure_kinds` leaves out the checks that pass. A sealed edition's key has no `methods`.
-    """
+    """How every variant of an exercise behaves, and the syntax trees of its methods; both by `variant_name`."""
 
     digest: str
-    failure_kinds: dict[str, dict[str, str]]
+    """What the signatures depend on."""
+    signatures: dict[str, dict[str, str]]
+    """By check, the signatures of the checks that the variant fails."""
     methods: dict[str, dict[str, str]]
+    """By method, a fingerprint of each statement's syntax tree. Empty in a sealed edition."""
+
+
+REFERENCE = ""
+"""The name of the variant without defects, which is the reference."""
 
 
 def variant_name(subset: frozenset[str]) -> str:
@@ -409,10 +442,10 @@ def variant_name(subset: frozenset[str]) -> str:
 
 
 def has_defect(variant: str, defect: str) -> bool:
-    """Whether the variant of that name has a defect put back."""
+    """Return whether the variant of that name has the defect."""
     return defect in variant.split("+")
 
 
 def in_words(check: str) -> str:
-    """Return a check's id, read as words."""
+    """Return a check's id as words."""
     return re.sub(r"^test_", "", check).replace("_", " ")

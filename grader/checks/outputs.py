@@ -14,7 +14,7 @@ from grader.spec.properties import Property
 
 
 def nth_output(value: Any, index: int) -> torch.Tensor:
-    """One of the returned tensors."""
+    """Return one of the returned tensors; raise `Failure` if it is missing or not a tensor."""
     values = outputs_of(value)
     if index >= len(values):
         raise Failure(
@@ -23,36 +23,36 @@ def nth_output(value: Any, index: int) -> torch.Tensor:
             expected=f"at least {index + 1} values",
             observed=describe(value),
         )
-    seen = values[index]
-    require_tensor(seen, "output")
-    tensor: torch.Tensor = seen
+    output = values[index]
+    require_tensor(output, "output")
+    tensor: torch.Tensor = output
     return tensor
 
 
 def require_declared(value: Any, exercise: Exercise, check: Property, sizes: dict[str, int]) -> None:
-    """Raise `Failure` unless a value has as many tensors, of such shapes, as the interface declares.
+    """Raise `Failure` unless a value has the number of tensors and the shapes that the interface declares.
 
-    Shapes are left alone where the check hands in others than the interface's, of sizes that have no name.
+    Shapes are not compared if the check's own inputs have sizes without a name.
     """
     shapes, own = exercise.interface.outputs, [check.inputs.get(name) for name in exercise.interface.inputs]
     is_declared = all(isinstance(size, str) for shape in own if isinstance(shape, list) for size in shape)
     values = outputs_of(value)
     if len(values) != len(shapes):
         raise Failure(FailureKind.TYPE, action="forward", expected=f"{len(shapes)} values", observed=describe(value))
-    for index, (seen, shape) in enumerate(zip(values, shapes, strict=True)):
+    for index, (output, shape) in enumerate(zip(values, shapes, strict=True)):
         what = f"output {index}" if len(shapes) > 1 else "output"
-        require_tensor(seen, what)
+        require_tensor(output, what)
         if is_declared:
-            require_shape(seen, [size_of(size, sizes) for size in shape], what)
+            require_shape(output, [size_of(size, sizes) for size in shape], what)
 
 
 def declared_output(exercise: Exercise, check: Property, case: Case, value: Any, index: int) -> torch.Tensor:
-    """One of the returned tensors, where all have the form that the interface declares."""
+    """Return one of the returned tensors; raise `Failure` unless all have the form that the interface declares."""
     if not check.method:
         require_declared(value, exercise, check, case.sizes)
-    seen = nth_output(value, index)
-    if not seen.is_floating_point():
-        name = str(seen.dtype).removeprefix("torch.")
+    output = nth_output(value, index)
+    if not output.is_floating_point():
+        name = str(output.dtype).removeprefix("torch.")
         raise Failure(
             FailureKind.DTYPE,
             item="output",
@@ -60,11 +60,14 @@ def declared_output(exercise: Exercise, check: Property, case: Case, value: Any,
             observed=name,
             deviation=name,
         )
-    return seen
+    return output
 
 
 def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
-    """Whether a value is as many tensors of numbers, of as many dimensions, as these shapes; one is in no tuple."""
+    """Return whether a value consists of floating-point tensors with as many dimensions as these shapes.
+
+    A single tensor must not be in a tuple, several must be.
+    """
     is_several = isinstance(value, tuple | list)
     values = value if is_several else [value]
     return (

@@ -1,7 +1,7 @@
-"""Tensors -> pictures: values, weights for each head, what moves what, and the gradients of parameters.
+"""Make pictures of tensors: values, attention weights for each head, and gradients of parameters.
 
-Whoever draws has compared the shapes before. What was compared equal at the sizes before is kept while a sizes is
-walked, for the picture of the sizes that fail to stand beside it.
+`observed` is the submission's tensor and `expected` the reference's, of one shape. Values that are equal at smaller
+sizes are recorded, so that a picture can show them beside the sizes that fail.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -23,22 +23,24 @@ Gradients = Mapping[str, "torch.Tensor | None"]
 MATRIX = 2
 MOST_AXES = 6
 MOST_DRAWN = 24
-"""Rows and columns of a map; a verdict with a dozen of them still travels in a millisecond."""
+"""The most rows and columns of a map. A verdict with a dozen such maps is still sent in a millisecond."""
 
 MOST_HEADS = 4
 MOST_BARS = 12
 ROUNDED = 1e-3
-"""Weights add up to 1 within this, in any dtype."""
+"""Tolerance for the sum of attention weights, in any dtype."""
 
 NEGLIGIBLE = 1e-5
-"""Gradients below this are zero up to rounding, and not missed: a key's bias, or a query that sees a single key."""
+"""Gradients below this are zero apart from rounding, as for a key's bias or a query with a single key; they may be
+missing.
+"""
 
 _passed: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("passed", default=None)
 
 
 @contextmanager
 def recorded() -> Iterator[dict[Hashable, tuple[Any, Any]]]:
-    """Record pairs of observed and expected values that compare equal, by their name."""
+    """Record the pairs of observed and expected values that are equal, by comparison."""
     passed: dict[Hashable, tuple[Any, Any]] = {}
     token = _passed.set(passed)
     try:
@@ -48,28 +50,34 @@ def recorded() -> Iterator[dict[Hashable, tuple[Any, Any]]]:
 
 
 def record(compared: Hashable, observed: Any, expected: Any) -> None:
-    """Store a pair of equal values if somebody records them."""
+    """Store a pair of equal values if recording is on."""
     passed = _passed.get()
     if passed is not None:
         passed[compared] = observed, expected
 
 
-def beside(picture: Picture, seen: Any, expected: Any, sizes: dict[str, int]) -> Picture:
-    """Return the picture beside the same maps at the sizes that pass."""
-    other = gradients(seen, expected) if picture.kind is PictureKind.GRADIENTS else values(seen, expected)
+def beside(picture: Picture, observed: Any, expected: Any, sizes: dict[str, int]) -> Picture:
+    """Add to a picture the same maps at the sizes that pass."""
+    other = gradients(observed, expected) if picture.kind is PictureKind.GRADIENTS else values(observed, expected)
     if other is None or other.kind is not picture.kind:
         return picture
     plain = [structs.replace(each, marked=[]) for each in other.maps]
     return structs.replace(picture, passing=plain, passing_sizes=sizes)
 
 
-def values(seen: torch.Tensor, expected: torch.Tensor, worst: list[int] | None = None) -> Picture | None:
-    """Return a picture of the expected matrix, the observed one and their difference, at the worst value's last two
-    axes.
+def values(observed: torch.Tensor, expected: torch.Tensor, worst: list[int] | None = None) -> Picture | None:
+    """Make a picture of the last two axes: expected, observed and their difference.
+
+    `worst` is the index of the worst value, which selects the matrix. None if the tensors cannot be drawn.
     """
-    if not 0 < seen.dim() <= MOST_AXES or seen.is_complex() or seen.shape != expected.shape or not seen.numel():
+    if (
+        not 0 < observed.dim() <= MOST_AXES
+        or observed.is_complex()
+        or observed.shape != expected.shape
+        or not observed.numel()
+    ):
         return None
-    ours, theirs = (each.detach().double() for each in (seen, expected))
+    ours, theirs = (each.detach().double() for each in (observed, expected))
     at = worst or [0] * ours.dim()
     keys = _axis_of_keys(theirs)
     if keys is not None:
@@ -79,7 +87,7 @@ def values(seen: torch.Tensor, expected: torch.Tensor, worst: list[int] | None =
     for index in at[:-2]:
         ours, theirs = ours[index], theirs[index]
     if ours.numel() == 1:
-        return None  # one cell says no more than the finding
+        return None  # one cell adds nothing to the finding
     marked = [(at[-2], at[-1])] if worst else []
     first, area = _area(at[-2], at[-1])
     maps = [
@@ -95,7 +103,10 @@ def values(seen: torch.Tensor, expected: torch.Tensor, worst: list[int] | None =
 
 
 def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Picture | None:
-    """Weights of which a row, whose place without the keys is given, does not add up to 1."""
+    """Make a picture of attention weights with a row that does not sum to 1.
+
+    `worst_sum` is the index of the row, without the axis of keys; `keys` is that axis. None if it cannot be drawn.
+    """
     keys %= weights.dim()
     if not MATRIX < weights.dim() <= MOST_AXES or not keys or not weights.numel():
         return None
@@ -103,10 +114,12 @@ def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Pict
     return _weights({"seen": weights.detach().double()}, at, keys, marks_row=True)
 
 
-def gradients(seen: Gradients, expected: Gradients) -> Picture:
-    """Return a picture of the largest element of each parameter's gradient, expected and observed."""
+def gradients(observed: Gradients, expected: Gradients) -> Picture:
+    """Make a picture of each parameter's gradient: its largest element, expected and observed."""
     sizes = {
-        name: (_size(gradient), _size(seen.get(name))) for name, gradient in expected.items() if gradient is not None
+        name: (_size(gradient), _size(observed.get(name)))
+        for name, gradient in expected.items()
+        if gradient is not None
     }
     missing = [name for name, (theirs, ours) in sizes.items() if theirs and not ours]
     shown = [*missing, *(name for name in sizes if name not in missing)][:MOST_BARS]
@@ -118,7 +131,7 @@ def gradients(seen: Gradients, expected: Gradients) -> Picture:
 
 
 def _weights(tensors: dict[str, torch.Tensor], at: list[int], keys: int, *, marks_row: bool = False) -> Picture:
-    """The weights of each head, queries down and keys across, of the sample with the worst value."""
+    """Make maps of the weights (Q, K) of each head, for the sample with the worst value."""
     rank = len(at)
     order = [*(axis for axis in range(rank) if axis not in (keys - 1, keys)), keys - 1, keys]
     at = [at[axis] for axis in order]
@@ -146,7 +159,7 @@ def _weights(tensors: dict[str, torch.Tensor], at: list[int], keys: int, *, mark
 
 
 def _axis_of_keys(expected: torch.Tensor) -> int | None:
-    """Return the axis along which the reference's output sums to 1, as attention weights do; None if there is none."""
+    """Return the axis along which the reference's output sums to 1, as attention weights do; None if it does not."""
     if expected.dim() <= MATRIX or not bool((expected >= 0).all()):
         return None
     for keys in dict.fromkeys((expected.dim() - 1, 1)):
@@ -157,7 +170,7 @@ def _axis_of_keys(expected: torch.Tensor) -> int | None:
 
 
 def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
-    """Return where a map around a cell begins, and the part of the matrix that it shows."""
+    """Return the first row and column of a map around a cell, and the map's slices of the matrix."""
     top, left = max(0, row - MOST_DRAWN // 2), max(0, column - MOST_DRAWN // 2)
     return (top, left), (slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN))
 
@@ -169,13 +182,13 @@ def _size(gradient: torch.Tensor | None) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class WrongElement:
-    """The element that is furthest off: in which tensor, and at which index."""
+    """The element that is furthest off: its tensor and its index."""
 
     tensor: torch.Tensor
     index: list[int]
 
     def path_within(self, returned: Any) -> str | None:
-        """Return where it is in what a module returned, such as `[1][0, 2]`; None where the tensor is no part of it."""
+        """Return its index in a returned value, such as `[1][0, 2]`; None if the tensor is not part of the value."""
         here = as_index(self.index) if self.index else ""
         if returned is self.tensor:
             return here
@@ -184,6 +197,6 @@ class WrongElement:
 
 
 def place_of_largest(values: torch.Tensor) -> list[int]:
-    """The index of the largest element (`torch.unravel_index` would import sympy, a fifth of a second)."""
+    """Return the index of the largest element, without `torch.unravel_index`, which imports sympy in 0.2 s."""
     place: list[int] = (values == values.max()).nonzero()[0].tolist()
     return place

@@ -1,4 +1,4 @@
-"""What `pytest tests/hidden` examines: one file, or each exercise's reference, without a limit on time as a whole."""
+"""Subjects for `pytest tests/hidden`: one file, or each exercise's reference, without a total time limit."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from grader.submission import Submission, read_submission
 
 
 class PlainExamined:
-    """Subject and reference of each exercise in one run of plain pytest; it owns the worker source."""
+    """The subjects and references of one run of plain pytest. It owns the worker source."""
 
     def __init__(self, source: WorkerSource, path: Path | None, seed: int) -> None:
         self._seed = seed
@@ -25,14 +25,14 @@ class PlainExamined:
         self._sessions: dict[str, Session] = {}
 
     def context(self, exercise_id: str) -> Context:
-        """Subject and reference of an exercise, with fresh deadlines."""
+        """Return the subject and the reference of an exercise, with new deadlines."""
         if exercise_id not in self._contexts:
             self._contexts[exercise_id] = self._new_context(exercise_id)
         self._sessions[exercise_id].renew()
         return self._contexts[exercise_id]
 
     def seed(self, _exercise_id: str) -> int:
-        """The seed of the inputs."""
+        """Return the seed of the inputs."""
         return self._seed
 
     def close(self) -> None:
@@ -50,4 +50,4 @@ class PlainExamined:
             raise UsageError(submission.reason)
         session = self._sessions[exercise_id] = Session(self._source, exercise, submission)
         reference = ReferenceCache(Reference(course.reference(exercise_id), exercise.interface))
-        return Context(Subject(session), reference, exercise)
+        return Context(subject=Subject(session), reference=reference, exercise=exercise)

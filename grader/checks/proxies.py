@@ -1,4 +1,4 @@
-"""The submission as a check sees it: modules that stand in a worker."""
+"""Proxies for the submission: checks use them like modules, and a worker runs the calls."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ import torch
 from msgspec import Struct
 
 from grader.checks.outputs import has_form
-from grader.checks.session import Session, SubjectDiedError, SubjectRaisedError, unasked
+from grader.checks.session import Session, SubjectDiedError, SubjectRaisedError, unexpected_reply
 from grader.checks.subjects import adapter_of
 from grader.sandbox import protocol
 from grader.sandbox.probes import ProbeFunction, name_of
@@ -17,52 +17,66 @@ Tensors = dict[str, torch.Tensor]
 
 
 class Pass(Struct, frozen=True, kw_only=True):
-    """A forward and backward pass: the outputs, the cotangents that weighted them, and gradients by name (or None)."""
+    """The result of a forward and a backward pass."""
 
     value: Any
+    """The outputs."""
     cotangents: list[torch.Tensor]
+    """One for each floating-point output, of the output's shape. The loss is the sum of outputs times cotangents."""
     parameters: dict[str, torch.Tensor | None]
+    """Gradients of the parameters; None where nothing flows back."""
     inputs: dict[str, torch.Tensor | None]
+    """Gradients of the inputs; None where nothing flows back."""
 
 
 class ModuleProxy(Protocol):
-    """A module under a check: `module(x=tensor)` calls it, by keyword, and under `no_grad` unless it has `grad`."""
+    """A module in a check. `module(x=tensor)` calls it by keyword, under `no_grad` unless `grad` is true."""
 
     training: bool
     grad: bool
 
     def __call__(self, **inputs: Any) -> Any:
-        """What forward returns."""
+        """Call `forward` and return its value."""
 
     def call(self, method: str, **inputs: Any) -> Any:
-        """What another method returns; an empty name means forward."""
+        """Call a method and return its value; an empty name means `forward`."""
 
     def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
-        """What a probe function of the kit returns beside the module."""
+        """Run a function of `sandbox/probes/` beside the module and return its value."""
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
-        """What forward returns for each of them, one after the other; without `grad`, under `no_grad`."""
+        """Call `forward` with each of the inputs in turn and return the values; without `grad`, under `no_grad`."""
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
-        """Forward, then backward from the sum of outputs times cotangents; the reference may draw them itself."""
+        """Run a forward pass, then a backward pass from the sum of outputs times cotangents.
+
+        Only the reference accepts None for the cotangents, and draws them itself.
+        """
 
     def inputs_after(self) -> Tensors:
-        """The last call's tensors as the call left them."""
+        """Return the input tensors of the last call, as they are after the call."""
 
     def weights(self) -> Tensors:
-        """Parameters by name, as they are now."""
+        """Return the current parameters by name."""
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the parameters by name."""
+        """Return the shapes of the parameters by name."""
 
     def attribute(self, name: str) -> Any:
-        """The value of an attribute."""
+        """Return the value of an attribute."""
 
     def printed(self) -> str:
         """Return what the submission wrote to stdout since the last call."""
 
     def load_from(self, other: Any) -> None:
-        """Load the state dict of another module of the same side."""
+        """Load the state dict of another module, which is also of the submission or also of the reference."""
+
+
+class HasWeights(Protocol):
+    """A module, or only its weights."""
+
+    def weights(self) -> Tensors:
+        """Return the parameters by name."""
 
 
 class ModuleFactory(Protocol):
@@ -70,24 +84,28 @@ class ModuleFactory(Protocol):
 
     def __call__(self, **arguments: Any) -> ModuleProxy: ...
 
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "") -> ModuleProxy:
+        """Build a module. `probe` is source that runs beside it; it may define the class `entry` to build instead."""
+
+
+class SubjectFactory(ModuleFactory, Protocol):
+    """Builds modules of the submission, with given weights and on demand."""
+
     def build(
         self,
         arguments: dict[str, Any],
         *,
-        like: ModuleProxy | None = None,
+        like: HasWeights | None = None,
         dtype: str = "",
         probe: str = "",
         entry: str = "",
         at_once: bool = True,
     ) -> ModuleProxy:
-        """A module with `like`'s weights; `probe` is source run beside it, which may define another `entry` class.
-
-        Unless it is built `at_once`, it is built when something is first asked of it.
-        """
+        """Build a module with the weights of `like`; unless `at_once`, build it with the first request to it."""
 
 
 class MisfitError(Exception):
-    """The submission's parameters are not the interface's; `deviation` names all that do not fit."""
+    """The submission's parameters are not those of the interface; `deviation` names all that do not fit."""
 
     def __init__(self, misfits: list[str]) -> None:
         super().__init__("; ".join(misfits[:4]))
@@ -97,12 +115,12 @@ class MisfitError(Exception):
 class RemoteProxy:
     """A module in a worker. The request that builds it may be sent with the first call."""
 
-    def __init__(self, session: Session, build: Build, *, is_whole: bool) -> None:
-        """`is_whole` is true for the submission's module and false for a part of it."""
+    def __init__(self, session: Session, build: Build, *, is_entry: bool) -> None:
+        """`is_entry` is true for the submission's own class or function and false for a part of it."""
         self.training, self.grad = False, True
         self.number = build.module
         self._session = session
-        self._is_whole = is_whole
+        self._is_entry = is_entry
         self._build: Build | None = build
         self._workers_before = 0
         self._shapes: dict[str, list[int]] = {}
@@ -112,33 +130,33 @@ class RemoteProxy:
         return self.call("", **inputs)
 
     def call(self, method: str, **inputs: Any) -> Any:
-        return self._noted(_decoded(self._request(method, inputs).value), is_forward=not method)
+        return self._logged(_decoded(self._request(method, inputs).value), is_forward=not method)
 
     def run_probe(self, probe: ProbeFunction, inputs: dict[str, Any], **options: Any) -> Any:
         call = self._call("", inputs, grad=self.grad, probe=name_of(probe), options=_values(options))
-        return self._noted(_decoded(self._send(call).value), is_forward=False)
+        return self._logged(_decoded(self._send(call).value), is_forward=False)
 
     def call_each(self, inputs: list[dict[str, Any]], *, grad: bool = True) -> list[Any]:
         first, *others = inputs
         more = [{name: value for name, value in each.items() if value is not first.get(name)} for each in others]
         values = _decoded(self._request("", first, more=more, grad=grad).value)
-        if isinstance(values, protocol.Other):  # more than may travel at once
+        if isinstance(values, protocol.Other):  # too large to send in one reply
             return [values] * len(inputs)
         if not isinstance(values, list) or len(values) != len(inputs):
-            raise unasked()
-        return [self._noted(value, is_forward=True) for value in values]
+            raise unexpected_reply()
+        return [self._logged(value, is_forward=True) for value in values]
 
-    def _noted(self, value: Any, *, is_forward: bool) -> Any:
-        """The value, noted as the last, with whether it has the form that the interface declares for forward."""
+    def _logged(self, value: Any, *, is_forward: bool) -> Any:
+        """Log a returned value, and whether it has the form that the interface declares for `forward`; return it."""
         shapes = self._session.exercise.interface.outputs
-        self._session.log.note_returned(value, has_form=is_forward and self._is_whole and has_form(value, shapes))
+        self._session.log.note_returned(value, has_form=is_forward and self._is_entry and has_form(value, shapes))
         return value
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None, "only the reference draws them"
         returned = self._request(method, inputs, [from_tensor(cotangent) for cotangent in cotangents])
         return Pass(
-            value=self._noted(_decoded(returned.value), is_forward=False),  # a gradient may be missing
+            value=self._logged(_decoded(returned.value), is_forward=False),  # a gradient may be missing
             cotangents=cotangents,
             parameters=_tensors(returned.parameter_gradients),
             inputs=_tensors(returned.input_gradients),
@@ -146,12 +164,12 @@ class RemoteProxy:
 
     def inputs_after(self) -> Tensors:
         if self._after is None:
-            self._after = _all_tensors(_returned(self._ask(protocol.Read(self.number))).inputs)
+            self._after = _all_tensors(_returned(self._ask(protocol.Read(module=self.number))).inputs)
         return self._after
 
     def weights(self) -> Tensors:
         self.build()
-        return _all_tensors(_returned(self._ask(protocol.Read(self.number, weights=True))).inputs)
+        return _all_tensors(_returned(self._ask(protocol.Read(module=self.number, weights=True))).inputs)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         self.build()
@@ -160,7 +178,7 @@ class RemoteProxy:
     def attribute(self, name: str) -> Any:
         self.build()
         self._session.log.note_other()
-        return _decoded(_returned(self._ask(protocol.Read(self.number, name))).value)
+        return _decoded(_returned(self._ask(protocol.Read(module=self.number, name=name))).value)
 
     def printed(self) -> str:
         self.build()
@@ -171,21 +189,21 @@ class RemoteProxy:
         self.build()
         other.build()
         other.require_worker()
-        self._ask(protocol.Transfer(other.number, self.number))
+        self._ask(protocol.Transfer(source=other.number, target=self.number))
 
     def build(self) -> None:
-        """Have it built now, if it is not yet. `MisfitError` when the weights do not fit it."""
+        """Build the module unless it is built already; raise `MisfitError` if the weights do not fit."""
         if self._build is not None:
-            self._note(self._ask(self._build))
+            self._store_shapes(self._ask(self._build))
 
     def require_worker(self) -> None:
-        """Raise `SubjectDiedError` where the module has gone with the worker that it was built in."""
+        """Raise `SubjectDiedError` if the worker in which the module was built is gone."""
         ends = self._session.ends
         if self._build is None and len(ends) > self._workers_before:
-            raise SubjectDiedError(f"{ends[-1]} before, and what was built until then went with it")
+            raise SubjectDiedError(f"{ends[-1]} earlier, and the modules built before were lost")
 
     def _ask(self, message: Request) -> Any:
-        """The worker's reply; what builds the module is asked for until it was built."""
+        """Return the worker's reply. A module that could not be built is built with the next request."""
         self.require_worker()
         try:
             reply = self._session.request(message)
@@ -199,9 +217,9 @@ class RemoteProxy:
         if self._build is not None and is_built:
             self._build, self._workers_before = None, len(self._session.ends)
 
-    def _note(self, reply: Any) -> None:
+    def _store_shapes(self, reply: Any) -> None:
         if not isinstance(reply, Built):
-            raise unasked()
+            raise unexpected_reply()
         if reply.misfits:
             raise MisfitError(reply.misfits)
         self._shapes = reply.parameters
@@ -214,7 +232,7 @@ class RemoteProxy:
         more: list[dict[str, Any]] | None = None,
         grad: bool = True,
     ) -> Returned:
-        if self._is_whole and not method:
+        if self._is_entry and not method:
             self._session.log.note_call()
         values = None if more is None else [_values(each) for each in more]
         grad = cotangents is not None or (grad and self.grad)
@@ -222,13 +240,18 @@ class RemoteProxy:
 
     def _call(self, method: str, inputs: dict[str, Any], **fields: Any) -> protocol.Call:
         return protocol.Call(
-            self.number, _values(inputs), method=method, training=self.training, build=self._build, **fields
+            module=self.number,
+            arguments=_values(inputs),
+            method=method,
+            training=self.training,
+            build=self._build,
+            **fields,
         )
 
     def _send(self, call: protocol.Call) -> Returned:
         reply = self._ask(call)
         if call.build is not None and isinstance(reply, Built):
-            self._note(reply)
+            self._store_shapes(reply)
         returned = _returned(reply)
         self._after = None if call.cotangents is None else _all_tensors(returned.inputs)
         return returned
@@ -248,32 +271,32 @@ class Subject:
         self,
         arguments: dict[str, Any],
         *,
-        like: ModuleProxy | None = None,
+        like: HasWeights | None = None,
         dtype: str = "",
         probe: str = "",
         entry: str = "",
         at_once: bool = True,
     ) -> ModuleProxy:
-        """A module in the worker.
+        """Build a module in the worker.
 
-        `MisfitError` when `like`'s weights do not fit it, and what building it raises: here where it is built
-        `at_once`, else when something is first asked of it.
+        Raises `MisfitError` if the weights of `like` do not fit, and any error from building the module: here if it is
+        built `at_once`, else at the first request to it.
         """
         self._count += 1
         weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}
         values = _values(arguments)
         interface = self._session.exercise.interface
         build = Build(
-            self._count,
-            entry or interface.entry(),
-            values,
+            module=self._count,
+            entry=entry or interface.entry(),
+            arguments=values,
             dtype=dtype,
             probe=probe,
             adapter=None if probe else adapter_of(interface),
             parameters=weights,
         )
-        is_whole = bool(probe) or entry in ("", interface.entry())
-        module = RemoteProxy(self._session, build, is_whole=is_whole)
+        is_entry = bool(probe) or entry in ("", interface.entry())
+        module = RemoteProxy(self._session, build, is_entry=is_entry)
         if at_once:
             module.build()
         return module
@@ -289,7 +312,7 @@ def _value(value: Any) -> protocol.Value:
 
 def _returned(reply: Any) -> Returned:
     if not isinstance(reply, Returned):
-        raise unasked()
+        raise unexpected_reply()
     return reply
 
 
@@ -310,4 +333,4 @@ def _decoded(value: protocol.Value) -> Any:
     try:
         return to_python(value)
     except ValueError as error:
-        raise SubjectDiedError(f"sent what is no tensor ({error})") from None
+        raise SubjectDiedError(f"sent an invalid tensor ({error})") from None

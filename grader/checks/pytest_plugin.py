@@ -1,6 +1,6 @@
-"""The pytest plugin: `pytest tests/hidden [--subject PATH]` runs any hidden test or property of an exercise by itself.
+"""The pytest plugin: `pytest tests/hidden [--subject PATH]` runs any hidden test or property of an exercise.
 
-Without `--subject` the reference is the subject. The kit's own runner uses the fixtures alone (`hidden_tests.py`).
+Without `--subject` the reference is the subject. The kit's own runner only uses the fixtures (`hidden_tests.py`).
 """
 
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ from grader.spec.properties import Property
 
 
 class Examined(Protocol):
-    """What the checks of one pytest run examine."""
+    """The subjects and references of one pytest run."""
 
     def context(self, exercise_id: str) -> Any:
-        """Subject and reference of an exercise: a `checks.properties.Context`."""
+        """Return the subject and the reference of an exercise: a `checks.context.Context`."""
 
     def seed(self, exercise_id: str) -> int:
-        """The seed of the inputs."""
+        """Return the seed of the inputs."""
 
     def close(self) -> None:
         """End all workers."""
@@ -33,7 +33,7 @@ EXAMINED = pytest.StashKey[Examined]()
 
 
 class ExerciseFile(pytest.File):
-    """An exercise.yaml, as the properties that it names."""
+    """An exercise.yaml; its items are the properties in it."""
 
     def collect(self) -> Iterator["PropertyItem"]:
         exercise = load_exercise(self.path)
@@ -42,7 +42,7 @@ class ExerciseFile(pytest.File):
 
 
 class PropertyItem(pytest.Item):
-    """One line of `checks:`, run at every one of its size cases."""
+    """An entry of `checks:`, run at each of its size cases."""
 
     def __init__(self, *, record: Property, exercise: Exercise, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -60,7 +60,7 @@ class PropertyItem(pytest.Item):
         walk(self.record, context, size_cases_of(self.record, context.exercise, seed))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The finding; the property's own traceback helps nobody."""
+        """Return the finding instead of a traceback through the kit."""
         from grader.checks.compare import Failure  # loads torch
         from grader.checks.walk import SizeCaseFailedError
 
@@ -74,7 +74,7 @@ class PropertyItem(pytest.Item):
 
 
 class HiddenFolder(pytest.Directory):
-    """tests/hidden/exercise_NN: its test files, and the properties that the exercise's YAML names."""
+    """tests/hidden/exercise_NN: its test files, and the properties in exercise.yaml."""
 
     def collect(self) -> Iterator[pytest.Collector]:
         for path in sorted(self.path.glob("test_*.py")):
@@ -85,7 +85,7 @@ class HiddenFolder(pytest.Directory):
 
 
 class HiddenRoot(pytest.Directory):
-    """tests/hidden: a folder for each exercise that has test files, and the properties alone of one that has none."""
+    """tests/hidden: a folder for each exercise with test files, and only the properties of each one without."""
 
     def collect(self) -> Iterator[pytest.Collector]:
         course = find_course(self.path)
@@ -98,8 +98,8 @@ class HiddenRoot(pytest.Directory):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--subject", type=Path, help="the submission that hidden checks examine (default: the reference)")
-    parser.addoption("--seed", type=int, default=0, help="the seed of the inputs that hidden checks draw")
+    parser.addoption("--subject", type=Path, help="the submission to run hidden checks on (default: the reference)")
+    parser.addoption("--seed", type=int, default=0, help="the seed of the random inputs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -114,11 +114,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _examined(config: pytest.Config) -> Examined:
-    """What this run examines, opened when first needed."""
+    """Return the subjects and references of this run, opened on first use."""
     if EXAMINED not in config.stash:
         source = open_worker_source()
 
-        from grader.checks.plain_pytest import PlainExamined  # now: workers are copies of this process without checks
+        from grader.checks.plain_pytest import PlainExamined  # after the source: workers must not contain checks
 
         config.stash[EXAMINED] = PlainExamined(source, config.getoption("--subject"), config.getoption("--seed"))
     return config.stash[EXAMINED]
@@ -139,7 +139,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ExerciseFi
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--subject`, keep the checks of the exercise whose folder the subject lies in, where it lies in one."""
+    """With a `--subject` in an exercise's folder, keep only the checks of that exercise."""
     path: Path | None = config.getoption("--subject")
     parts = path.resolve().parts if path is not None else ()
     chosen = {part for part in parts if EXERCISE_ID.fullmatch(part)}
@@ -148,7 +148,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def exercise_of(item: pytest.Item) -> str | None:
-    """The exercise that a check belongs to."""
+    """Return the id of a check's exercise; None outside of tests/hidden/exercise_NN."""
     folder = item.path.parent.name
     return folder if EXERCISE_ID.fullmatch(folder) else None
 

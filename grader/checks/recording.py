@@ -1,10 +1,10 @@
-"""Recorded answers of a reference: a safetensors file that replaces the reference in a sealed edition.
+"""Recorded answers of a reference, in a safetensors file that replaces the reference in a sealed edition.
 
-Inputs are drawn again from the seed. An answer is found by its question: a digest of the question's words and shapes,
-and the sum of each tensor in it, since another processor may round a random number differently.
+Inputs are drawn from the seed again. An answer is looked up by its question: by a digest of its texts and shapes, and
+by the sum of each tensor in it. (Another processor may round a random number differently, so tensors are not digested.)
 
-For each seed the file holds one flat tensor per dtype, in which equal tensors are stored once, and in its metadata an
-index as JSON, in which `{"tensor": [dtype, shape, start]}` is a slice of the flat tensor of that dtype.
+For each seed the file contains one flat tensor per dtype, in which equal tensors are stored once. Its metadata contains
+an index as JSON, in which `{"tensor": [dtype, shape, start]}` is a slice of the flat tensor of that dtype.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from grader.errors import KitError
 from grader.sandbox.values import DTYPE_NAMES, from_tensor
 
 CLOSE = 1e-3
-"""The relative tolerance between the sums of inputs drawn on two machines."""
+"""Relative tolerance between the sums of inputs drawn on two machines."""
 
 DIGEST_LENGTH = 10
 
@@ -33,7 +33,7 @@ Asked = tuple[Any, ...]
 
 
 class NotRecordedError(Exception):
-    """A check asks a question that was not recorded; the check runs only when the file is handed in."""
+    """A check asked a question that was not recorded, so it can only run at hand-in."""
 
 
 class RecordedAnswer(Struct, frozen=True, array_like=True, kw_only=True):
@@ -52,7 +52,7 @@ class RecordedFailure(Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Index(Struct, frozen=True, kw_only=True):
-    """What was recorded at one seed: answers by check and size case, in order, and failures by variant and check."""
+    """The recording at one seed: answers by check and size case, in order, and failures by variant and check."""
 
     answers: dict[str, dict[str, list[RecordedAnswer]]]
     failures: dict[str, dict[str, RecordedFailure]]
@@ -71,7 +71,11 @@ class Recorder:
         answers: dict[str, dict[str, list[tuple[Asked, Any]]]],
         failures: dict[str, dict[str, tuple[str, Any]]],
     ) -> None:
-        """Add a seed: questions and answers by check and size case, and kinds and values by variant and check."""
+        """Add a seed.
+
+        `answers` are the questions with their answers, by check and size case. `failures` are the kinds of failure with
+        the deviations, by variant and check.
+        """
         pool = _TensorPool()
         index = Index(
             answers={
@@ -98,7 +102,7 @@ class Recorder:
 
 
 class _TensorPool:
-    """Tensors of one seed, each stored once."""
+    """The tensors of one seed. Equal tensors are stored once."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[torch.Tensor]] = {}
@@ -121,7 +125,7 @@ class _TensorPool:
 
 
 def _failed(check: str, signature: str) -> Outcome:
-    """Return the outcome of a check that failed a variant, by the signature of its finding."""
+    """Return the outcome of a check that a variant failed, from the signature of its finding."""
     kind, detail = parse_kind(signature)
     return Outcome(check=check, status=Status.FAILED, finding=Finding(kind=kind, detail=detail))
 
@@ -139,17 +143,17 @@ class Recording:
             self.seeds = [int(seed) for seed in self._indexes]
 
     def seed_for(self, seed: int) -> int:
-        """Return one of the recorded seeds: the seed itself if it was recorded."""
+        """Return the seed if it was recorded, else one of the recorded seeds."""
         return seed if seed in self.seeds else self.seeds[seed % len(self.seeds)]
 
     def script(self, seed: int, check: str, size_case: str) -> "Script":
-        """Return what was answered at one size case of a check."""
+        """Return the recorded answers of one size case of a check."""
         return Script(
             self._index(seed).answers.get(check, {}).get(size_case, []), lambda plain: self._value(seed, plain)
         )
 
     def failures(self, seed: int, variant: str) -> Examination:
-        """Return the failed checks of a variant, with the values that they observed."""
+        """Return the failed checks of a variant with their deviations."""
         failed = self._index(seed).failures.get(variant, {})
         outcomes = [_failed(check, each.kind) for check, each in failed.items()]
         values = {check: self._value(seed, each.value) for check, each in failed.items()}
@@ -183,7 +187,7 @@ class Recording:
 
 
 DAMAGE = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, OverflowError)
-"""What reading an index raises where it does not fit its tensors."""
+"""Exceptions from reading an index that does not fit its tensors."""
 
 
 class Script:
@@ -195,7 +199,7 @@ class Script:
         self._next = 0
 
     def answer(self, asked: Asked) -> Any:
-        """Return what the reference answered; raise `NotRecordedError` if it was not asked this."""
+        """Return the reference's answer; raise `NotRecordedError` if the question was not recorded."""
         question, sums = _question_of(asked)
         for step in range(len(self._entries)):
             index = (self._next + step) % len(self._entries)
@@ -203,7 +207,7 @@ class Script:
             if entry.question == question and _are_close(entry.sums, sums):
                 self._next = index + 1
                 return self._decode(entry.answer)
-        raise NotRecordedError("the reference was not asked this when its answers were recorded")
+        raise NotRecordedError("no answer to this question was recorded")
 
 
 def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAnswer:
@@ -212,7 +216,7 @@ def _recorded_answer(asked: Asked, answer: Any, pool: _TensorPool) -> RecordedAn
 
 
 def _question_of(asked: Asked) -> tuple[str, list[float]]:
-    """Return a digest of the question's words and shapes, and the sum of each tensor in it."""
+    """Return a digest of the question's texts and shapes, and the sum of each tensor in it."""
     sums: list[float] = []
     text = msgspec.json.encode(_outline(asked, sums), order="sorted")
     return hashlib.sha256(text).hexdigest()[:DIGEST_LENGTH], sums
@@ -234,7 +238,7 @@ def _are_close(sums: list[float], others: list[float]) -> bool:
 
 
 def _to_plain(value: Any, pool: _TensorPool) -> Any:
-    """Return a value as JSON can hold it: `{kind: ...}` for whatever JSON has no word for."""
+    """Return a value in a form that JSON can store: `{kind: content}` for types that JSON does not have."""
     match value:
         case torch.Tensor():
             return {"tensor": pool.add(value)}
@@ -253,7 +257,7 @@ def _to_plain(value: Any, pool: _TensorPool) -> Any:
 
 
 def _from_plain(plain: Any, tensor: Callable[[str, list[int], int], torch.Tensor]) -> Any:
-    """Return the value that `_to_plain` was given; `tensor` returns a stored tensor by dtype, shape and start."""
+    """Reverse `_to_plain`; `tensor` returns a stored tensor by dtype, shape and start."""
     if isinstance(plain, list):
         return [_from_plain(each, tensor) for each in plain]
     if not isinstance(plain, dict):
@@ -271,4 +275,4 @@ def _from_plain(plain: Any, tensor: Callable[[str, list[int], int], torch.Tensor
             return tuple(_from_plain(each, tensor) for each in content)
         case "dict":
             return {name: _from_plain(each, tensor) for name, each in content.items()}
-    raise ValueError(f"a value of the unknown kind {kind!r}")
+    raise ValueError(f"unknown kind of value {kind!r}")

@@ -1,4 +1,4 @@
-"""The reference as a check sees it: modules in the examiner's own process."""
+"""The reference: modules in the examiner's own process, with the same interface as the submission's proxies."""
 
 import contextlib
 import importlib.abc
@@ -19,9 +19,12 @@ from grader.sandbox.torch_import import stub_compiler
 from grader.sandbox.values import flatten, map_tensors
 from grader.spec.interface import Interface
 
+FROM_CONSTANT = 0.5
+"""How far parameters of the reference may be from the constant with which they begin."""
+
 
 class LocalModule:
-    """The reference, in this process."""
+    """A module of the reference in this process."""
 
     def __init__(self, subject: Subject) -> None:
         self.training, self.grad = False, True
@@ -106,7 +109,10 @@ class LocalModule:
 
 
 def cotangents_for(value: Any) -> list[torch.Tensor]:
-    """What outputs are weighted with: whatever was drawn to compute them, the same at one place of a check."""
+    """Draw a cotangent for each floating-point output, of the output's shape.
+
+    They depend on the seed of the current question alone, not on the random numbers that the module has drawn.
+    """
     torch.default_generator.manual_seed(torch.default_generator.initial_seed() + 1)
     outputs = [output for output in flatten(value) if output.is_floating_point()]
     return [torch.randn(output.shape).to(output.dtype) for output in outputs]
@@ -119,30 +125,40 @@ class Reference:
         self._module = import_file(path, f"reference_of_{path.parent.name}")
         self._adapter, self._entry = adapter_of(interface), interface.entry()
         if self._adapter:
-            stub_compiler()  # which optimizers ask for, and which takes a second to import
+            stub_compiler()  # optimizers import the compiler, which takes a second
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
-        """The reference with fresh weights; `probe` is source run beside it, which may define another `entry` class."""
+        """Build the reference with random weights. `probe` is source that runs beside it and may define the `entry`."""
         if probe:
             build = vars(import_probe(probe, self._module))[entry]
         else:
             build = constructor(self._module, entry or self._entry, self._adapter)
         with contextlib.redirect_stdout(io.StringIO()):
             module = build(**arguments)
+        _randomize_constants(module)
         if dtype:
             module = module.to(getattr(torch, dtype))
         return LocalModule(Subject(module=module, build=build, arguments=arguments))
 
 
+def _randomize_constants(module: torch.nn.Module) -> None:
+    """Add random numbers to parameters of zeros or ones: a norm or a bias without effect could be left out unseen."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            value = parameter.flatten()[:1]
+            if value.tolist() in ([0.0], [1.0]) and bool((parameter == value).all()):
+                parameter.add_(parameter.new_empty(parameter.shape).uniform_(-FROM_CONSTANT, FROM_CONSTANT))
+
+
 class AbsentReference:
-    """Takes the place of the reference in a sealed edition."""
+    """Replaces the reference in a sealed edition, where recorded answers should answer every question."""
 
     def build(self, *_arguments: Any) -> LocalModule:
-        raise KitError("a check asks for the reference, which a student edition does not have")
+        raise KitError("a check needs the reference, which a student edition does not contain")
 
 
 def import_file(path: Path, name: str) -> ModuleType:
-    """Run a file as a module of this name and return it. Exceptions pass through."""
+    """Import a file as a module of this name. Its exceptions are not caught."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -162,7 +178,7 @@ class _ProbeLoader(importlib.abc.InspectLoader):
 
 
 def import_probe(source: str, submission: ModuleType) -> ModuleType:
-    """A probe's text run as a module, beside the one that it calls `submission`."""
+    """Run a probe's source as a module, with `submission` and `torch` as globals, and return the module."""
     loader = _ProbeLoader(source)
     spec = importlib.util.spec_from_loader("probe", loader)
     assert spec is not None

@@ -1,11 +1,11 @@
-"""A cache of the reference's answers: at one seed, the checks put the same questions for every submission.
+"""A cache of the reference's answers: at one seed, the checks ask the same questions for every submission.
 
-In a sealed edition there is no reference, and recorded answers replace it.
+A question is a request to a module of the reference. In a sealed edition recorded answers replace the reference.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from msgspec import Struct
@@ -13,7 +13,6 @@ from msgspec import Struct
 from grader.checks.case import seed_draws
 from grader.checks.proxies import ModuleProxy, Pass, Tensors
 from grader.checks.recording import Recording, Script
-from grader.checks.reference import AbsentReference, LocalModule, Reference
 from grader.errors import KitError
 from grader.sandbox.probes import ProbeFunction, name_of
 from grader.sandbox.values import version_of
@@ -22,7 +21,7 @@ T = TypeVar("T")
 
 
 class StaleCacheError(KitError):
-    """A check asks another question than before at this point; its answers are dropped, and it runs again."""
+    """A check asked another question than before at this point. Its answers are dropped, and it runs again."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -41,6 +40,13 @@ class Answer(Struct, frozen=True, kw_only=True):
         return all(tensor._version == version for tensor, version in self.versions)  # noqa: SLF001 - see `version_of`
 
 
+class ReferenceSource(Protocol):
+    """Builds modules for the reference to answer with."""
+
+    def build(self, arguments: dict[str, Any], dtype: str, probe: str, entry: str) -> Any:
+        """Build a module with fresh weights."""
+
+
 class Answers:
     """The questions and answers of one size case of a check, in order, and the modules as the last answer left them.
 
@@ -49,7 +55,7 @@ class Answers:
     """
 
     def __init__(self, name: str = "", script: Script | None = None) -> None:
-        self.modules: list[LocalModule] = []
+        self.modules: list[Any] = []
         self.built = 0
         self.is_stale = self.is_broken = self.is_called = False
         self.seconds = 0.0
@@ -68,7 +74,7 @@ class Answers:
         return self.is_stale
 
     def ask(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
-        """Return what `act` returns, or returned before; raise `StaleCacheError` if the question is another one."""
+        """Return the stored answer, or else that of `act`; raise `StaleCacheError` if the stored question differs."""
         is_known = self._position < len(self._answers)
         result: T = self._look_up(asked) if is_known else self._compute(asked, act)
         self._position += 1
@@ -85,7 +91,7 @@ class Answers:
         try:
             result: T = self._script.answer(asked) if self._script and asked[0] != "draw" else act()
         except BaseException:
-            self.is_broken = True  # a call that raised may have changed the modules
+            self.is_broken = True  # the failed call may have changed the modules
             raise
         finally:
             self.seconds += time.process_time() - started
@@ -99,7 +105,7 @@ class Answers:
         self._looked_up = self._position + 1
         if self.is_stale or not (_is_same(answer.asked, asked) and answer.is_as_it_was()):
             self.is_stale = True
-            raise StaleCacheError("a check asks the reference another question than before")
+            raise StaleCacheError("a check asked the reference another question than before")
         if answer.generator is not None:
             torch.default_generator.set_state(answer.generator)
         return answer.result
@@ -109,11 +115,11 @@ class ReferenceCache:
     """The reference with its answers at one seed and default dtype, by check and size case.
 
     If a check asks another question than before, or writes to an answer, its answers are dropped and it must run again.
-    `is_asked_all` makes checks ask at every size case.
+    If `needs_all_size_cases`, checks run at every size case.
     """
 
-    def __init__(self, reference: Reference | AbsentReference, recording: Recording | None = None) -> None:
-        self.is_asked_all = False
+    def __init__(self, reference: ReferenceSource, recording: Recording | None = None) -> None:
+        self.needs_all_size_cases = False
         self._reference = reference
         self._recording = recording
         self._known: dict[str, dict[str, Answers]] = {}
@@ -159,7 +165,7 @@ class ReferenceCache:
         }
 
     def derived(self, label: str, compute: Callable[[], T]) -> T:
-        """Return what follows from the reference's answers at this size case alone, computed once for a seed."""
+        """Return a value that depends only on the reference's answers at this size case, computed once per seed."""
         known = self._derived.setdefault(self._check, {})
         key = f"{self._size_case}/{label}"
         if key not in known:
@@ -168,7 +174,7 @@ class ReferenceCache:
         return value
 
     def draw(self, name: str, draw: Callable[[], T]) -> T:
-        """Return what `draw` returns for the size case of that name; it depends only on the seed and the name."""
+        """Return the random inputs of the size case of that name. They depend only on the seed and the name."""
         self._go_to(name)
         return self._answers.ask(("draw", name), draw)
 
@@ -184,18 +190,8 @@ class ReferenceCache:
     def __call__(self, **arguments: Any) -> ModuleProxy:
         return self.build(arguments)
 
-    def build(
-        self,
-        arguments: dict[str, Any],
-        *,
-        like: ModuleProxy | None = None,
-        dtype: str = "",
-        probe: str = "",
-        entry: str = "",
-        at_once: bool = True,  # noqa: ARG002 - the subject's concern
-    ) -> ModuleProxy:
-        """Build a module of the reference with fresh weights."""
-        assert like is None, "the reference's weights are its own"
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "") -> ModuleProxy:
+        """Build a module of the reference with new weights."""
         answers = self._answers
         asked = ("build", arguments, dtype, probe, entry)
         answers.ask(asked, lambda: answers.modules.append(self._reference.build(arguments, dtype, probe, entry)))

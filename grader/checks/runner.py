@@ -4,7 +4,7 @@ import hashlib
 import re
 import time
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,10 +14,10 @@ from typing import Protocol, Self
 import torch
 from msgspec import structs
 
-from grader.checks.compare import Advice, Failure
+from grader.checks.compare import Advice, Failure, counted_comparisons
 from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error
-from grader.checks.outcome import Examination, FailureKind, Finding, Mode, Outcome, Status, last_lines
+from grader.checks.outcome import Examination, FailureKind, FailurePoint, Finding, Mode, Outcome, Status, last_lines
 from grader.checks.proxies import MisfitError, Subject
 from grader.checks.recording import NotRecordedError, Recording
 from grader.checks.reference import AbsentReference, Reference
@@ -29,8 +29,8 @@ from grader.checks.session import (
     SubjectRaisedError,
     SubjectTimedOutError,
 )
-from grader.checks.size_cases import FixedAndRandom, size_cases_of
-from grader.checks.walk import SizeCaseFailedError, walk
+from grader.checks.size_cases import SizeCasePlan, size_cases_of
+from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
 from grader.processes.workers import WorkerSource, protections
 from grader.sandbox.protocol import Isolation, Loaded
@@ -40,11 +40,11 @@ from grader.spec.paths import Course
 from grader.spec.properties import Property
 from grader.submission import Submission
 
-FINGERPRINT_LENGTH = 12
+FINGERPRINT_LENGTH = 8
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 FUNCTION = re.compile(r"^(?:async )?def (\w{1,80})", re.MULTILINE)
 MOST_FUNCTIONS = 10
-"""As many functions are named where the one that is graded is missing."""
+"""How many functions a message lists if the one to grade is missing."""
 
 
 class RunnableCheck(Protocol):
@@ -54,39 +54,60 @@ class RunnableCheck(Protocol):
     place: str
     """The file, and the line where known, for error messages."""
     compares_values: bool
-    """Whether passing takes the reference's values."""
+    """Whether it compares values with the reference's."""
     is_slow: bool
     """Whether it gets the full time limit of a check."""
 
-    def run(self, context: Context, seed: int) -> None:
-        """Raise where the submission fails the check; `seed` is that of the inputs."""
+    def run(self, context: Context, seed: int, point: FailurePoint | None = None) -> None:
+        """Raise an exception if the submission fails the check; `seed` seeds the inputs.
+
+        With `point`, run the check only at the size case of that point.
+        """
 
 
 class PropertyCheck:
-    """One line of `checks:`, run at each of its size cases."""
+    """An entry of `checks:` in exercise.yaml, run at each of its size cases."""
 
     def __init__(self, record: Property, place: str) -> None:
         self.name, self.place = record.id, place
         self.compares_values, self.is_slow = record.compares_values(), record.is_slow
         self._record = record
-        self._size_cases: tuple[int, Exercise, FixedAndRandom] | None = None
+        self._planned: _PlannedSizeCases | None = None
 
-    def run(self, context: Context, seed: int) -> None:
-        known = self._size_cases
-        if known is None or known[0] != seed or known[1] is not context.exercise:
-            known = self._size_cases = seed, context.exercise, size_cases_of(self._record, context.exercise, seed)
-        walk(self._record, context, known[2])
+    def run(self, context: Context, seed: int, point: FailurePoint | None = None) -> None:
+        planned = self._planned
+        if planned is None or planned.seed != seed or planned.exercise is not context.exercise:
+            plan = size_cases_of(self._record, context.exercise, seed)
+            planned = self._planned = _PlannedSizeCases(seed=seed, exercise=context.exercise, plan=plan)
+        if point is None:
+            walk(self._record, context, planned.plan)
+        else:
+            run_at(self._record, context, planned.plan, point)
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
+class _PlannedSizeCases:
+    """The size cases of a check at one seed, reused for all submissions."""
+
+    seed: int
+    exercise: Exercise
+    plan: SizeCasePlan
+
+
+@dataclass(kw_only=True)
 class _CheckRun:
-    """The result of one run of a check; a repeated run replaces it."""
+    """The result of one run of a check. If the check is repeated, the new result replaces it."""
 
-    check: str = ""
+    check: str
     outcomes: list[Outcome] = field(default_factory=list)
+    """One outcome; none if the check cannot run here."""
     deviation: object = None
-    is_whole: bool = False
+    point: FailurePoint | None = None
+    """Where the check failed."""
+    calls_entry: bool = False
+    """Whether the check called the submission's class or function itself, and the reference."""
     is_starved: bool = False
+    """Whether the worker got too little CPU time."""
     failure: BaseException | None = None
     """An error of the kit, to be raised unless the check is repeated."""
 
@@ -95,16 +116,15 @@ class _CheckRun:
 
 
 class Runner:
-    """Holds an exercise's checks and reference, and runs them over one submission after another.
+    """Runs an exercise's checks over one submission after another.
 
-    To be made after the worker source is opened, and closed after use. Raises `KitError` where the hidden tests cannot
-    be collected, `SpecError` where two checks have one name. `strict` refuses, with an `OpenHostError`, to run a
-    submission that could reach files or the network.
+    Make it after opening the worker source, and close it after use. Raises `KitError` if the hidden tests cannot be
+    collected, and `SpecError` if two checks have the same name. `strict` raises `OpenHostError` if a submission could
+    reach files or the network.
     """
 
     def __init__(self, course: Course, exercise: Exercise, source: WorkerSource, *, strict: bool = False) -> None:
         self.exercise = exercise
-        self.seed = 0
         self._name = Path(course.module_name(exercise.id)).stem
         self._strict = strict
         self._source = source
@@ -114,15 +134,14 @@ class Runner:
             Reference(course.reference(exercise.id), exercise.interface) if has_reference else AbsentReference(),
             self.recording,
         )
-        self._session: Session | None = None
         place = str(course.description(exercise.id).relative_to(course.root))
         self._checks: list[RunnableCheck] = [PropertyCheck(record, place) for record in exercise.checks]
         self._opened = ExitStack()
         if hidden := sorted(course.hidden_tests(exercise.id).glob("test_*.py")):
-            from grader.checks.hidden_tests import collect_hidden_tests  # imports pytest, in a tenth of a second
+            from grader.checks.hidden_tests import collect_hidden_tests  # imports pytest, which takes 0.1 s
 
             self._checks += self._opened.enter_context(collect_hidden_tests(course.root, hidden))
-        _require_own_names(self._checks)
+        _require_unique_names(self._checks)
         self._value_checks = frozenset(check.name for check in self._checks if check.compares_values)
 
     def __enter__(self) -> Self:
@@ -132,11 +151,11 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """End pytest's session, where hidden tests needed one."""
+        """End pytest's session if there are hidden tests."""
         self._opened.close()
 
     def check_ids(self) -> list[str]:
-        """The checks that every submission meets, in order."""
+        """Return the names of all checks, in order."""
         return [check.name for check in self._checks]
 
     def examine(
@@ -147,14 +166,14 @@ class Runner:
         dtype: str = "float32",
         stops_at_failure: bool = False,
         only: Collection[str] = (),
+        at: Mapping[str, FailurePoint] | None = None,
     ) -> Examination:
-        """Run every check over the submission, or those named by `only`.
+        """Run the checks over the submission: all of them, those named in `only`, or those of `at` at their points.
 
-        `seed` is that of the inputs, `dtype` torch's default dtype.
+        `seed` seeds the inputs; `dtype` is torch's default dtype during the checks.
         """
         started = time.monotonic()
-        self.seed = seed
-        session = self._session = Session(
+        session = Session(
             self._source,
             self.exercise,
             submission,
@@ -170,10 +189,11 @@ class Runner:
             loaded = session.load()
             unloadable = self._why_unloadable(loaded, submission)
             if unloadable is None:
-                checks = [check for check in self._checks if not only or check.name in only]
-                found = self._run_checks(session, checks, dtype)
-                runs.extend(_up_to_a_failure(found) if stops_at_failure else found)
-            methods = {name: _fingerprint(tree) for name, tree in loaded.trees.items()}
+                names = only or at or ()
+                checks = [check for check in self._checks if not names or check.name in names]
+                all_runs = self._run_checks(session, checks, seed, dtype, at or {})
+                runs.extend(_until_a_failure(all_runs) if stops_at_failure else all_runs)
+            methods = {name: _fingerprints(tree) for name, tree in loaded.trees.items()}
         except SubjectError as error:
             unloadable = self._load_finding(error)
         finally:
@@ -198,27 +218,37 @@ class Runner:
             isolation=protections(isolation) if isolation else {},
             seconds=seconds,
             deviations={run.check: run.deviation for run in runs if run.deviation is not None},
+            failure_points={run.check: run.point for run in runs if run.point is not None},
             value_checks=self._value_checks,
-            partial_value_checks=self._value_checks.difference(run.check for run in runs if run.is_whole),
+            partial_value_checks=self._value_checks.difference(run.check for run in runs if run.calls_entry),
             failed_in_training_variant=frozenset(
                 check for check, variant in variants.items() if variant and variant.mode is Mode.TRAINING
             ),
         )
 
-    def _run_checks(self, session: Session, checks: list[RunnableCheck], dtype: str) -> Iterator[_CheckRun]:
-        """Yield the result of each check, in order; a run that is repeated leaves nothing behind."""
-        is_change_reported = False  # one cause is reported once
+    def _run_checks(
+        self,
+        session: Session,
+        checks: list[RunnableCheck],
+        seed: int,
+        dtype: str,
+        points: Mapping[str, FailurePoint],
+    ) -> Iterator[_CheckRun]:
+        """Yield the result of each check, in order. Before a check is repeated, its first run is undone."""
+        is_change_reported = False
         for check in checks:
             if why_over := session.why_over():
                 finding = Finding(kind=FailureKind.NO_TIME, message=why_over)
-                yield _CheckRun(check.name, [Outcome(check=check.name, status=Status.NOT_RUN, finding=finding)])
+                outcome = Outcome(check=check.name, status=Status.NOT_RUN, finding=finding)
+                yield _CheckRun(check=check.name, outcomes=[outcome])
                 continue
             before = session.observed
-            run = self._run_check(session, check, dtype)
+            point = points.get(check.name)
+            run = self._run_check(session, check, seed, dtype, point)
             is_repeated = self.reference.is_to_be_repeated()
             if is_repeated or run.is_starved:
                 session.observed = before
-                run = self._run_check(session, check, dtype, is_retry=not is_repeated)
+                run = self._run_check(session, check, seed, dtype, point, is_retry=not is_repeated)
             if run.failure is not None:
                 raise run.failure
             if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
@@ -227,47 +257,60 @@ class Runner:
                 run.outcomes[-1] = structs.replace(run.outcomes[-1], status=Status.FAILED, finding=finding, advice="")
             yield run
 
-    def _run_check(self, session: Session, check: RunnableCheck, dtype: str, *, is_retry: bool = False) -> _CheckRun:
+    def _run_check(
+        self,
+        session: Session,
+        check: RunnableCheck,
+        seed: int,
+        dtype: str,
+        point: FailurePoint | None = None,
+        *,
+        is_retry: bool = False,
+    ) -> _CheckRun:
         session.begin_check()
         if is_retry or check.is_slow:
             session.allow_all()
         session.printed()  # discard what earlier checks printed
-        self.reference.begin(check.name, self.seed, dtype)
+        self.reference.begin(check.name, seed, dtype)
         with warnings.catch_warnings(record=True) as advice:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", Advice)
             started = time.perf_counter()
             error: Exception | None = None
-            try:
-                check.run(self._context(session), self.seed)
-            except Exception as raised:  # noqa: BLE001 - `_result` sorts out whose fault it is
-                error = raised
+            with counted_comparisons(point.comparisons if point else 0) as counted:
+                try:
+                    check.run(self._context(session), seed, point)
+                except Exception as raised:  # noqa: BLE001 - `_result` decides whose fault it is
+                    error = raised
             seconds = time.perf_counter() - started
         run = self._result(session, check.name, error, seconds)
-        run.is_whole = session.log.calls_of_the_module > 0 and self.reference.was_called()
+        if error is not None:
+            point_in_test = FailurePoint(comparisons=counted.done)
+            run.point = error.point if isinstance(error, SizeCaseFailedError) else point_in_test
+        run.calls_entry = session.log.entry_calls > 0 and self.reference.was_called()
         if advice and run.has_passed():
             run.outcomes[-1] = structs.replace(run.outcomes[-1], advice=str(advice[0].message))
         return run
 
     def _context(self, session: Session) -> Context:
-        """Subject and reference for one check."""
+        """Return the context of one check."""
         return Context(
-            Subject(session),
-            self.reference,
-            self.exercise,
-            session.printed,
-            lambda: session.observed.answers_in_calling_variants,
-            lambda: session.log.returned,
+            subject=Subject(session),
+            reference=self.reference,
+            exercise=self.exercise,
+            read_printed=session.printed,
+            are_calling_variants_tried=lambda: session.observed.answers_in_calling_variants,
+            last_returned=lambda: session.log.returned,
         )
 
     def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
-        """Turn the end of a check's run into its result."""
-        run = _CheckRun(check)
+        """Return the result of a check that returned or raised `error`."""
+        run = _CheckRun(check=check)
         cause = error.error if isinstance(error, SizeCaseFailedError) else error
         run.is_starved = isinstance(cause, SubjectTimedOutError) and cause.is_starved
         run.deviation = cause.deviation if isinstance(cause, Failure | MisfitError) else None
         if isinstance(cause, NotRecordedError):
-            return run  # the check waits until the exercise is handed in
+            return run  # the check runs at hand-in
         limits, is_form_right = self.exercise.limits, session.log.is_form_right
         printed = last_lines(session.printed()) if error is not None else ""
         try:
@@ -281,6 +324,7 @@ class Runner:
         return run
 
     def _load_finding(self, error: SubjectError) -> Finding:
+        """Return the finding of an error while the submission was loading."""
         if isinstance(error, SubjectKilledError):
             raise WorkerKilledError(f"its worker {error} from outside")
         if not isinstance(error, SubjectRaisedError):
@@ -290,9 +334,10 @@ class Runner:
         crash = crash_finding(error.raised, self.exercise.limits)
         verb = "cannot be compiled" if error.raised.type in SYNTAX_ERRORS else "raises while it is loading"
         next_step = "mend that line" if crash.location else "run the file by itself to see why"
-        return _before_any_check(crash, f"it {verb}: {crash.message}; {next_step}")
+        return _with_message(crash, f"it {verb}: {crash.message}; {next_step}")
 
     def _why_unloadable(self, loaded: Loaded, submission: Submission) -> Finding | None:
+        """Return why no check can run on a submission that loaded; None if checks can run."""
         interface = self.exercise.interface
         name, what = interface.entry(), "function" if interface.function else "class"
         needs_module = what == "class" and interface.kind.class_is_module
@@ -304,46 +349,48 @@ class Runner:
         if loaded.tolerated is not None:
             crash = crash_finding(loaded.tolerated, self.exercise.limits)
             message = f"a cell raises before there is a {what} {name}: {crash.message}; mend that line"
-            return _before_any_check(crash, message)
-        names = _functions(submission) if what == "function" else list(loaded.classes)
+            return _with_message(crash, message)
+        names = _function_names(submission) if what == "function" else list(loaded.classes)
         plural = "functions" if what == "function" else "classes"
         found = ", ".join(names) or "none"
         message = f"there is no {what} {name}; the {plural} found: {found}; name your {what} {name}"
         return Finding(kind=FailureKind.ENTRY, message=message, names_found=names)
 
 
-def _before_any_check(crash: Finding, message: str) -> Finding:
-    """Return the finding of a crash while the submission was loading."""
+def _with_message(crash: Finding, message: str) -> Finding:
+    """Return the crash's finding with another message."""
     return Finding(kind=crash.kind, detail=crash.detail, message=message, location=crash.location)
 
 
-def _require_own_names(checks: list[RunnableCheck]) -> None:
-    """Raise `SpecError` where two checks of an exercise have one name: outcomes are told apart by name."""
+def _require_unique_names(checks: list[RunnableCheck]) -> None:
+    """Raise `SpecError` if two checks have the same name, since outcomes are identified by name."""
     first: dict[str, RunnableCheck] = {}
     problems = []
     for check in checks:
         other = first.setdefault(check.name, check)
         if other is not check:
             problems.append(
-                f"{check.place}: expected a name of its own, got {check.name}, as {other.place} has it; rename one"
+                f"{check.place}: expected a unique name, got {check.name}, the name of {other.place}; rename one"
             )
     if problems:
         raise SpecError(problems)
 
 
-def _up_to_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:
-    """The runs up to the first that does not pass."""
+def _until_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:
+    """Yield runs up to and including the first that does not pass."""
     for run in runs:
         yield run
         if any(outcome.status is not Status.PASSED for outcome in run.outcomes):
             return
 
 
-def _functions(submission: Submission) -> list[str]:
-    """The first functions that stand at the left margin; a hostile source is searched, for parsing it may crash."""
+def _function_names(submission: Submission) -> list[str]:
+    """Return the names of the first top-level functions, found by a search: parsing a hostile source may crash."""
     names = (found[1] for chunk in submission.chunks for found in FUNCTION.finditer(chunk.text))
     return list(islice(names, MOST_FUNCTIONS))
 
 
-def _fingerprint(tree: str) -> str:
-    return hashlib.sha256(tree.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_LENGTH]
+def _fingerprints(tree: str) -> str:
+    """Return a fingerprint of each statement of a method, with spaces between them."""
+    lines = (line.encode("utf-8", "surrogatepass") for line in tree.split("\n"))
+    return " ".join(hashlib.sha256(line).hexdigest()[:FINGERPRINT_LENGTH] for line in lines)

@@ -1,4 +1,4 @@
-"""One submission under examination: a worker, replaced when it dies, under deadlines for each check and for all."""
+"""A session with one submission: requests to its worker, under deadlines. A worker that dies is replaced."""
 
 import collections
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ from grader.submission import Submission
 
 
 class SubjectError(Exception):
-    """The submission did not answer as a module does."""
+    """The submission did not answer a request as a module would."""
 
 
 class SubjectRaisedError(SubjectError):
     """The submission raised an exception.
 
-    Where a signature does not accept the interface's arguments, `called` is the method, empty for the constructor, and
-    `keywords` are the arguments.
+    If a signature does not accept the interface's arguments, `keywords` are these arguments and `called` is the method,
+    or empty for the constructor.
     """
 
     def __init__(self, raised: Raised, *, called: str = "", keywords: Sequence[str] = ()) -> None:
@@ -37,22 +37,23 @@ class SubjectRaisedError(SubjectError):
 
 
 class SubjectDiedError(SubjectError):
-    """The worker ended, or sent something that is not a message."""
+    """The worker ended, or sent an invalid message."""
 
 
-def unasked() -> SubjectDiedError:
-    """The error of a worker whose reply does not answer the request."""
-    return SubjectDiedError("answered with a message that was not asked for")
+def unexpected_reply() -> SubjectDiedError:
+    """Return the error for a reply that does not belong to the request."""
+    return SubjectDiedError("sent an unexpected reply")
 
 
 class SubjectKilledError(SubjectDiedError):
-    """The worker was killed, and not by the kit."""
+    """Something outside the kit killed the worker."""
 
 
 class SubjectTimedOutError(SubjectError):
-    """No answer came before the deadline. `allowed` names the limit, `location` the submission's line at that time.
+    """No reply came before the deadline.
 
-    `is_starved` tells that it hardly got a processor meanwhile, so that it had no fair chance.
+    `allowed` describes the limit. `location` is the line that the submission was running. `is_starved`: the worker got
+    too little CPU time.
     """
 
     def __init__(
@@ -64,56 +65,57 @@ class SubjectTimedOutError(SubjectError):
 
 
 class SubjectNotTriedError(SubjectError):
-    """It hung in training mode so often that it is not called in training mode once more."""
+    """The submission hung too often in training mode, so it is not called in training mode again."""
 
 
 MOST_HANGS = 2
-"""A submission that hung so often at one place is not tried once more."""
+"""How often a submission may hang at one place before the kit stops running it."""
 
 
 class Way(Enum):
-    """Ways of calling a module: where it hangs in one, it may still be judged in another."""
+    """Ways of calling a module. A module that hangs in one way can still be judged in the others."""
 
     PLAINLY = auto()
     IN_TRAINING = auto()
     IN_A_CALLING_VARIANT = auto()
 
 
-class Observed(Struct, frozen=True):
-    """What later checks go by: what a call left otherwise that is not the module's own, in words, and whether
-    calling variants of calling are still tried, until it does not answer in one.
-    """
+class Observed(Struct, frozen=True, kw_only=True):
+    """Observations that later checks depend on."""
 
     changed: str = ""
+    """Description of the first change to torch's own settings; empty if there was none."""
     answers_in_calling_variants: bool = True
+    """False once the module did not answer in a calling variant; later checks use plain calls only."""
 
 
 class CheckLog:
-    """What came back in the check under way, as the proxies note it."""
+    """The replies in the current check, as the proxies record them."""
 
     def __init__(self) -> None:
-        self.calls_of_the_module = 0
+        self.entry_calls = 0
+        """Calls of the submission's own class or function, not of a part of it."""
         self.returned: Any = None
-        """What the last call returned."""
+        """The value of the last call."""
         self.is_form_right = True
-        """Whether all that came back were outputs of the form that the interface declares."""
+        """Whether every reply so far was an output of the form that the interface declares."""
 
     def note_call(self) -> None:
-        """Count a call of the submission's module itself."""
-        self.calls_of_the_module += 1
+        """Count a call of the submission's own class or function."""
+        self.entry_calls += 1
 
     def note_returned(self, value: Any, *, has_form: bool) -> None:
-        """Store the value that a call returned, and whether it has the form of the declared outputs."""
+        """Record the value of a call, and whether it has the form of the declared outputs."""
         self.returned = value
         self.is_form_right = self.is_form_right and has_form
 
     def note_other(self) -> None:
-        """Note that something else than an output came back."""
+        """Record a reply that is not an output."""
         self.is_form_right = False
 
 
 class Session:
-    """Requests to whichever worker currently holds the submission. Clocks run while it is waited for."""
+    """Sends requests to the worker that currently runs the submission, and keeps the deadlines."""
 
     def __init__(
         self,
@@ -126,14 +128,14 @@ class Session:
         name: str = "attention",
         reference_seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`name` is the submission's, as a module; `reference_seconds` is what the reference took in this check."""
+        """`name` is the submission's module name; `reference_seconds` returns the reference's time in this check."""
         self.exercise = exercise
         self._dtype, self._name = dtype, name
         self.isolation: Isolation | None = None
         self.observed = Observed()
         self.log = CheckLog()
         self.ends: list[str] = []
-        """How each worker ended that is gone, and with it the modules that were built in it."""
+        """How each former worker ended. The modules built in it are lost."""
         self._strict = strict
         self._reference_seconds = reference_seconds
         self._source = source
@@ -144,12 +146,12 @@ class Session:
         self._answers_plainly = False
 
     def load(self) -> Loaded:
-        """Run the submission in a fresh worker. `SubjectError` when it raises, dies or hangs."""
+        """Run the submission in a new worker. Raises `SubjectError` if the submission raises, dies or hangs."""
         self._allow("loading", self.exercise.limits.seconds.load)
         return self._load()
 
     def renew(self) -> None:
-        """Restart the clocks: a person who debugs a check has no total budget."""
+        """Restart the clocks, for people who debug a check without a total time limit."""
         self._budget.renew()
         self._hangs.clear()
         self.begin_check()
@@ -161,27 +163,30 @@ class Session:
         self._allow("a check", min(LEAST_CHECK_SECONDS, self.exercise.limits.seconds.check))
 
     def allow_all(self) -> None:
-        """Allow the check the most that any may take, for it is tried again, or slow by itself."""
+        """Give the check the full time limit: it is a retry, or slow for reasons outside the submission."""
         self._budget.extend(self.exercise.limits.seconds.check)
 
     def why_over(self) -> str:
-        """Why the submission is not tried any further; empty where it is."""
+        """Return why no more checks run; empty if they do."""
         for place in dict.fromkeys(place for place, _ in self._hangs):
             times = sum(self._hangs[place, way] for way in Way)
             if times >= MOST_HANGS and (self._hangs[place, Way.PLAINLY] or not self._answers_plainly):
-                return f"it hung {MOST_HANGS} times {place} and is not tried once more"
+                return f"it hung {MOST_HANGS} times {place}, so it is not run again"
         total = self.exercise.limits.seconds.total
         return f"all {total:g} s were used up before" if self._budget.is_over() else ""
 
     def request(self, message: Request) -> Reply:
-        """The worker's reply; the submission is loaded again first where its last worker died."""
+        """Send a request and return the reply; load the submission again first if its last worker died.
+
+        Raises `SubjectError` if the submission raises, dies, hangs, or sends an invalid message.
+        """
         way = _way(message)
         if way is Way.IN_TRAINING:
             self._require_no_hangs_in_training()
         if self._worker is None:
             self._load()
-        follows = min(TIMES_THE_REFERENCE * self._reference_seconds(), self.exercise.limits.seconds.check)
-        self._budget.allow(follows)
+        by_reference = TIMES_THE_REFERENCE * self._reference_seconds()
+        self._budget.allow(min(by_reference, self.exercise.limits.seconds.check))
         try:
             reply: Reply = self._ask(message)
         except SubjectError:
@@ -205,27 +210,29 @@ class Session:
 
     def _require_no_hangs_in_training(self) -> None:
         if sum(times for (_, way), times in self._hangs.items() if way is Way.IN_TRAINING) >= MOST_HANGS:
-            raise SubjectNotTriedError(f"it hung {MOST_HANGS} times in training mode and is not called in it once more")
+            raise SubjectNotTriedError(f"it hung {MOST_HANGS} times in training mode, so it is not called there again")
 
     def _allow(self, what: str, seconds: float) -> None:
-        """Start a clock."""
+        """Start the clock of a named step."""
         if self._worker is not None and self._budget.is_settlement_due():
-            self._budget.settle(self._worker.processor())
+            self._budget.settle(self._worker.processor_time())
         self._budget.begin(what, seconds)
 
     def _load(self) -> Loaded:
         try:
             self._worker, self.isolation = self._start()
-        except KilledUnconfinedError:  # by something outside: no submission has run in it yet
+        except KilledUnconfinedError:  # by something outside the kit: no submission has run yet
             self._worker, self.isolation = self._start()
-        self._budget.start_worker(self._worker.processor())
+        self._budget.start_worker(self._worker.processor_time())
         if self._strict:
             require_closed(self.isolation)
-        chunks = [protocol.Source(chunk.label, chunk.text) for chunk in self._submission.chunks]
-        reply = self._ask(protocol.Load(chunks, self.exercise.interface.entry(), self._dtype, self._name))
+        chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._submission.chunks]
+        reply = self._ask(
+            protocol.Load(chunks=chunks, entry=self.exercise.interface.entry(), dtype=self._dtype, name=self._name)
+        )
         if not isinstance(reply, Loaded):
             self.close()
-            raise unasked()
+            raise unexpected_reply()
         return reply
 
     def _start(self) -> tuple[Worker, Isolation]:
@@ -245,7 +252,7 @@ class Session:
             raise error from None
         except MalformedError as error:
             self.close()
-            self.ends.append(f"sent what is no message ({error})")
+            self.ends.append(f"sent an invalid message ({error})")
             raise SubjectDiedError(self.ends[-1]) from None
         except DiedError as error:
             self._worker = None
@@ -257,8 +264,8 @@ class Session:
         return reply
 
     def _timed_out(self, worker: Worker, way: Way) -> SubjectTimedOutError:
-        """What is known of a worker that does not answer."""
-        now = worker.processor()
+        """Record a missed deadline and return its error."""
+        now = worker.processor_time()
         overrun = self._budget.overrun(now)
         location, function = self._locate(worker)
         if overrun.is_hang:
@@ -267,27 +274,27 @@ class Session:
         return SubjectTimedOutError(self._budget.waited, overrun.allowed, location, is_starved=overrun.is_starved)
 
     def _locate(self, worker: Worker) -> tuple[Location | None, str]:
-        """Return the innermost line of the submission that a worker is executing, and its function."""
+        """Return the innermost line of the submission that the worker is running, and its function."""
         sources = {chunk.label: chunk.text.split("\n") for chunk in self._submission.chunks}
-        for place in worker.where():
-            lines = sources.get(place.label, [])
-            if 0 < place.line <= len(lines):
-                location = Location(label=place.label, line=place.line, text=lines[place.line - 1])
-                return location, place.function
+        for frame in worker.where():
+            lines = sources.get(frame.label, [])
+            if 0 < frame.line <= len(lines):
+                location = Location(label=frame.label, line=frame.line, text=lines[frame.line - 1])
+                return location, frame.function
         return None, ""
 
 
 def _way(message: Request) -> Way:
-    """The way in which a request calls the module."""
+    """Return the way in which a request calls the module."""
     if not isinstance(message, Call):
         return Way.PLAINLY
-    if message.probe == name_of(calling_variants.call_in_variant):
+    if message.probe == name_of(calling_variants.call_in_variants):
         return Way.IN_A_CALLING_VARIANT
     return Way.IN_TRAINING if message.training else Way.PLAINLY
 
 
 def _raised_error(raised: Raised, message: Request) -> SubjectRaisedError:
-    """Return the error; where a signature does not accept the interface's arguments, with what these are."""
+    """Return the error; if a signature does not accept the interface's arguments, with these arguments."""
     if raised.type != "TypeError" or raised.location is not None or not isinstance(message, Build | Call):
         return SubjectRaisedError(raised)
     build = message if isinstance(message, Build) else message.build

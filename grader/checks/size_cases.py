@@ -1,89 +1,181 @@
-"""Which sizes a check is tried at: the fixed size cases, and the random ones with their calling variants."""
+"""Choose the sizes at which a check runs: the fixed size cases, and the random ones with their calling variants."""
 
 import random
+import zlib
 from typing import Any
 
 from msgspec import Struct, structs
 
-from grader.checks.calling_variants import draw_calling_variants
-from grader.checks.outcome import CallingVariant, History, Sharing
+from grader.checks.calling_variants import VariedCheck, choose_calling_variants
+from grader.checks.outcome import CallingVariant, Sharing
 from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
 from grader.spec.properties import Property
 
-IN_CALLING_VARIANTS = 2
-"""How many of the uppermost size cases are tried in a calling variant too, where all of them are walked."""
-
-
 MOST_TRIES = 50
-"""As often sizes are drawn for all of them to differ."""
+"""The most attempts to draw sizes that all differ."""
 
 
 class SizeCase(Struct, frozen=True, kw_only=True):
-    """Sizes to run a check at. What is drawn for them depends on `name` alone."""
+    """Sizes at which a check runs. Random values drawn for them depend only on `name`."""
 
     name: str
     sizes: dict[str, int]
-    calling_variant: CallingVariant | None = None
+    calling_variants: tuple[CallingVariant, ...] = ()
     is_plain: bool = True
+    """Whether the module is also called plainly."""
+    grad: bool = True
+    """Whether calls that need no gradients run with gradients enabled."""
 
 
-FixedAndRandom = tuple[list[SizeCase], list[SizeCase]]
-"""The size cases of a list of sizes, and those above it whose sizes are drawn."""
+class SizeCasePlan(Struct, frozen=True, kw_only=True):
+    """The size cases of one check in one run."""
+
+    fixed: list[SizeCase]
+    """From `sizes` of the check or the exercise, the smallest first."""
+    random: list[SizeCase] = []
+
+    def all(self) -> list[SizeCase]:
+        """Return all size cases in the order in which they run."""
+        return [*self.fixed, *self.random]
 
 
-def size_cases_of(check: Property, exercise: Exercise, seed: int) -> FixedAndRandom:
-    """The fixed size cases, and those above it whose sizes are drawn."""
-    name = f"{seed}/{check.id}"
-    fixed_sizes = [
-        SizeCase(name=f"{name}/{index}", sizes=sizes) for index, sizes in enumerate(check.sizes or exercise.fixed_sizes)
-    ]
-    if check.draws_equal_sizes and not check.sizes:
-        return fixed_sizes, [
-            SizeCase(name=f"{name}/drawn", sizes=draw_sizes(spec, f"{name}/drawn")) for spec in _most_equal(exercise)
+def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePlan:
+    """Plan the size cases of a check."""
+    fixed, drawn = _sizes_of(check, exercise, f"{seed}/{check.id}")
+    is_varied = _is_varied(check, exercise)
+    chosen = choose_calling_variants(_varied_checks(exercise)) if is_varied else {}
+    run = [fixed[0], fixed[-1]] if runs_only_ends(check) else fixed
+    with_grad = [each for number, each in enumerate([*run, *drawn]) if is_varied or number % 2 == _parity(check)]
+
+    def completed(size_cases: list[_Sizes]) -> list[SizeCase]:
+        return [
+            SizeCase(
+                name=each.name,
+                sizes=each.sizes,
+                calling_variants=_sharing_where_possible(chosen.get((check.id, each.place), ()), check, exercise, each),
+                is_plain=each.is_plain,
+                grad=each in with_grad,
+            )
+            for each in size_cases
         ]
+
+    return SizeCasePlan(fixed=completed(fixed), random=completed(drawn))
+
+
+class _Sizes(Struct, frozen=True, kw_only=True):
+    """The sizes of a size case.
+
+    `place` identifies the size case in the covering array of calling variants; None if no calling variants run there.
+    """
+
+    name: str
+    sizes: dict[str, int]
+    is_plain: bool = True
+    place: int | None = None
+
+
+def _sizes_of(check: Property, exercise: Exercise, name: str) -> tuple[list[_Sizes], list[_Sizes]]:
+    """Return the sizes of the fixed size cases, and of the random ones."""
+    fixed_sizes = check.sizes or exercise.fixed_sizes
+    random_sizes = exercise.random_sizes
+    places = _fixed_places(check, exercise)
+    fixed = [
+        _Sizes(name=f"{name}/{index}", sizes=sizes, place=index - len(fixed_sizes))
+        for index, sizes in enumerate(fixed_sizes)
+    ]
+    fixed = [structs.replace(each, place=each.place if each.place in places else None) for each in fixed]
     longest = _longest(exercise)
-    once_more = []
-    if longest:
-        once_more = [SizeCase(name=f"{name}/longest", sizes=draw_sizes(longest, f"{name}/longest"))]
-    if check.draws_longest and longest and longest.keys() == fixed_sizes[0].sizes.keys():
-        return fixed_sizes, once_more
-    if not (check.draws_sizes and exercise.random_sizes):
-        return fixed_sizes, []
-    walks_all = not check.sizes and not runs_ends_alone(check)
-    specs = [] if check.sizes else exercise.random_sizes if walks_all else _some_of(exercise, check)
-    names = [f"{name}/drawn {index}" for index in range(len(specs))]
+    if check.uses_equal_sizes and not check.sizes:
+        equal = [
+            _Sizes(name=f"{name}/drawn", sizes=draw_sizes(spec, f"{name}/drawn")) for spec in _most_equal(exercise)
+        ]
+        return fixed, equal
+    once_more = [_Sizes(name=f"{name}/longest", sizes=draw_sizes(longest, f"{name}/longest"))] if longest else []
+    if check.uses_longest_input and longest and longest.keys() == fixed_sizes[0].keys():
+        return fixed, once_more
+    if not (check.uses_random_sizes and random_sizes):
+        return fixed, []
     has_calling_variants = exercise.interface.kind.has_calling_variants
     drawn = [
-        SizeCase(name=each, sizes=draw_sizes(spec, each), is_plain=not has_calling_variants or each == names[0])
-        for each, spec in zip(names, specs, strict=True)
+        _Sizes(
+            name=f"{name}/drawn {place}",
+            sizes=draw_sizes(random_sizes[place], f"{name}/drawn {place}"),
+            is_plain=not has_calling_variants or place == 0,
+            place=place,
+        )
+        for place in map(random_sizes.index, _random_specs(check, exercise))
     ]
-    if not has_calling_variants:
-        return fixed_sizes, drawn
-    in_calling_variants = min(IN_CALLING_VARIANTS if walks_all else 1, len(fixed_sizes))
-    required = History.REBUILT if check.constructor else None  # arguments have an order
-    calling_variants = draw_calling_variants(
-        name, in_calling_variants + len(drawn), in_calling_variants + len(drawn[:1]), required
+    return fixed, [*drawn, *once_more] if _runs_all(check) and has_calling_variants else drawn
+
+
+def _runs_all(check: Property) -> bool:
+    """Return whether a check runs at all size cases of the exercise."""
+    return not check.sizes and not runs_only_ends(check)
+
+
+def _random_specs(check: Property, exercise: Exercise) -> SizeCases:
+    """Return the specifications of random sizes at which a check runs."""
+    if check.sizes:
+        return []
+    return exercise.random_sizes if _runs_all(check) else _some_of(exercise, check)
+
+
+def _fixed_places(check: Property, exercise: Exercise) -> list[int]:
+    """Return the index of the fixed size case with calling variants: the last one, for a check without random sizes."""
+    return [] if _random_specs(check, exercise) else [-1]
+
+
+def _is_varied(check: Property, exercise: Exercise) -> bool:
+    """Return whether a check calls the module in calling variants."""
+    is_tried = check.uses_random_sizes and exercise.random_sizes and not check.variation_source()
+    return bool(is_tried) and exercise.interface.kind.has_calling_variants
+
+
+def _varied_checks(exercise: Exercise) -> tuple[VariedCheck, ...]:
+    """Return the checks of an exercise that call its module in calling variants."""
+    return tuple(_varied_check(check, exercise) for check in exercise.checks if _is_varied(check, exercise))
+
+
+def _varied_check(check: Property, exercise: Exercise) -> VariedCheck:
+    fixed_sizes, random_sizes = check.sizes or exercise.fixed_sizes, exercise.random_sizes
+    sizes = {place: fixed_sizes[place] for place in _fixed_places(check, exercise)}
+    specs = _random_specs(check, exercise)
+    sizes |= {random_sizes.index(spec): draw_sizes(spec, "any sizes") for spec in specs}
+    return VariedCheck(
+        id=check.id,
+        places=(*sizes,),
+        sharing=frozenset(place for place, each in sizes.items() if inputs_of_one_shape(exercise, check, each)),
+        by_position=bool(check.method) or not exercise.interface.keyword_only,
+        trains_after_inference=exercise.interface.trains_after_inference,
     )
-    for index, calling_variant in enumerate(calling_variants, start=len(fixed_sizes) - in_calling_variants):
-        size_cases, place = (fixed_sizes, index) if index < len(fixed_sizes) else (drawn, index - len(fixed_sizes))
-        can_share = inputs_of_one_shape(exercise, check, size_cases[place].sizes)
-        variant = calling_variant if can_share else structs.replace(calling_variant, sharing=Sharing.SEPARATE)
-        size_cases[place] = structs.replace(size_cases[place], calling_variant=variant)
-    return fixed_sizes, [*drawn, *once_more] if walks_all else drawn
 
 
-def runs_ends_alone(check: Property) -> bool:
-    """Whether the smallest and the largest sizes hold all there is to see, so that only these are tried.
+def _sharing_where_possible(
+    variants: tuple[CallingVariant, ...], check: Property, exercise: Exercise, case: _Sizes
+) -> tuple[CallingVariant, ...]:
+    """Return the calling variants, without shared tensors if no two inputs have the same shape."""
+    if inputs_of_one_shape(exercise, check, case.sizes):
+        return variants
+    return tuple(structs.replace(each, sharing=Sharing.SEPARATE) for each in variants)
 
-    The comparison with the reference walks the whole sizes; a check that brings a sizes of its own walks all of that.
+
+def _parity(check: Property) -> int:
+    """Return whether a check that needs no gradients runs with them at its second size case (1) or its first (0)."""
+    return zlib.crc32(check.id.encode()) % 2
+
+
+def runs_only_ends(check: Property) -> bool:
+    """Return whether a check runs only at the smallest and the largest fixed sizes, which suffice for most checks.
+
+    The comparison with the reference runs at all sizes, and so does a check with `sizes` of its own.
     """
     return not check.sizes and not (check.walks_all_size_cases and check.is_plain())
 
 
 def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
-    """The sizes of a drawn size case, all different where that can be; they depend on `name` alone."""
-    draw = random.Random(name)  # noqa: S311 - the seed is a run's own, and secret
+    """Draw the sizes of a random size case, all different if possible; they depend only on `name`."""
+    draw = random.Random(name)  # noqa: S311 - the seed is secret and used in one run
     factors_first = sorted(spec, key=lambda size: isinstance(spec[size], list) and isinstance(spec[size][0], str))
     sizes: dict[str, int] = {}
     for _ in range(MOST_TRIES):
@@ -97,8 +189,9 @@ def draw_sizes(spec: dict[str, Any], name: str) -> dict[str, int]:
 
 
 def _some_of(exercise: Exercise, check: Property) -> SizeCases:
-    """The first of the drawn size cases; for inputs or arguments of the check's own also the longest and the most
-    equal.
+    """Return the first specification of random sizes.
+
+    A check with its own inputs or arguments also gets the longest one, and the one with the most equal sizes.
     """
     first, longest = exercise.random_sizes[:1], _longest(exercise)
     if check.is_plain() or not longest or not exercise.interface.kind.has_calling_variants:
@@ -107,28 +200,28 @@ def _some_of(exercise: Exercise, check: Property) -> SizeCases:
 
 
 def _most_equal(exercise: Exercise) -> SizeCases:
-    """Of the drawn size cases that in which most sizes are the same, if there is any."""
+    """Return the specification of random sizes that draws the most equal sizes, in a list; empty if there is none."""
 
-    def different(spec: dict[str, Any]) -> int:
+    def order(spec: dict[str, Any]) -> int:
         sizes = draw_sizes(spec, "most equal")
         return len({*sizes.values()}) - len(sizes)
 
-    return sorted(exercise.random_sizes, key=different)[:1]
+    return sorted(exercise.random_sizes, key=order)[:1]
 
 
 def _longest(exercise: Exercise) -> dict[str, int | list[str | int]] | None:
-    """Of the drawn size cases after the first, that of the longest inputs."""
+    """Return the specification of random sizes, after the first, with the longest inputs; None if there is none."""
     names = set().union(*map(names_in, exercise.interface.inputs.values()))
 
-    def longest(spec: dict[str, int | list[str | int]]) -> int:
+    def length(spec: dict[str, int | list[str | int]]) -> int:
         ends = [size[-1] if isinstance(size, list) else size for name, size in spec.items() if name in names]
         return max((end for end in ends if isinstance(end, int)), default=0)
 
-    return max(exercise.random_sizes[1:], key=longest, default=None)
+    return max(exercise.random_sizes[1:], key=length, default=None)
 
 
 def inputs_of_one_shape(exercise: Exercise, check: Property, sizes: dict[str, int]) -> list[list[str]]:
-    """The names of floating-point inputs in groups of one shape, where there are two or more."""
+    """Return the names of floating-point inputs with equal shapes, in groups of two or more."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, spec in check.all_inputs(exercise.interface).items():
         if isinstance(spec, list):

@@ -1,6 +1,5 @@
-"""Run a check at its size cases from the smallest up; report the first that fails beside the last that passed."""
+"""Run a check at its size cases, the smallest first; report the first that fails with the last that passed."""
 
-import random
 from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any
@@ -8,21 +7,18 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.case import Case, make_case, seed_draws
-from grader.checks.compare import Failure
+from grader.checks.compare import Failure, counted_comparisons
 from grader.checks.context import Context
-from grader.checks.outcome import Finding, SizeComparison, last_lines
+from grader.checks.outcome import FailurePoint, Finding, SizeComparison, last_lines
 from grader.checks.pictures import beside, recorded
 from grader.checks.properties import try_case
 from grader.checks.session import SubjectRaisedError
-from grader.checks.size_cases import FixedAndRandom, SizeCase, runs_ends_alone
+from grader.checks.size_cases import SizeCase, SizeCasePlan, runs_only_ends
 from grader.spec.properties import Property
-
-WITH_GRAD = 0.5
-"""The share of size cases that run with gradients on, where the check needs none."""
 
 
 class PassedSizeCase(Struct, frozen=True, kw_only=True):
-    """A size case that passed, and the tensors that were compared equal."""
+    """A size case that passed, and the pairs of tensors that were equal there."""
 
     sizes: dict[str, int]
     compared: dict[Hashable, tuple[Any, Any]]
@@ -38,18 +34,20 @@ class SizeCaseFailedError(Exception):
         *,
         printed: str,
         value_path: str | None,
+        point: FailurePoint,
         without_gradients: bool = False,
     ) -> None:
         super().__init__(str(error))
         self.error = error
         self.size_case = size_case
+        self.point = point
         self.without_gradients = without_gradients
         self.sizes = SizeComparison()
         self._printed = printed
         self._value_path = value_path
 
     def complete(self, finding: Finding) -> Finding:
-        """Return the finding of `error`, with what is known of the size case."""
+        """Add the size case to the finding of `error` and return it."""
         return structs.replace(
             finding,
             size_case=self.size_case.sizes,
@@ -59,31 +57,46 @@ class SizeCaseFailedError(Exception):
         )
 
 
-def walk(check: Property, context: Context, size_cases: FixedAndRandom) -> None:
-    """Run a check at its size cases, from `size_cases_of`. Raise `SizeCaseFailedError` at the first one that fails.
+def walk(check: Property, context: Context, plan: SizeCasePlan) -> None:
+    """Run a check at its size cases, as planned by `size_cases_of`.
 
-    Where only the smallest and the largest sizes are run and the largest fail, the size cases in between are run too.
-    Size cases with random sizes come last.
+    Most checks run only at the smallest and the largest fixed sizes. If the largest fail, the size cases in between run
+    too. Random sizes come last. Raises `SizeCaseFailedError` at the first size case that fails.
     """
-    fixed, random_cases = size_cases
-    if context.reference.is_asked_all or not runs_ends_alone(check) or len(fixed) == 1:
-        _run(check, context, [*fixed, *random_cases])
+    fixed = plan.fixed
+    if context.reference.needs_all_size_cases or not runs_only_ends(check) or len(fixed) == 1:
+        _run_size_cases(check, context, plan.all())
         return
-    passed = _run(check, context, fixed[:1])
+    passed = _run_size_cases(check, context, fixed[:1])
     result = _run_size_case(check, context, fixed[-1])
     if isinstance(result, PassedSizeCase):
-        _run(check, context, random_cases, result)
+        _run_size_cases(check, context, plan.random, result)
         return
     if isinstance(result.error, Failure | SubjectRaisedError):  # the worker still answers
-        passed = _run(check, context, fixed[1:-1], passed)
+        passed = _run_size_cases(check, context, fixed[1:-1], passed)
     _compare_sizes(check, result, passed)
     raise result
 
 
-def _run(
+def run_at(check: Property, context: Context, plan: SizeCasePlan, point: FailurePoint) -> None:
+    """Run a check at the size case of a point alone. Raise `SizeCaseFailedError` if it fails at that point.
+
+    Comparisons before the point may fail: a whole defect fails earlier than a half-fixed one.
+    """
+    for size_case in plan.all():
+        if size_case.name == point.size_case:
+            result = _run_in_grad_mode(check, context, size_case, grad=point.grad, tolerated=point.comparisons)
+            if isinstance(result, SizeCaseFailedError):
+                raise result
+
+
+def _run_size_cases(
     check: Property, context: Context, size_cases: Iterable[SizeCase], passed: PassedSizeCase | None = None
 ) -> PassedSizeCase | None:
-    """Run size cases in order and return the last that passed. Raise `SizeCaseFailedError` at the first that fails."""
+    """Run a check at size cases in order; return the last one, or `passed` if there are none.
+
+    Raises `SizeCaseFailedError` at the first size case that fails, compared with the last that passed.
+    """
     for size_case in size_cases:
         result = _run_size_case(check, context, size_case)
         if isinstance(result, SizeCaseFailedError):
@@ -94,45 +107,50 @@ def _run(
 
 
 def _run_size_case(check: Property, context: Context, size_case: SizeCase) -> PassedSizeCase | SizeCaseFailedError:
-    """Run a check at a size case: half of the size cases without gradients, where the check needs none."""
-    has_grad = size_case.calling_variant is not None or random.Random(f"{size_case.name}/grad").random() < WITH_GRAD  # noqa: S311 - see `draw_calling_variants`
-    result = _run_once(check, context, size_case, grad=has_grad)
+    """Run a check at a size case, with gradients or, where it needs none, perhaps without."""
+    has_grad = size_case.grad
+    result = _run_in_grad_mode(check, context, size_case, grad=has_grad)
     if has_grad or isinstance(result, PassedSizeCase) or not isinstance(result.error, Failure | SubjectRaisedError):
         return result
-    with_grad = _run_once(check, context, size_case, grad=True)
+    with_grad = _run_in_grad_mode(check, context, size_case, grad=True)
     if isinstance(with_grad, PassedSizeCase):
         result.without_gradients = True
         return result
     return with_grad
 
 
-def _run_once(
-    check: Property, context: Context, size_case: SizeCase, *, grad: bool
+def _run_in_grad_mode(
+    check: Property, context: Context, size_case: SizeCase, *, grad: bool, tolerated: int = 0
 ) -> PassedSizeCase | SizeCaseFailedError:
-    """Run a check once, with gradients or without."""
-    context.read_printed()  # leave out what smaller sizes printed
-    with recorded() as compared:
+    """Run a check at a size case once, with gradients enabled or disabled; the first comparisons may fail.
+
+    `tolerated` is the number of those comparisons.
+    """
+    context.read_printed()  # discard output printed at smaller sizes
+    with recorded() as compared, counted_comparisons(tolerated) as counted:
         try:
             case = context.reference.draw(size_case.name, partial(_draw_case, context, check, size_case))
             try_case(check, context, structs.replace(case, grad=grad))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised again with its sizes
-            wrong = error.wrong if isinstance(error, Failure) else None
-            value_path = wrong.path_within(context.last_returned()) if wrong else None
+        except Exception as error:  # noqa: BLE001 - the caller raises it again with its sizes
+            failure = error if isinstance(error, Failure) and error.wrong else None
+            returned = context.last_returned() if failure is None or failure.returned is None else failure.returned
+            value_path = failure.wrong.path_within(returned) if failure and failure.wrong else None
             printed = last_lines(context.read_printed())
-            return SizeCaseFailedError(error, size_case, printed=printed, value_path=value_path)
+            point = FailurePoint(size_case=size_case.name, grad=grad, comparisons=counted.done)
+            return SizeCaseFailedError(error, size_case, printed=printed, value_path=value_path, point=point)
     return PassedSizeCase(sizes=size_case.sizes, compared=compared)
 
 
 def _draw_case(context: Context, check: Property, size_case: SizeCase) -> Case:
     seed_draws(size_case.name)
-    return make_case(context.exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
+    return make_case(context.exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
 
 
 def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedSizeCase | None) -> None:
-    """Compare the sizes that failed with the largest that passed, and add what is drawn there to a picture.
+    """Add to the failure a comparison of its sizes with the largest that passed, and their maps to its picture.
 
-    Only the sizes that the calls were made with count: what the check gives in place of a size replaces it. Where only
-    a calling variant fails, there is nothing to compare with: no smaller sizes were run in it.
+    Only the sizes of the calls count, after the check has replaced some. If only a calling variant fails, there is
+    nothing to compare with, because no smaller size case ran in that calling variant.
     """
     size_case, error = failed.size_case, failed.error
     sizes = check.sizes_of_calls(size_case.sizes)
@@ -148,7 +166,7 @@ def _compare_sizes(check: Property, failed: SizeCaseFailedError, passed: PassedS
     )
     finding = error.finding if isinstance(error, Failure) else None
     in_variant = finding is not None and finding.calling_variant is not None
-    if size_case.calling_variant is not None and in_variant:
+    if size_case.calling_variants and in_variant:
         failed.sizes = comparison
         return
     if passed is None:

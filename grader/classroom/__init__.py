@@ -1,1 +1,1 @@
-"""Many submissions judged into a gradebook."""
+"""Grade a class: read its submissions, judge them in a batch, store the verdicts in a gradebook, export them."""

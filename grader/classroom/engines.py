@@ -1,6 +1,7 @@
-"""Engines of a batch: a pool of threads beside examiner processes, or a Dask cluster, to which no code travels."""
+"""The engines of a batch: threads with an examiner process each, or a Dask cluster, to which no code is sent."""
 
 import contextlib
+import ipaddress
 import itertools
 import logging
 import os
@@ -12,7 +13,7 @@ from concurrent.futures import Executor, Future
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -24,15 +25,15 @@ from grader.classroom.tasks import CourseLocation, Task, TaskResult, cancel_exam
 from grader.errors import KitError, UsageError
 from grader.processes.examiner_process import usable_cores
 from grader.spec.paths import Course, find_course
-from grader.submission import Submission
 
 
 @contextlib.contextmanager
 def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engine]:
-    """An engine of `jobs` examiners, which are ended with it, whatever they are judging."""
+    """Open an engine of `jobs` examiners on this machine. On exit, end them even if they are judging."""
     executor = _ExerciseExecutor(jobs)
     try:
-        yield Engine(executor, jobs, CourseLocation(str(course.root), is_strict), machine_memory())
+        location = CourseLocation(root=str(course.root), is_strict=is_strict)
+        yield Engine(executor=executor, width=jobs, location=location, memory_bytes=machine_memory())
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         cancel_examiners()
@@ -42,63 +43,68 @@ def local_engine(course: Course, jobs: int, *, is_strict: bool) -> Iterator[Engi
         close_examiners()
 
 
-class _Waiting(NamedTuple):  # a call; `exercise` is empty where it is for none
+class _PendingCall(Struct, frozen=True, kw_only=True, eq=False):
+    """A submitted call; `exercise` is empty if it needs none."""
+
     exercise: str
     future: "Future[Any]"
-    act: Callable[[], Any]
+    call: Callable[[], Any]
 
 
 class _ExerciseExecutor(Executor):
-    """Threads beside one examiner each, which prefer exercises that they have begun, then those that nobody has.
+    """Threads with one examiner each. A thread prefers exercises that it has opened, then those that no thread has.
 
-    Opening an exercise takes as long as judging a submission to it. Whoever would be idle takes what comes first.
+    Opening an exercise takes as long as judging a submission. A thread that would be idle takes the first call.
     """
 
     def __init__(self, jobs: int) -> None:
-        self._waiting: list[_Waiting] = []
+        self._pending: list[_PendingCall] = []
         self._change = threading.Condition()
         self._is_over = False
-        self._begun: list[set[str]] = [{""} for _ in range(jobs)]
-        self._threads = [threading.Thread(target=self._run, args=(begun,)) for begun in self._begun]
+        self._opened: list[set[str]] = [{""} for _ in range(jobs)]
+        self._threads = [threading.Thread(target=self._run, args=(opened,)) for opened in self._opened]
         for thread in self._threads:
             thread.start()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Queue a call for the next thread that suits its exercise."""
         names = [each.record.exercise if isinstance(each, Task) else each for each in args]
         exercise = next((name for name in names if isinstance(name, str)), "")
-        waiting = _Waiting(exercise, Future(), partial(fn, *args, **kwargs))
+        pending = _PendingCall(exercise=exercise, future=Future(), call=partial(fn, *args, **kwargs))
         with self._change:
-            self._waiting.append(waiting)
+            self._pending.append(pending)
             self._change.notify()
-        return waiting.future
+        return pending.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads end after the queued calls, or cancel these; with `wait`, return when the threads ended."""
         with self._change:
             self._is_over = True
-            for each in self._waiting if cancel_futures else ():
+            for each in self._pending if cancel_futures else ():
                 each.future.cancel()
             self._change.notify_all()
         for thread in self._threads if wait else ():
             thread.join()
 
-    def _run(self, begun: set[str]) -> None:
-        while (task := self._next(begun)) is not None:
-            if task.future.set_running_or_notify_cancel():
+    def _run(self, opened: set[str]) -> None:
+        while (pending := self._next(opened)) is not None:
+            if pending.future.set_running_or_notify_cancel():
                 try:
-                    task.future.set_result(task.act())
-                except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
-                    task.future.set_exception(error)
+                    pending.future.set_result(pending.call())
+                except BaseException as error:  # noqa: BLE001 - the future raises it again
+                    pending.future.set_exception(error)
 
-    def _next(self, begun: set[str]) -> _Waiting | None:
+    def _next(self, opened: set[str]) -> _PendingCall | None:
+        """Wait for a call and return it; None once the executor is shut down and no call is left."""
         with self._change:
-            self._change.wait_for(lambda: self._waiting or self._is_over)
-            if not self._waiting:
+            self._change.wait_for(lambda: self._pending or self._is_over)
+            if not self._pending:
                 return None
-            everywhere = set().union(*self._begun)
-            preferred = (begun.__contains__, lambda exercise: exercise not in everywhere, lambda _: True)
-            chosen = next(each for fits in preferred for each in self._waiting if fits(each.exercise))
-            self._waiting.remove(chosen)
-            begun.add(chosen.exercise)
+            opened_anywhere = set().union(*self._opened)
+            preferences = (opened.__contains__, lambda exercise: exercise not in opened_anywhere, lambda _: True)
+            chosen = next(each for fits in preferences for each in self._pending if fits(each.exercise))
+            self._pending.remove(chosen)
+            opened.add(chosen.exercise)
             return chosen
 
 
@@ -118,57 +124,80 @@ def machine_memory() -> int:
 
 
 class EngineKind(StrEnum):
-    """The engines there are."""
+    """The kinds of engine."""
 
     LOCAL = "local"
     DASK = "dask"
 
 
 def choose_engine(
-    course: Course, kind: EngineKind, scheduler: str | None, jobs: int | None, *, is_strict: bool
+    course: Course,
+    kind: EngineKind,
+    scheduler: str | None,
+    jobs: int | None,
+    *,
+    is_strict: bool,
+    allows_plain_tcp: bool = False,
 ) -> contextlib.AbstractContextManager[Engine]:
-    """The engine, not yet started; `UsageError` where its options contradict each other."""
+    """Return the engine, not yet started.
+
+    Raise `UsageError` if the options contradict each other, or if the scheduler is beyond this machine and without TLS.
+    """
     if kind is EngineKind.LOCAL:
         if scheduler is not None:
             raise UsageError("--scheduler is for a cluster; add --engine dask")
         return local_engine(course, jobs or usable_cores(), is_strict=is_strict)
     if scheduler is None:
-        raise UsageError("--engine dask needs --scheduler tcp://HOST:PORT, the address that dask scheduler shows")
+        raise UsageError("--engine dask needs --scheduler tls://HOST:PORT, the address that dask scheduler shows")
     if jobs is not None:
-        raise UsageError("--jobs is for this machine; on a cluster an examiner works on each thread of its workers")
-
+        raise UsageError("--jobs is for this machine; a cluster runs one examiner for each thread of its workers")
+    if not (allows_plain_tcp or _is_private(scheduler)):
+        text = f"{scheduler} is not encrypted: whoever reaches such a scheduler or its workers decides verdicts"
+        raise UsageError(f"{text}; give a tls:// address, or --plain-tcp in a network that you trust")
     return _cluster_engine(course, scheduler, is_strict=is_strict)
 
 
+def _is_private(scheduler: str) -> bool:
+    """Return whether a scheduler's address is one of TLS, or of this machine alone."""
+    scheme, mark, place = scheduler.rpartition("://")
+    host = place.rpartition(":")[0].strip("[]") if ":" in place else place
+    if mark and scheme in ("tls", "wss"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 CONNECT_SECONDS = 5.0
-"""How long a scheduler may take to answer, and its first worker to be there."""
+"""Seconds within which a scheduler must answer, and its first worker be available."""
 
 RETRIES = 2
-"""How often Dask tries a task again that raised. One whose worker died it tries again by itself, as often as the
-scheduler's `allowed-failures` says: three times, if nobody has set it. Where `worker-saturation` is 1.0, a worker holds
-nothing but what it judges, and its death is counted against nothing else."""
+"""How often Dask retries a task that raised.
+
+Dask also retries a task whose worker died, up to the scheduler's `allowed-failures` (three by default). With a
+`worker-saturation` of 1.0 a worker holds only the tasks that it is running, so that its death counts against no other.
+"""
 
 CONNECTED = "running"
-"""What Dask calls a client that has its scheduler."""
+"""Dask's status of a client that is connected to its scheduler."""
 
 
-class RemoteCall(NamedTuple):
-    """A function that runs beside an examiner, with its argument and result."""
+class RemoteCall(Struct, frozen=True, kw_only=True):
+    """A function that a worker runs beside its examiner, and the type of its argument."""
 
-    function: Callable[[CourseLocation, Any], Any]
-    takes: Any
-    gives: Any
+    function: Callable[[CourseLocation, Any], TaskResult]
+    argument_type: Any
 
 
 REMOTE_CALLS = {
-    "judge": RemoteCall(tasks.judge, Task, TaskResult),
-    "fingerprint": RemoteCall(tasks.fingerprint, Submission, str),
-    "trial": RemoteCall(tasks.trial, str, TaskResult),
+    "judge": RemoteCall(function=tasks.judge, argument_type=Task),
+    "trial": RemoteCall(function=tasks.trial, argument_type=str),
 }
 
 
-class RemoteRequest(Struct, frozen=True):
-    """A call of one of `REMOTE_CALLS`, and the versions that its answer must rest on; fingerprints need no exercise."""
+class RemoteRequest(Struct, frozen=True, kw_only=True):
+    """A call of one of `REMOTE_CALLS`, and the versions that the worker must have."""
 
     kind: str
     payload: bytes
@@ -179,48 +208,50 @@ class RemoteRequest(Struct, frozen=True):
 
 @contextlib.contextmanager
 def _cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterator[Engine]:
-    """An engine of as many examiners as the cluster's workers have threads; they stand until their workers end.
+    """Open an engine with an examiner for each thread of the cluster's workers. Examiners live as long as the workers.
 
-    `UsageError` where no scheduler answers or no worker is there.
+    Raise `UsageError` if no scheduler answers or there is no worker.
     """
     with contextlib.closing(_connect(address)) as client:
         executor = _ClusterExecutor(client, course, address)
         try:
-            yield Engine(executor, sum(client.nthreads().values()), CourseLocation("", is_strict))
+            location = CourseLocation(root="", is_strict=is_strict)
+            yield Engine(executor=executor, width=sum(client.nthreads().values()), location=location)
         finally:
             executor.shutdown(wait=False)
 
 
 def answer(message: bytes) -> bytes:
-    """Return a worker's answer to a request, judged by the course in its folder. Called by Dask."""
+    """Answer a request on a worker, with the course in the worker's folder. Dask calls this."""
     request = msgspec.msgpack.decode(message, type=RemoteRequest)
-    kind = REMOTE_CALLS[request.kind]
+    remote_call = REMOTE_CALLS[request.kind]
     try:
         course = find_course(Path.cwd())
-        refusal = _why_refused(request, course)
+        refusal = _refusal(request, course)
     except (KitError, OSError) as error:
-        refusal = TaskResult(None, f"the worker on {socket.gethostname()} has no course to judge by: {error}")
+        refusal = TaskResult(error=f"the worker on {socket.gethostname()} has no course to judge by: {error}")
     if refusal is not None:
-        return msgspec.msgpack.encode(refusal if kind.gives is TaskResult else "")
-    location = CourseLocation(str(course.root), request.is_strict)
-    return msgspec.msgpack.encode(kind.function(location, msgspec.msgpack.decode(request.payload, type=kind.takes)))
+        return msgspec.msgpack.encode(refusal)
+    location = CourseLocation(root=str(course.root), is_strict=request.is_strict)
+    argument = msgspec.msgpack.decode(request.payload, type=remote_call.argument_type)
+    return msgspec.msgpack.encode(remote_call.function(location, argument))
 
 
-def _why_refused(request: RemoteRequest, course: Course) -> TaskResult | None:
-    """On a worker: why its verdict would not be the batch's own."""
-    here, wanted = versions(course, request.exercise or course.first_exercise()), request.versions
-    where = f"the worker on {socket.gethostname()}"
-    if (here.kit, here.torch) != (wanted.kit, wanted.torch):
-        has = f"has kit {here.kit} with torch {here.torch}, the batch {wanted.kit} with {wanted.torch}"
-        return TaskResult(None, f"{where} {has}; install the same on both")
-    if request.exercise and here.exercise != wanted.exercise:
-        text = f"{where} has another version of {request.exercise} in {course.root}; bring both to the same"
-        return TaskResult(None, text, is_exercise_broken=True)
+def _refusal(request: RemoteRequest, course: Course) -> TaskResult | None:
+    """Return why this worker's versions differ from the batch's; None if they are equal."""
+    own, expected = versions(course, request.exercise), request.versions
+    worker = f"the worker on {socket.gethostname()}"
+    if (own.kit, own.torch) != (expected.kit, expected.torch):
+        difference = f"has kit {own.kit} with torch {own.torch}, the batch {expected.kit} with {expected.torch}"
+        return TaskResult(error=f"{worker} {difference}; install the same versions on both")
+    if own.exercise != expected.exercise:
+        text = f"{worker} has another version of {request.exercise} in {course.root}; copy the batch's version there"
+        return TaskResult(error=text, is_exercise_broken=True)
     return None
 
 
 class _ClusterExecutor(Executor):
-    """Sends calls of the functions in `REMOTE_CALLS` through Dask's executor; its futures never raise."""
+    """Send calls of the functions in `REMOTE_CALLS` through Dask's executor. The futures never raise."""
 
     def __init__(self, client: Any, course: Course, address: str) -> None:
         self._client = client
@@ -228,19 +259,19 @@ class _ClusterExecutor(Executor):
         self._course = course
         self._address = address
         self._versions: dict[str, Versions] = {}
-        self._group = f"grader-{secrets.token_hex(8)}"  # Dask keeps a group's tasks on the scheduler until one is free
+        self._group = f"grader-{secrets.token_hex(8)}"  # a group's tasks stay on the scheduler until a worker is free
         self._numbers = itertools.count()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
-        """What `function(location, payload)` gives on some worker; `KitError` where the cluster has gone."""
+        """Run `function(location, payload)` on some worker. Raise `KitError` if the scheduler is gone."""
         location, payload = arguments
         name = function.__name__
         message = msgspec.msgpack.encode(self._request(name, payload, is_strict=location.is_strict))
         inner = self._inner.submit(answer, message, key=(self._group, next(self._numbers)))
-        if self._client.status != CONNECTED:  # only now: what was sent before the connection broke has been cancelled
-            raise KitError(f"the scheduler at {self._address} is gone; the same command goes on from here")
+        if self._client.status != CONNECTED:  # checked after sending: if the connection breaks now, Dask cancels it
+            raise KitError(f"the scheduler at {self._address} is gone; the same command continues from here")
         outer: Future[Any] = Future()
-        inner.add_done_callback(lambda done: outer.set_result(self._received(REMOTE_CALLS[name], done)))
+        inner.add_done_callback(lambda done: outer.set_result(_result(done)))
         return outer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as in Executor
@@ -249,44 +280,53 @@ class _ClusterExecutor(Executor):
             self._inner.shutdown(wait=False)
 
     def _request(self, name: str, payload: Any, *, is_strict: bool) -> RemoteRequest:
-        exercise = payload.record.exercise if isinstance(payload, Task) else payload if isinstance(payload, str) else ""
-        known = exercise or self._course.first_exercise()
-        if known not in self._versions:
-            self._versions[known] = versions(self._course, known)
-        return RemoteRequest(name, msgspec.msgpack.encode(payload), exercise, self._versions[known], is_strict)
+        exercise = payload.record.exercise if isinstance(payload, Task) else payload
+        if exercise not in self._versions:
+            self._versions[exercise] = versions(self._course, exercise)
+        return RemoteRequest(
+            kind=name,
+            payload=msgspec.msgpack.encode(payload),
+            exercise=exercise,
+            versions=self._versions[exercise],
+            is_strict=is_strict,
+        )
 
-    def _received(self, kind: RemoteCall, done: Future[bytes]) -> Any:
-        """The answer; where there is none, in the same form, why."""
-        try:
-            return msgspec.msgpack.decode(done.result(), type=kind.gives)
-        except BaseException as error:  # noqa: BLE001 - what ends a task elsewhere must not end the batch
-            return TaskResult(None, _explained(error)) if kind.gives is TaskResult else ""
+
+def _result(done: Future[bytes]) -> TaskResult:
+    """Return the result of a finished task; if the task failed, a result with the reason."""
+    try:
+        return msgspec.msgpack.decode(done.result(), type=TaskResult)
+    except BaseException as error:  # noqa: BLE001 - an error on a worker must not end the batch
+        return TaskResult(error=_explained(error))
 
 
 def _explained(error: BaseException) -> str:
-    """Why a task came back without an answer."""
+    """Return why a task has no result, in a sentence."""
     name = type(error).__name__
     if name == "KilledWorker":
-        return "every worker of the cluster that it was given to has died"
+        return "every worker of the cluster that judged it died"
     if "Cancelled" in name:
-        return "the cluster has dropped it: its scheduler is gone"
+        return "the cluster dropped it: its scheduler is gone"
     first_line = next(iter(str(error).splitlines()), "")
     return f"a worker of the cluster raised {name}: {first_line}"
 
 
 def _connect(address: str) -> Any:
-    """A client of the scheduler, with one worker at least."""
+    """Return a client of the scheduler, which has at least one worker. Raise `UsageError` otherwise."""
     try:
         from distributed import Client
     except ImportError as error:
         raise UsageError("a cluster needs Dask; install it with pip install -e '.[cluster]'") from error
     for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what it would say is said here, in one sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below say it in one sentence
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except TypeError as error:  # Dask's own, where an address of TLS finds no certificates
+        text = "Dask's settings name no certificates for this client"
+        raise UsageError(f"{address}: {text}; write them as solutions/README.md shows") from error
     except (OSError, ValueError) as error:
         text = f"no scheduler answers at {address} within {CONNECT_SECONDS:.0f} s"
-        raise UsageError(f"{text}; start one with dask scheduler, and name the address it shows") from error
+        raise UsageError(f"{text}; start one with dask scheduler, and give the address that it shows") from error
     try:
         client.wait_for_workers(1, timeout=CONNECT_SECONDS)
     except TimeoutError as error:

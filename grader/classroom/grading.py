@@ -1,4 +1,4 @@
-"""A batch from its command's options to its report, and its progress on the way, as text."""
+"""A batch from the options of its command to its report, and the display of its progress."""
 
 import contextlib
 import itertools
@@ -35,7 +35,7 @@ Show = Callable[[Progress], None]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Options of a batch. The default seed is the gradebook's, which is drawn once."""
+    """The options of a batch. The default seed is that of the gradebook's first batch, or else a random one."""
 
     seed: int | None = None
     shares: bool = True
@@ -44,8 +44,8 @@ class Options(Struct, frozen=True, kw_only=True):
     roster: Roster = Roster()
 
 
-class BatchReport(Struct, frozen=True):
-    """The result of a batch: its counts, skipped files, one row of the gradebook for each exercise, and warnings."""
+class BatchReport(Struct, frozen=True, kw_only=True):
+    """The result of a batch: its counts, skipped files, a row of the gradebook for each exercise, and warnings."""
 
     progress: Progress
     skipped: SkippedFiles
@@ -67,11 +67,13 @@ def grade_submissions(
     show: Callable[[int], Show],
     warn: Callable[[str], None] = lambda _text: None,
 ) -> BatchReport:
-    """Judge every submission in a folder or file that the gradebook holds no verdict on.
+    """Judge every submission in a folder or file that has no verdict in the gradebook.
 
-    `show` is given the layout's last position, and gives what is called with the progress, again and again; `warn` is
-    called with what to know before anything is judged. Raises `UsageError` for what cannot be meant, `KitError` where
-    nothing can be judged or recorded.
+    `show(total)` is called once with the layout's last position; the function that it returns is called repeatedly with
+    the progress. `warn` is called with each warning before the first submission is judged.
+
+    Raise `UsageError` for contradictory options or if there are no submissions, and `KitError` if nothing can be judged
+    or recorded.
     """
     if not (course.root / "solutions").is_dir():
         raise UsageError("this is a student edition, which has no hidden checks; grade from the course with solutions/")
@@ -79,16 +81,16 @@ def grade_submissions(
     skipped = SkippedFiles()
     opening = open_layout(submissions, course.module_names(), skipped, options.layout)
     with contextlib.ExitStack() as opened:
-        opened.enter_context(ended_by_signals(signal.default_int_handler))  # in order, as by Ctrl-C
+        opened.enter_context(ended_by_signals(signal.default_int_handler))  # clean up as after Ctrl-C
         layout, root = opened.enter_context(opening)
         found = iter(layout)
         first = next(found, None)
-        if first is None:  # before there is a gradebook, which would keep to this batch's seed
+        if first is None:  # checked before a gradebook is created, which would keep this batch's seed
             raise _no_submissions(skipped, submissions)
         book, running = opened.enter_context(Gradebook(gradebook)), opened.enter_context(engine)
         for text in _memory_warning(course, running):
             warn(text)
-        class_list = ClassList(book, options.roster)
+        class_list = ClassList(book, options.roster, layout.people())
         seeds = (options.seed, book.seed(), secrets.randbelow(MAX_SEED))
         seed = next(each for each in seeds if each is not None)
         batch = Batch(course, book, running, seed=seed, shares=options.shares, show=show(layout.total))
@@ -96,25 +98,27 @@ def grade_submissions(
         number = book.begin_batch(seed, str(submissions.absolute()), recorded)
         batch.run(class_list.identify(itertools.chain([first], found)), SubmissionLoader(course, root), number)
         warnings = [*class_list.warnings(), *_without_effect(options, batch.progress)]
-        return BatchReport(batch.progress, skipped, book.totals(), warnings, layout.name)
+        return BatchReport(
+            progress=batch.progress, skipped=skipped, totals=book.totals(), warnings=warnings, layout=layout.name
+        )
 
 
 def _memory_warning(course: Course, engine: Engine) -> list[str]:
-    """What to know where as many submissions as are judged at once may use more memory than there is."""
+    """Return a warning if the submissions that are judged at once may use more memory than the machine has."""
     limits = []
     for exercise_id in course.exercise_ids():
-        with contextlib.suppress(SpecError):  # said when the exercise is opened
+        with contextlib.suppress(SpecError):  # reported when the exercise is opened
             limits.append(load_exercise(course.description(exercise_id)).limits.memory_mb * MEGABYTE)
-    wanted = engine.width * max(limits, default=0)
-    if not engine.memory_bytes or wanted <= engine.memory_bytes:
+    needed = engine.width * max(limits, default=0)
+    if not engine.memory_bytes or needed <= engine.memory_bytes:
         return []
-    has = f"{wanted / GIGABYTE:.1f} GB together, and this machine has {engine.memory_bytes / GIGABYTE:.1f}"
-    end = "what is ended for want of memory is judged again later; fewer --jobs avoid that"
-    return [f"{engine.width} submissions at once may use {has}: {end}"]
+    sizes = f"{needed / GIGABYTE:.1f} GB together, and this machine has {engine.memory_bytes / GIGABYTE:.1f}"
+    remedy = "a submission that runs out of memory is judged again later; fewer --jobs avoid that"
+    return [f"{engine.width} submissions at once may use {sizes}: {remedy}"]
 
 
 def _without_effect(options: Options, progress: Progress) -> list[str]:
-    """Options that do not affect existing verdicts."""
+    """Return a warning for each given option that does not affect existing verdicts."""
     if not progress.skipped:
         return []
     names = {"--seed": options.seed is not None, "--no-share": not options.shares}
@@ -133,12 +137,13 @@ COLUMNS = ("exercise", "submissions", "fixed", "not fixed", "not gradable", "not
 
 
 class Clock:
-    """How fast a batch is, from when it was made."""
+    """The time and the speed of a batch since this object was made."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
 
     def seconds(self) -> float:
+        """Return the elapsed seconds."""
         return time.monotonic() - self._started
 
     def rate(self, progress: Progress) -> float:
@@ -147,12 +152,12 @@ class Clock:
 
 
 def counts(progress: Progress) -> str:
-    """What was done, in a line."""
+    """Return the counts of a batch in one line."""
     parts = [f"{progress.judged:,} judged", f"{progress.shared:,} shared"]
     optional = {
         "already there": progress.skipped,
         "not judged": progress.not_judged,
-        "left out": progress.left,
+        "left out": progress.left_out,
         "scored anew": progress.rescored,
     }
     parts += [f"{count:,} {name}" for name, count in optional.items() if count]
@@ -160,17 +165,17 @@ def counts(progress: Progress) -> str:
 
 
 def _progress_line(progress: Progress, total: int, clock: Clock) -> str:
-    """How far a batch is, for a log."""
+    """Return the progress of a batch as a line for a log."""
     share = progress.position / max(total, 1)
-    left = clock.seconds() * (1 - share) / share if share else 0.0
-    return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(left)} left"
+    remaining = clock.seconds() * (1 - share) / share if share else 0.0
+    return f"{share:.0%}: {counts(progress)}; {clock.rate(progress):.1f} verdicts a second, {duration(remaining)} left"
 
 
 def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: int, color: bool) -> str:
-    """What a batch came to: what was skipped, a row for each exercise, and what this run did."""
+    """Render the report: skipped files and warnings, a row for each exercise, and the counts of this run."""
     lines: list[Line] = [Text(line, "yellow") for line in (*report.skipped.lines(), *map(printable, report.warnings))]
-    for exercise, why in report.progress.broken.items():
-        lines.append(Text(f"{exercise} is left out: {printable(why)}", "red"))
+    for exercise, reason in report.progress.broken.items():
+        lines.append(Text(f"{exercise} is left out: {printable(reason)}", "red"))
     if report.layout:
         lines.append(Text(f"layout: {report.layout}", "dim"))
     lines.append(_table(report.totals))
@@ -180,14 +185,14 @@ def render_batch(report: BatchReport, clock: Clock, gradebook: str, *, width: in
 
 
 def interrupted(progress: Progress | None, gradebook: str) -> str:
-    """What to know after an interrupt."""
+    """Return the message after an interrupt."""
     done = f"{counts(progress)}; " if progress else ""
-    done += f"what was judged is recorded in {printable(gradebook)}"
-    return f"Interrupted: {done}; the same command goes on from there."
+    done += f"the verdicts so far are recorded in {printable(gradebook)}"
+    return f"Interrupted: {done}; the same command continues from there."
 
 
 def duration(seconds: float) -> str:
-    """Seconds, or minutes, or hours."""
+    """Format a duration in seconds, in minutes, or in hours and minutes."""
     if seconds < MINUTE:
         return f"{seconds:.1f} s"
     hours, minutes = divmod(round(seconds / MINUTE), MINUTES_IN_HOUR)
@@ -198,21 +203,21 @@ def _table(totals: list[Row]) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(COLUMNS):
         table.add_column(column, justify="right" if number else "left")
-    for exercise, *numbers, mean, most in totals:
-        score = "" if mean is None else f"{mean:.1f} of {most:g}"
+    for exercise, *numbers, mean, max_score in totals:
+        score = "" if mean is None else f"{mean:.1f} of {max_score:g}"
         table.add_row(exercise, *(f"{number:,}" for number in numbers), score)
     return table
 
 
 LINE_SECONDS = 10.0
-"""How often a log gets a line."""
+"""Seconds between two lines of a log."""
 
 BAR_SECONDS = 0.1
 """Seconds between two updates of the progress bar."""
 
 
 class Display:
-    """Show a batch's progress and, after an interrupt, what was recorded."""
+    """Show a batch's progress: a bar on a terminal, lines in a log, and a message after an interrupt."""
 
     def __init__(self, gradebook: Path, write: Callable[[str], None], *, is_terminal: bool) -> None:
         self.clock = Clock()
@@ -242,7 +247,7 @@ class Display:
             self._write(interrupted(self._progress, str(self._gradebook)))
 
     def show(self, total: int) -> Callable[[Progress], None]:
-        """What is to be called with the progress; `total` is the position of the last submission."""
+        """Start the display. Return the function that updates it; `total` is the position of the last submission."""
         self._total = total
         if self._bar is not None:
             self._bar.start()

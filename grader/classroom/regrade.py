@@ -74,7 +74,7 @@ def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
         for defect in verdict.defects
     ]
     statuses = {defect.id: defect.status for defect in defects}
-    score = score_of(exercise, statuses, is_whole=verdict.outcome is Result.FIXED)
+    score = score_of(exercise, statuses, is_fixed=verdict.outcome is Result.FIXED)
     return structs.replace(verdict, defects=defects, score=score, max_score=exercise.max_score())
 
 
@@ -99,7 +99,7 @@ def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -
     found = connection.execute("SELECT defect, status FROM defects WHERE verdict = ?", (verdict["judged_in"],))
     statuses = {row["defect"]: DefectStatus(row["status"]) for row in found}
     if verdict["score"] is not None:
-        score = score_of(exercise, statuses, is_whole=verdict["outcome"] == Result.FIXED)
+        score = score_of(exercise, statuses, is_fixed=verdict["outcome"] == Result.FIXED)
         values = (score, exercise.max_score(), verdict["id"])
         connection.execute("UPDATE verdicts SET score = ?, max_score = ? WHERE id = ?", values)
     connection.execute("UPDATE defects SET number = -number WHERE verdict = ?", (verdict["id"],))

@@ -10,13 +10,13 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook import Gradebook, Student
-from grader.classroom.layouts.files import MAX_EXAMPLES, SubmissionFiles
+from grader.classroom.layouts.files import MAX_EXAMPLES, Person, SubmissionFiles
 from grader.errors import UsageError
 from grader.report.console import printable
 
 COLUMNS = ("id", "name", "group")
 EXCELS = re.compile("sep=(.)", re.IGNORECASE)
-"""What Excel may write above the columns."""
+"""A first line by which Excel names the separator."""
 
 MOST_BYTES = 64_000_000
 
@@ -24,62 +24,87 @@ WHO = re.compile(
     r"\b(?:\w*(?:user|login|account|mail)\w*|(?:net|student|sis|canvas|moodle|github|uni|campus|person\w*)?id|sid|uid"
     r"|handle|matri\w+|(?:student|id)[ _-]?(?:no|number))\b"
 )
-"""Columns by whose cells a platform may call a student: ids, logins, e-mail addresses and user names."""
+"""Columns that may identify a student on a platform: ids, logins, e-mail addresses and user names."""
 
 OF_SEVERAL = re.compile(r"\b(?:group|team|section|course|class|term|room|seat|grade|year)\w*\b")
-"""Whose ids and addresses name nobody: a submission called so is not the one student's who has that cell."""
+"""Columns about groups of students. Their ids and addresses do not identify a student, even if only one has them."""
 
 
-class Roster(Struct, frozen=True):
-    """Students by id, and ids by everything else that a platform may call them; nobody where there is no list."""
+class Roster(Struct, frozen=True, kw_only=True):
+    """Students by id, and ids by each alias that a platform may use; both are empty without a class list."""
 
     students: dict[str, Student] = {}
     ids: dict[str, str] = {}
 
+    def find(self, aliases: Iterable[str]) -> tuple[str, int]:
+        """Return the id of the student to whom all known aliases belong, and how many are known.
+
+        The id is empty if there is none, or if the aliases belong to two: neither is given the other's grade.
+        """
+        found = [self.ids[_key(alias)] for alias in aliases if _key(alias) in self.ids]
+        return (found[0], len(found)) if len(set(found)) == 1 else ("", 0)
+
     def identify(self, files: SubmissionFiles) -> tuple[SubmissionFiles, bool]:
         """Return the submission with its student's id from the roster, and whether the roster has one."""
-        found = {self.ids[_key(alias)] for alias in files.aliases if _key(alias) in self.ids}
-        if len(found) != 1:  # where names point to two, neither is given the other's grade
+        student, _ = self.find(files.aliases)
+        if not student:
             return files, False
-        (student,) = found
         return structs.replace(files, student=student, name=self.students[student].name or files.name), True
 
 
 class ClassList:
-    """Brings submissions to the roster, which is the gradebook's last one where none is given."""
+    """Match submissions with the roster; if none is given, with the last one in the gradebook."""
 
-    def __init__(self, gradebook: Gradebook, roster: Roster) -> None:
+    def __init__(self, gradebook: Gradebook, roster: Roster, people: Iterable[Person]) -> None:
+        """Enroll the roster's students. `people` are all who may have handed in something."""
         self._gradebook = gradebook
         self._roster = roster if roster.students else make_roster(gradebook.enrolled())
         self._strangers: dict[str, None] = {}  # in order; a class may have a hundred thousand
-        self._known_as: dict[str, str] = {}
-        self._namesakes: dict[str, None] = {}
+        self._owners: dict[str, str] = {}
+        self._contested: list[str] = []
+        if self._roster.students:
+            self._assign_lines(people)
         if roster.students:
             gradebook.enroll(list(roster.students.values()))
 
     def identify(self, submissions: Iterable[SubmissionFiles]) -> Iterator[SubmissionFiles]:
-        """The submissions under the roster's ids; who is known by name alone is remembered by it."""
+        """Yield the submissions under the roster's ids; store the names of students whom the roster does not have."""
         for files in submissions:
             identified, is_known = self._roster.identify(files)
-            if is_known and self._is_anothers(identified.student, files.student):
-                identified, is_known = files, False
-            elif self._roster.students and not is_known:
-                self._strangers[files.student] = None
-            if not is_known and files.name:
-                self._gradebook.name_student(Student(id=files.student, name=files.name))
-            yield identified
+            if is_known and self._owners.get(identified.student) == files.student:
+                yield identified
+                continue
+            student = files.student
+            if student in self._roster.students:  # an id of the platform's that is another student's in the roster
+                student = f"{student} ({files.name or 'another one'})"
+            if self._roster.students:
+                self._strangers[student] = None
+            if files.name:
+                self._gradebook.name_student(Student(id=student, name=files.name))
+            yield structs.replace(files, student=student)
 
-    def _is_anothers(self, enrolled: str, student: str) -> bool:
-        """Whether a line of the roster was taken for another student of the platform: both keep a grade."""
-        first = self._known_as.setdefault(enrolled, student)
-        if first != student:
-            self._namesakes[f"{first} and {student} may both be {enrolled}; {student} keeps its own id"] = None
-        return first != student
+    def _assign_lines(self, people: Iterable[Person]) -> None:
+        """Find the student of each line of the roster: if several fit, the one with the most aliases in it, then by id.
+
+        Of equals none gets the line. Students choose some of their names, so that a name must not outdo an id.
+        """
+        claims: dict[str, dict[str, tuple[int, bool]]] = {}
+        for student, aliases in people:
+            enrolled, count = self._roster.find(aliases)
+            if enrolled:
+                claims.setdefault(enrolled, {})[student] = (count, student == enrolled)
+        for enrolled, claimants in claims.items():
+            best = max(claimants.values())
+            winners = [student for student, evidence in claimants.items() if evidence == best]
+            self._owners[enrolled] = winners[0] if len(winners) == 1 else ""
+            if len(claimants) > 1:
+                owner = self._owners[enrolled] or "none of them"
+                self._contested.append(f"{', '.join(claimants)} may all be {enrolled}; {owner} is taken for it")
 
     def warnings(self) -> list[str]:
-        """Return a warning for students who are not in the roster, and for two in one line of it."""
+        """Return a warning for students who are not in the roster, and for several in one line of it."""
         count = len(self._strangers)
-        lines = [f"two for one line of the roster: {printable(each)}" for each in self._namesakes]
+        lines = [f"several for one line of the roster: {printable(each)}" for each in self._contested]
         if not count:
             return lines
         more = f" and {count - MAX_EXAMPLES:,} more" if count > MAX_EXAMPLES else ""
@@ -88,9 +113,9 @@ class ClassList:
 
 
 def read_roster(path: Path) -> Roster:
-    """The students in a CSV file with a column id, and name, group and others where there are any.
+    """Read a roster from a CSV file with the column id, and optionally name, group and others.
 
-    `UsageError` names every line that cannot be meant.
+    Raise `UsageError`, with every invalid line, if the file cannot be read as a roster.
     """
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -128,13 +153,13 @@ def read_roster(path: Path) -> Roster:
 
 
 def make_roster(students: Iterable[Student]) -> Roster:
-    """The roster of these students."""
+    """Return the roster of these students."""
     by_id = {student.id: student for student in students}
-    return Roster(by_id, _ids(by_id.values()))
+    return Roster(students=by_id, ids=_ids(by_id.values()))
 
 
 def _ids(students: Iterable[Student]) -> dict[str, str]:
-    """Ids by themselves, and by names, logins and addresses that stand in no other student's line."""
+    """Map each id to itself, and each name, login and address that only one student has to that student's id."""
     found: dict[str, set[str]] = {}
     for student in students:
         words = re.findall(r"\w+", unicodedata.normalize("NFC", student.name))
@@ -153,5 +178,5 @@ def _names_people(column: str) -> bool:
 
 
 def _key(alias: str) -> str:
-    """The same for one name however it is spelled: some systems write an umlaut as a letter and a mark after it."""
+    """Return a key that is equal for all spellings of an alias: case, and an accent as one character or two."""
     return " ".join(unicodedata.normalize("NFC", alias).casefold().split())

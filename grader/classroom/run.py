@@ -1,11 +1,9 @@
-"""The loop of a batch: submissions go from their layout through the engine into the gradebook, a few at a time."""
+"""The loop of a batch: submissions go from their layout through the engine into the gradebook."""
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from typing import Any
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from grader.classroom import tasks
 from grader.classroom.gradebook import Gradebook, SubmissionRecord, Versions
@@ -20,24 +18,25 @@ from grader.submission import Submission, Unreadable
 from grader.verdict.verdict import refuse
 
 IN_FLIGHT = 4
-"""Submissions under way for each examiner, so that none waits for the next while the gradebook is written."""
+"""Submissions in progress for each examiner, so that no examiner waits while the gradebook is written."""
 
 MOST_WAITING = 256
-"""Submissions that wait for the verdict of one that is alike."""
+"""The most submissions that wait for the verdict of a similar one."""
 
 TICK_SECONDS = 1.0
-"""How often progress is shown while nothing ends."""
+"""How often progress is shown while no task ends."""
 
 UNJUDGED_IN_A_ROW = 20
-"""After so many different submissions that the kit could not judge it may not be their doing: the starter will tell."""
+"""After this many different submissions that the kit could not judge, judge the starter: the kit may be at fault."""
 
 CHANGED = "it was changed while the batch ran; run the same command again"
 
 
-class Engine(Struct, frozen=True):
-    """Where submissions are judged: what runs `grader.classroom.tasks`, how many at once, the course there.
+class Engine(Struct, frozen=True, kw_only=True):
+    """What judges submissions: an executor for `grader.classroom.tasks`, and how many tasks it runs at once.
 
-    `memory_bytes` is what this machine has for them; 0 where it is not this machine that judges.
+    `location` is the course on the machine that judges. `memory_bytes` is the memory of this machine; it is 0 if other
+    machines judge, or if it is unknown.
     """
 
     executor: Executor
@@ -46,29 +45,29 @@ class Engine(Struct, frozen=True):
     memory_bytes: int = 0
 
 
-class Progress(Struct):
-    """How far a batch is. `position` is the layout's; `broken` has the reason for each exercise that was left out."""
+class Progress(Struct, kw_only=True):
+    """The progress of a batch. `position` is that of the last submission in its layout; the others are counts.
+
+    `skipped` submissions had a verdict already. `left_out` ones belong to a broken exercise; `broken` has the reason
+    for each such exercise.
+    """
 
     position: int = 0
     judged: int = 0
     shared: int = 0
     skipped: int = 0
     not_judged: int = 0
-    left: int = 0
+    left_out: int = 0
     rescored: int = 0
     broken: dict[str, str] = field(default_factory=dict)
 
-    def done(self) -> int:
-        """Submissions that were dealt with."""
-        return self.judged + self.shared + self.skipped + self.not_judged + self.left
-
     def is_complete(self) -> bool:
-        """Whether every submission has a verdict."""
-        return not self.not_judged and not self.left
+        """Return whether every submission has a verdict."""
+        return not self.not_judged and not self.left_out
 
 
-class OpenExercise(Struct, frozen=True):
-    """An exercise as it was when its first submission came, and the stamps by which a change shows."""
+class OpenExercise(Struct, frozen=True, kw_only=True):
+    """An exercise as loaded for its first submission, and the stamps of its files, which show later changes."""
 
     exercise: Exercise
     versions: Versions
@@ -76,7 +75,7 @@ class OpenExercise(Struct, frozen=True):
 
 
 class Batch:
-    """One run over submissions."""
+    """One run of a batch over the submissions of a class."""
 
     def __init__(
         self,
@@ -99,7 +98,6 @@ class Batch:
         self._accepts_open = not engine.location.is_strict
         self._deduplicator = Deduplicator(gradebook, accepts_open=self._accepts_open)
         self._exercises: dict[str, OpenExercise] = {}
-        self._queue: deque[tuple[Task, Future[str] | None]] = deque()
         self._running: dict[Future[TaskResult], Task] = {}
         self._starter_was_judged = False
         self._unjudged: set[str] = set()
@@ -114,23 +112,21 @@ class Batch:
         for files in submissions:
             self.progress.position = files.position
             self._take(files, loader)
-            self._decide()
             while self._is_full():
                 self._step()
             self._show(self.progress)
-        while self._queue or self._running:
+        while self._running:
             self._step()
         self._gradebook.end_batch(batch)
 
     def _is_full(self) -> bool:
-        under_way = len(self._queue) + len(self._running)
-        return under_way >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MOST_WAITING
+        return len(self._running) >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MOST_WAITING
 
     def _take(self, files: SubmissionFiles, loader: SubmissionLoader) -> None:
         """Load one submission and queue it, unless the gradebook holds its verdict or it needs none."""
         opened = self._open(files.exercise)
         if opened is None:
-            self.progress.left += 1
+            self.progress.left_out += 1
             return
         record, submission = loader.load(files)
         if submission is GONE:
@@ -149,22 +145,9 @@ class Batch:
             return
         assert isinstance(submission, Submission)
         if not self._can_judge(record.exercise):
-            self.progress.left += 1
+            self.progress.left_out += 1
             return
-        task = Task(record, opened.versions, submission, seed)
-        fingerprint = None
-        if self._shares and not self._deduplicator.is_copy(task):
-            fingerprint = self._engine.executor.submit(tasks.fingerprint, self._engine.location, submission)
-        self._queue.append((task, fingerprint))
-
-    def _decide(self) -> None:
-        """Share or judge those at the head of the queue whose fingerprints are known, in the order of submissions."""
-        while self._queue and (self._queue[0][1] is None or self._queue[0][1].done()):
-            task, fingerprint = self._queue.popleft()
-            if fingerprint is not None:
-                record = structs.replace(task.record, fingerprint=_fingerprint(fingerprint))
-                task = structs.replace(task, record=record)
-            self._share_or_judge(task)
+        self._share_or_judge(Task(record=record, versions=opened.versions, submission=submission, seed=seed))
 
     def _share_or_judge(self, task: Task) -> None:
         if self._shares:
@@ -178,21 +161,19 @@ class Batch:
         self._running[self._engine.executor.submit(tasks.judge, self._engine.location, task)] = task
 
     def _step(self) -> None:
-        """Wait for something to end, and go on with it."""
-        fingerprints: list[Future[Any]] = [each for _, each in self._queue if each is not None and not each.done()]
-        wait((*fingerprints, *self._running), TICK_SECONDS, FIRST_COMPLETED)
+        """Wait until a task ends, or for `TICK_SECONDS`; record what has ended."""
+        wait(self._running, TICK_SECONDS, FIRST_COMPLETED)
         for future in [each for each in self._running if each.done()]:
             task = self._running.pop(future)
             self._record(task, _result(future))
             for follower in self._deduplicator.settle(task):
                 self._share_or_judge(follower)
-        self._decide()
         self._show(self.progress)
 
     def _record(self, task: Task, result: TaskResult) -> None:
         exercise_id = task.record.exercise
         if self._course.stamps(exercise_id) != self._exercises[exercise_id].stamps:
-            result = TaskResult(None, CHANGED, is_exercise_broken=True)
+            result = TaskResult(error=CHANGED, is_exercise_broken=True)
         if result.verdict is not None:
             verdict = with_points(result.verdict, self._exercises[exercise_id].exercise)
             numbers = self._exercises[exercise_id].exercise.numbers()
@@ -201,7 +182,7 @@ class Batch:
             self._unjudged.clear()
         elif result.is_exercise_broken:
             self.progress.broken.setdefault(exercise_id, result.error)
-            self.progress.left += 1
+            self.progress.left_out += 1
         else:
             self._record_not_judged(task.record, task.versions, result.error)
             self._unjudged.add(task.record.digest)
@@ -215,7 +196,7 @@ class Batch:
         self.progress.not_judged += 1
 
     def _open(self, exercise_id: str) -> OpenExercise | None:
-        """The exercise as it is now; None where nothing can be judged by it."""
+        """Return the exercise, loaded at its first submission; None if it is broken."""
         if exercise_id in self.progress.broken:
             return None
         if exercise_id not in self._exercises:
@@ -225,15 +206,16 @@ class Batch:
             except SpecError as error:
                 self.progress.broken[exercise_id] = str(error)
                 return None
-            opened = OpenExercise(exercise, tasks.versions(self._course, exercise_id), stamps)
+            versions = tasks.versions(self._course, exercise_id)
+            opened = OpenExercise(exercise=exercise, versions=versions, stamps=stamps)
             self.progress.rescored += rescore(self._gradebook, exercise, opened.versions.exercise)
             self._exercises[exercise_id] = opened
         return self._exercises[exercise_id]
 
     def _can_judge(self, exercise_id: str) -> bool:
-        """Whether an examiner judges the exercise's starter; asked of each examiner, until each has judged one.
+        """Return whether the examiners can judge. Until one starter was judged, judge this exercise's on each of them.
 
-        `KitError` where that shows that nothing can be judged here.
+        Raise `KitError` if no submission can be judged here.
         """
         if self._starter_was_judged:
             return True
@@ -247,23 +229,15 @@ class Batch:
         return self._starter_was_judged
 
     def _failed_trial(self, exercise_id: str, times: int) -> TaskResult | None:
-        """Judge the exercise's starter so many times at once; the first time that gave no verdict."""
+        """Judge the exercise's starter this many times at once. Return the first result without a verdict, if any."""
         submit, location = self._engine.executor.submit, self._engine.location
         trials = [submit(tasks.trial, location, exercise_id) for _ in range(times)]
         return next((result for result in map(_result, trials) if result.verdict is None), None)
 
 
-def _fingerprint(future: Future[str]) -> str:
-    """What was found; where that failed, nothing, so that no verdict is shared."""
-    try:
-        return future.result()
-    except Exception:  # noqa: BLE001 - as below; judging itself will tell
-        return ""
-
-
 def _result(future: Future[TaskResult]) -> TaskResult:
-    """What a task came to; whatever else it raised is the kit's fault for this one submission."""
+    """Return the result of a task. An exception becomes an error of this one submission."""
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - a cluster's own errors, and a bug that must not end the batch
-        return TaskResult(None, f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - an error of the cluster, or a bug, must not end the batch
+        return TaskResult(error=f"{type(error).__name__}: {error}")

@@ -1,1 +1,1 @@
-"""The commands, grouped by who gives them: with `cli.py` the only ones that print, read arguments or set exit codes."""
+"""The commands, grouped by audience. Only they and `cli.py` print, read arguments or set exit codes."""

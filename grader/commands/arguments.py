@@ -17,18 +17,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DIGIT_LIKE = re.compile(r"(?<=[\d_])[oO]|[oO](?=\d)")
 """A letter O in place of a zero."""
 
-LIKE_A_COMMAND = 0.7
-"""How similar a word has to be to a command to suggest it: `completion` is not a typo of `solution`."""
+COMMAND_SIMILARITY = 0.7
+"""How similar a word must be to a command to be taken for a typo: `completion` is no typo of `solution`."""
 
-SHORT = 3
-ONE_OF_THREE_WRONG = 0.66
-"""The similarity of names of `SHORT` letters that differ in one letter."""
+SHORT_NAME_LENGTH = 3
+SHORT_NAME_SIMILARITY = 0.66
+"""`COMMAND_SIMILARITY` for names of three letters: one wrong letter gives a similarity of 2/3."""
 
-BY_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
+EXERCISE_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
 def current_course() -> Course:
-    """Return the course of `--course`, or the one around the current folder. Print a note if it is elsewhere."""
+    """Return the course of `--course`, or the one that `find_course` finds. Print a note if it is somewhere else."""
     context = click.get_current_context().find_root()
     if context.obj is None:
         try:
@@ -39,8 +39,8 @@ def current_course() -> Course:
             ) from None
         context.obj = find_course(here)
         if not here.is_relative_to(context.obj.root):
-            found = f"using the one in {context.obj.root} (--course DIR chooses another)"
-            click.echo(f"There is no course in {here}; {found}.", err=True)
+            note = f"using the one in {context.obj.root} (--course DIR chooses another)"
+            click.echo(f"There is no course in {here}; {note}.", err=True)
     course: Course = context.obj
     return course
 
@@ -52,11 +52,11 @@ def _choose_course(ctx: click.Context, _parameter: click.Parameter, folder: Path
         raise UsageError(
             f"there is no exercises/ in {folder}; name the folder that contains it, or create it for a new course"
         )
-    ctx.find_root().obj = Course(folder.absolute())
+    ctx.find_root().obj = Course(root=folder.absolute())
 
 
 class LazyChoice(click.Choice[str]):
-    """A choice whose values are imported when they are needed: for help, completion or the option itself."""
+    """A choice whose values are imported only when help, completion or the option needs them."""
 
     def __init__(self, load: Callable[[], Iterable[str]]) -> None:
         self.case_sensitive = True
@@ -80,11 +80,11 @@ course_option = click.option(
 
 
 def exercise_called(course: Course, name: str) -> str | None:
-    """Return the exercise with this id, number, folder or file; None if there is none."""
+    """Return the id of the exercise with this id, number, folder or file; None if there is none."""
     ids, name = course.exercise_ids(), name.rstrip("/")
     if name in ids:
         return name
-    numbered = BY_NUMBER.fullmatch(name)
+    numbered = EXERCISE_NUMBER.fullmatch(name)
     if numbered:
         return next((each for each in ids if int(each.removeprefix("exercise_")) == int(numbered[1])), None)
     path = Path(name)
@@ -100,29 +100,32 @@ def _parts(course: Course, path: Path) -> tuple[str, ...]:
 
 
 def require_exercise(course: Course, name: str, commands: tuple[str, ...] = ()) -> str:
-    """Return the exercise with this name. Raise `UsageError` with the nearest name of an exercise or command."""
-    found = exercise_called(course, name)
-    if found is not None:
-        return found
+    """Return the id of the exercise that `name` denotes.
+
+    Raise `UsageError`, with a suggestion, if there is none. `commands` are names that can also be suggested.
+    """
+    exercise_id = exercise_called(course, name)
+    if exercise_id is not None:
+        return exercise_id
     ids = course.exercise_ids()
     nearest = _nearest(name, ids, commands)
-    what = "exercise or command" if commands else "exercise"
+    noun = "exercise or command" if commands else "exercise"
     listed = course.listed()
     remedy = f"did you mean {nearest}? {listed[:1].upper()}{listed[1:]}" if nearest else listed
-    raise UsageError(f"there is no {what} {name!r} here; {remedy}")
+    raise UsageError(f"there is no {noun} {name!r} here; {remedy}")
 
 
 def _nearest(name: str, ids: list[str], commands: tuple[str, ...]) -> str:
     """Return the most similar name; empty if none is similar enough.
 
-    A number is never a typo of another number. A command is similar if few of its letters are wrong.
+    An exercise's number is never a typo of another number.
     """
     plain = DIGIT_LIKE.sub("0", name)
     if EXERCISE_ID.fullmatch(plain) and plain not in ids:
         return ""
-    least = ONE_OF_THREE_WRONG if len(name) == SHORT else LIKE_A_COMMAND
-    near = difflib.get_close_matches(plain, ids, 1) or difflib.get_close_matches(name, commands, 1, least)
-    return next(iter(near), "")
+    least = SHORT_NAME_SIMILARITY if len(name) == SHORT_NAME_LENGTH else COMMAND_SIMILARITY
+    similar = difflib.get_close_matches(plain, ids, 1) or difflib.get_close_matches(name, commands, 1, least)
+    return next(iter(similar), "")
 
 
 def _exercise(_ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
@@ -146,10 +149,10 @@ def _named_or_last(ctx: click.Context, parameter: click.Parameter, value: str | 
     if value is not None or ctx.resilient_parsing:
         return _named(ctx, parameter, value)
     course = current_course()
-    found = exercise_called(course, str(Path.cwd())) or last_worked_on(course)
-    if found is not None:
-        click.echo(f"No exercise named; taking the last one, {found}:", err=True)
-    return _named(ctx, parameter, found)
+    last = exercise_called(course, str(Path.cwd())) or last_worked_on(course)
+    if last is not None:
+        click.echo(f"No exercise named; taking the last one, {last}:", err=True)
+    return _named(ctx, parameter, last)
 
 
 def complete_exercise(ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
@@ -157,14 +160,17 @@ def complete_exercise(ctx: click.Context, _parameter: click.Parameter | None, in
     try:
         course: Course = ctx.find_root().obj or find_course(Path.cwd())
     except (OSError, UsageError):
-        return []  # no course to complete from; the command says so once it runs
+        return []  # the command reports a missing course when it runs
     return [name for name in course.exercise_ids() if name.startswith(incomplete)]
 
 
 def exercise_argument(
     *, required: bool = True, many: bool = False, or_last: bool = False
 ) -> Callable[[Command], Command]:
-    """Add an argument for one or many exercises. With `or_last` the default is the last one worked on."""
+    """Return a decorator that adds an argument for one or many exercises.
+
+    With `or_last` the default is the exercise of the current folder, or else the last one worked on.
+    """
     metavar = "EXERCISE" if required and not or_last else "[EXERCISE]"
     return click.argument(
         "exercise_ids" if many else "exercise_id",
@@ -185,12 +191,12 @@ def _require_seed(_ctx: click.Context, _parameter: click.Parameter, value: int |
 
 
 def seed_option(text: str) -> Callable[[Command], Command]:
-    """Add `--seed` with this help text."""
+    """Return a decorator that adds `--seed` with this help text."""
     return click.option("--seed", type=click.IntRange(0), callback=_require_seed, help=text)
 
 
 def require_file(path: Path) -> None:
-    """Raise `UsageError` unless the file exists and is not a link, which could lead to somebody else's work."""
+    """Raise `UsageError` unless the file exists and is not a link, which could point to another student's work."""
     if path.is_symlink():
         raise UsageError(f"{path} is a link; name the file that it points to")
     if not path.exists():
@@ -198,5 +204,5 @@ def require_file(path: Path) -> None:
 
 
 def looks_like_an_exercise(name: str) -> bool:
-    """Return whether the first word is an exercise and not a command: an id, a number or a path."""
-    return bool(EXERCISE_ID.fullmatch(name) or BY_NUMBER.fullmatch(name) or Path(name).exists())
+    """Return whether a word is written like an exercise (an id, a number or a path) and not like a command."""
+    return bool(EXERCISE_ID.fullmatch(name) or EXERCISE_NUMBER.fullmatch(name) or Path(name).exists())

@@ -1,20 +1,26 @@
-"""What this machine offers: each protection proven by an attempt, and whether the commands will work."""
+"""Check what the kit needs on this machine. Each protection is verified by an attempt to get around it."""
 
 import os
 import platform
 import shutil
 import sys
+import time
 from importlib import metadata
 
 from packaging.requirements import Requirement
 
 from grader.errors import KitError
 from grader.processes.worker_source import open_worker_source
-from grader.processes.workers import protections
+from grader.processes.workers import DiedError, protections
 from grader.report.view import HostState
-from grader.sandbox.protocol import Isolation
+from grader.sandbox.protocol import Isolation, Load, Raised, Source
+from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Limits
 from grader.spec.paths import Course
+
+PRINTS_A_TENSOR = "import torch; print(torch.tensor([0.5]), torch.tensor([0.5]).numpy())"
+PRINTED = b"tensor([0.5000]) [0.5]"
+"""A statement that imports parts of torch and numpy after Landlock is in force, and its output."""
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 200_000_000
@@ -27,7 +33,7 @@ REMEDIES = {
     "syscalls": "`apt install libseccomp2` and `pip install pyseccomp`",
     "memory": "run graders and submissions under the same unprivileged user with `kernel.yama.ptrace_scope` at 1",
 }
-"""What to do about a protection that does not hold."""
+"""What to do about a protection that does not work."""
 
 LAYERS = {
     "process": (),
@@ -36,74 +42,107 @@ LAYERS = {
     "syscalls": ("seccomp",),
     "memory": ("landlock", "seccomp", "namespaces"),
 }
-"""The kernel's layers that a protection stands on."""
+"""The kernel's layers that provide each protection."""
 
 
 def examine_machine(course: Course) -> list[HostState]:
-    """Everything the kit depends on, protections last."""
-    found = [_python(), *_packages(), _disk(course), _solutions(course)]
+    """Return the state of each requirement of the kit on this machine, the protections last.
+
+    Start a worker and try to break out of it, so that a protection is reported only if it works.
+    """
+    states = [_python(), *_packages(), _disk(course), _exercises(course)]
     try:
-        isolation = _isolation(course)
+        isolation, problem = _try_worker(course)
     except KitError as error:
-        return [
-            *found,
-            HostState("worker", False, str(error), "grade with --spawn, which starts workers otherwise"),
-        ]
-    found.append(HostState("worker", True, "starts, is confined and answers"))
-    for name, holds in protections(isolation).items():
-        closed = "a worker's own" if name == "process" else "closed, as an attempt shows"
-        why = [f"{layer}: {isolation.problems[layer]}" for layer in LAYERS[name] if layer in isolation.problems]
-        found.append(HostState(name, holds, closed if holds else "; ".join(["open", *why]), REMEDIES[name]))
-    return found
+        remedy = "grade with --spawn, which starts workers in another way"
+        return [*states, HostState(name="worker", is_met=False, observed=str(error), remedy=remedy)]
+    states.append(
+        HostState(
+            name="worker",
+            is_met=not problem,
+            observed=f"cannot print a tensor: {problem}" if problem else "starts, is confined and prints a tensor",
+            remedy="install torch and numpy in a virtual environment",
+        )
+    )
+    for name, is_closed in protections(isolation).items():
+        closed = "a worker's own" if name == "process" else "blocked (verified by trying)"
+        reasons = [f"{layer}: {isolation.problems[layer]}" for layer in LAYERS[name] if layer in isolation.problems]
+        observed = closed if is_closed else "; ".join(["open", *reasons])
+        states.append(HostState(name=name, is_met=is_closed, observed=observed, remedy=REMEDIES[name]))
+    return states
 
 
-def _isolation(course: Course) -> Isolation:
-    """What holds around a worker on this machine."""
+def _try_worker(course: Course) -> tuple[Isolation, str]:
+    """Start a worker. Return its isolation, and the reason why it cannot print a tensor; empty if it can."""
+    limits = Limits()
     source = open_worker_source(course.secret_folders())
     try:
-        worker = source.start(Limits())
+        worker = source.start(limits)
         isolation = worker.wait_until_confined()
+        try:
+            load = Load(chunks=[Source(label="a line that prints a tensor", text=PRINTS_A_TENSOR)], entry="")
+            reply = worker.request(load, time.monotonic() + limits.seconds.load)
+            problem = f"{reply.type}: {reply.text}" if isinstance(reply, Raised) else ""
+            if not problem and PRINTED not in worker.printed():
+                problem = "nothing is printed"
+        except TimeoutError:
+            problem = f"no answer within {limits.seconds.load:g} s"
+        except (DiedError, MalformedError) as error:
+            problem = f"its worker {error}" if isinstance(error, DiedError) else str(error)
         worker.end()
     finally:
         source.close()
-    return isolation
+    return isolation, problem
 
 
 def _python() -> HostState:
-    is_well = sys.version_info >= OLDEST_PYTHON
-    return HostState("python", is_well, platform.python_version(), "install Python 3.11 or newer")
+    return HostState(
+        name="python",
+        is_met=sys.version_info >= OLDEST_PYTHON,
+        observed=platform.python_version(),
+        remedy="install Python 3.11 or newer",
+    )
 
 
 def _packages() -> list[HostState]:
-    """The packages that the installed kit says it needs here, each with the versions that it admits."""
+    """Return the state of each package that the installed kit requires on this system."""
     try:
         lines = metadata.requires("grader") or []
     except metadata.PackageNotFoundError:
-        return [HostState("packages", False, "the kit is not installed", "pip install -e . in the course's folder")]
-    needed = [Requirement(line) for line in lines]
-    return [_package(each) for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
+        remedy = "run pip install -e . in the course's folder"
+        return [HostState(name="packages", is_met=False, observed="the kit is not installed", remedy=remedy)]
+    requirements = [Requirement(line) for line in lines]
+    return [_package(each) for each in requirements if each.marker is None or each.marker.evaluate({"extra": ""})]
 
 
-def _package(needed: Requirement) -> HostState:
-    remedy = f"pip install '{needed.name}{needed.specifier}'"
+def _package(requirement: Requirement) -> HostState:
+    name, remedy = requirement.name, f"pip install '{requirement.name}{requirement.specifier}'"
     try:
-        version = metadata.version(needed.name)
+        version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return HostState(needed.name, False, "missing", remedy)
-    return HostState(needed.name, needed.specifier.contains(version, prereleases=True), version, remedy)
+        return HostState(name=name, is_met=False, observed="missing", remedy=remedy)
+    is_met = requirement.specifier.contains(version, prereleases=True)
+    return HostState(name=name, is_met=is_met, observed=version, remedy=remedy)
 
 
 def _disk(course: Course) -> HostState:
     free = shutil.disk_usage(course.root).free
-    is_well = free > LEAST_FREE_BYTES and os.access(course.root, os.W_OK)
-    state = "writable" if os.access(course.root, os.W_OK) else "read-only"
+    is_writable = os.access(course.root, os.W_OK)
     return HostState(
-        "disk", is_well, f"{free / 1e9:.0f} GB free, {state}", "make room, or let the course's folder be written"
+        name="disk",
+        is_met=free > LEAST_FREE_BYTES and is_writable,
+        observed=f"{free / 1e9:.0f} GB free, {'writable' if is_writable else 'read-only'}",
+        remedy="free some space, or make the course's folder writable",
     )
 
 
-def _solutions(course: Course) -> HostState:
-    hidden = [exercise for exercise in course.exercise_ids() if course.reference(exercise).exists()]
+def _exercises(course: Course) -> HostState:
     total = len(course.exercise_ids())
-    seen = f"{len(hidden)} of {total} exercises can be graded by hidden checks"
-    return HostState("exercises", total > 0, seen if hidden else f"{total} exercises of a student edition")
+    gradable = sum(course.reference(exercise_id).exists() for exercise_id in course.exercise_ids())
+    full = f"{gradable} of {total} exercises can be graded by hidden checks"
+    return HostState(
+        name="exercises",
+        is_met=total > 0,
+        observed=full if gradable else f"{total} exercises of a student edition",
+        remedy="run the command in a course's folder, or name it with --course",
+    )

@@ -22,7 +22,7 @@ from grader.errors import SpecError, UsageError
 from grader.report.console import has_color, print_report, printable, progress_bar, width
 
 PROOF_WIDTH = 130
-"""Columns that the table of a proof takes."""
+"""The least width of the table of proofs, in columns."""
 
 
 @click.command()
@@ -71,7 +71,7 @@ def hunts() -> None:
 
 @click.command()
 def schema() -> None:
-    """Print the JSON Schema of exercise.yaml, by which editors complete and check it."""
+    """Print the JSON Schema of exercise.yaml, with which editors complete and check it."""
     from grader.spec.schema import render_schema
 
     click.echo(render_schema(), nl=False)
@@ -81,16 +81,26 @@ def schema() -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @exercise_argument(required=False, many=True)
 @course_option
-@click.option("--without-hints", is_flag=True, help="Leave out the hints, and every word about them.")
-def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool) -> None:
+@click.option("--without-hints", is_flag=True, help="Leave out the hints, and everything that mentions them.")
+@click.option(
+    "--explanations",
+    type=click.Choice(["home", "hand-in"]),
+    default="home",
+    show_default=True,
+    help="Explain a defect at home once it is fixed, or only when the file is handed in.",
+)
+def release(folder: Path, exercise_ids: tuple[str, ...], without_hints: bool, explanations: str) -> None:
     """Write the student edition: everything students may have, and nothing that spoils a hunt."""
     from grader.author.release import release as write_edition
 
-    click.echo(write_edition(current_course(), folder, with_hints=not without_hints, only=exercise_ids))
+    explains = explanations == "home"
+    click.echo(
+        write_edition(current_course(), folder, with_hints=not without_hints, explains=explains, only=exercise_ids)
+    )
 
 
 def _autograder_names() -> Iterable[str]:
-    from grader.classroom.platforms import AUTOGRADERS  # here, because other commands do not need it
+    from grader.classroom.platforms import AUTOGRADERS  # other commands do not need it
 
     return sorted(AUTOGRADERS)
 
@@ -125,11 +135,12 @@ gradebook_option = click.option("--gradebook", type=GRADEBOOK, required=True, he
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True):
-    """Where a class is graded, and how many submissions at once."""
+    """Where to grade, and how many submissions at once: the options from `--jobs` to `--plain-tcp`."""
 
     jobs: int | None
     engine: str
     scheduler: str | None
+    plain_tcp: bool
 
 
 def _engine_options(command: Command) -> Command:
@@ -138,7 +149,10 @@ def _engine_options(command: Command) -> Command:
         click.option(
             "--engine", type=click.Choice(["local", "dask"]), default="local", help="Grade here or on a Dask cluster."
         ),
-        click.option("--scheduler", metavar="tcp://HOST:PORT", help="The address of the Dask scheduler."),
+        click.option("--scheduler", metavar="tls://HOST:PORT", help="The address of the Dask scheduler."),
+        click.option(
+            "--plain-tcp", is_flag=True, help="Use a scheduler without TLS: whoever reaches it decides verdicts."
+        ),
         click.option("--allow-open", is_flag=True, help="Grade even if a submission could reach files or the network."),
         click.option("--no-share", is_flag=True, help="Grade every submission, also copies of another one."),
     ):
@@ -184,6 +198,7 @@ def batch(
     jobs: int | None,
     engine: str,
     scheduler: str | None,
+    plain_tcp: bool,
     allow_open: bool,
     no_share: bool,
     seed: int | None,
@@ -200,7 +215,14 @@ def batch(
         layout=LayoutOptions(name=layout or "", pattern=pattern, exercise=exercise),
         roster=read_roster(roster) if roster else Roster(),
     )
-    ctx.exit(_grade(submissions, gradebook, options, EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler)))
+    ctx.exit(
+        _grade(
+            submissions,
+            gradebook,
+            options,
+            EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp),
+        )
+    )
 
 
 @click.command()
@@ -222,6 +244,7 @@ def regrade(
     jobs: int | None,
     engine: str,
     scheduler: str | None,
+    plain_tcp: bool,
     allow_open: bool,
     no_share: bool,
 ) -> None:
@@ -232,7 +255,7 @@ def regrade(
     request = request_regrade(gradebook, exercise, student, reason, submissions)
     noun = "submission" if request.count == 1 else "submissions"
     click.echo(f"Grading {request.count:,} {noun} for {exercise} again: {printable(reason)}")
-    engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler)
+    engine_options = EngineOptions(jobs=jobs, engine=engine, scheduler=scheduler, plain_tcp=plain_tcp)
     codes = []
     for path, recorded in request.batches:
         options = Options(shares=recorded.shares and not no_share, allows_open=allow_open, layout=recorded.options)
@@ -285,7 +308,12 @@ def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptio
 
     course = current_course()
     chosen = choose_engine(
-        course, EngineKind(engine.engine), engine.scheduler, engine.jobs, is_strict=not options.allows_open
+        course,
+        EngineKind(engine.engine),
+        engine.scheduler,
+        engine.jobs,
+        is_strict=not options.allows_open,
+        allows_plain_tcp=engine.plain_tcp,
     )
     write = partial(click.echo, err=True)
     with Display(gradebook, write, is_terminal=sys.stderr.isatty()) as display:

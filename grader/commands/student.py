@@ -35,10 +35,19 @@ def list_exercises() -> None:
         progress = load_progress(course, exercise_id)
         try:
             exercise = load_exercise(course.description(exercise_id))
-            told = exercise.title, progress, exercise.difficulty, exercise.theme
-            entries.append(OverviewLine(exercise_id, *told))
         except SpecError:
-            entries.append(OverviewLine(exercise_id, "(its description is wrong; grade it to see the error)", progress))
+            title = "(its description is wrong; grade it to see the error)"
+            entries.append(OverviewLine(exercise=exercise_id, title=title, progress=progress))
+            continue
+        entries.append(
+            OverviewLine(
+                exercise=exercise_id,
+                title=exercise.title,
+                progress=progress,
+                difficulty=exercise.difficulty,
+                theme=exercise.theme,
+            )
+        )
     print_report(render_overview(entries, width=width(), color=has_color()))
 
 
@@ -66,9 +75,10 @@ def grade(
 ) -> None:
     """Grade an exercise: show which defects are fixed and what your module does wrong."""
     from grader.processes.worker_source import CAN_FORK
-    from grader.student.progress import remember_verdict
+    from grader.student.progress import load_progress, remember_verdict
     from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judging_file
+    from grader.verdict.verdict import Result
 
     course = current_course()
     if every:
@@ -88,10 +98,30 @@ def grade(
         judging_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict) as verdict,
     ):
         clear()
-        _print_verdict(course, exercise_id, verdict, as_json=as_json, names=names)
+        _print_verdict(course, exercise_id, choice, verdict, as_json=as_json, names=names)
     if path is None:
+        was_solved = load_progress(course, exercise_id).is_solved()
         remember_verdict(course, verdict)
+        if verdict.outcome is Result.FIXED and not (was_solved or as_json):
+            _print_completed_theme(course, exercise_id)
     ctx.exit(verdict.exit_code())
+
+
+def _print_completed_theme(course: Course, exercise_id: str) -> None:
+    """Print a page if the exercise, just solved, was the last of its theme."""
+    from grader.report.tables import render_completed_theme
+    from grader.spec.loading import load_exercise
+    from grader.student.explanations import explained_exercise
+    from grader.student.progress import load_progress
+
+    theme = load_exercise(course.description(exercise_id)).theme
+    described = []
+    for each in course.exercise_ids():
+        with contextlib.suppress(SpecError):  # the page of the list shows which description is wrong
+            described.append(explained_exercise(course, load_exercise(course.description(each))))
+    hunts = [each for each in described if each.theme == theme]
+    if theme and all(load_progress(course, each.id).is_solved() for each in hunts):
+        print_report(render_completed_theme(theme, hunts, width=width(), color=has_color()))
 
 
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
@@ -116,19 +146,21 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
     return max(codes, default=0)
 
 
-def _print_verdict(course: Course, exercise_id: str, verdict: Verdict, *, as_json: bool, names: bool) -> None:
-    """Print a verdict. The renderers are imported here, because importing them during the judging is no faster."""
+def _print_verdict(
+    course: Course, exercise_id: str, choice: Choice, verdict: Verdict, *, as_json: bool, names: bool
+) -> None:
+    """Print a verdict as a page or as JSON."""
     if as_json:
         from grader.report.json import render_json
 
-        click.echo(render_json(verdict))
+        click.echo(render_json(verdict).encode())  # UTF-8 wherever stdout goes
         return
 
     from grader.report.terminal import render_terminal
-    from grader.spec.loading import load_exercise
+    from grader.student.explanations import load_explained
     from grader.student.progress import load_progress
 
-    exercise = load_exercise(course.description(exercise_id))
+    exercise = load_explained(course, exercise_id, choice.read, verdict)
     before = load_progress(course, exercise_id)
     page = render_terminal(
         verdict,
@@ -153,41 +185,46 @@ def watch(exercise_id: str | None) -> None:
     course = current_course()
     with contextlib.suppress(BrokenPipeError), ended_by_signals(), watching(course, exercise_id) as session:
         for event in session.events():
-            screen = Screen(width(), height(), has_color(), clears=has_screen(), has_keys=session.keys.are_read)
+            screen = Screen(
+                width=width(),
+                height=height(),
+                color=has_color(),
+                clears=has_screen(),
+                has_keys=session.keys.are_read,
+            )
             print_report(render_event(event, screen))
 
 
 @click.command()
 @exercise_argument(or_last=True)
 @click.argument("number", metavar="[DEFECT]", type=click.IntRange(1), required=False)
-@click.option("--all", "only_given", is_flag=True, help="Show the hints so far, and no new one.")
+@click.option("--all", "only_given", is_flag=True, help="Show the hints given so far, and no new one.")
 @course_option
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
-    """Give the next hint for the first defect that is left in your file, or for defect DEFECT."""
+    """Give the next hint for the first defect that is not fixed, or for defect number DEFECT."""
     from grader.report.tables import render_hint
     from grader.student.hints import next_hint
 
     course, exercise, _, verdict = _graded_now(exercise_id)
-    given = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
-    print_report(render_hint(given, width=width(), color=has_color()))
+    next_step = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
+    print_report(render_hint(next_step, width=width(), color=has_color()))
 
 
 def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
-    """Grade the student's file of an exercise and store the verdict."""
-    from grader.spec.loading import load_exercise
+    """Grade the student's file and store the verdict, which does not count as an attempt."""
+    from grader.student.explanations import load_explained
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
 
     course = current_course()
-    exercise = load_exercise(course.description(exercise_id))
     choice = choose_file(course, exercise_id)
     if choice.remark:
         click.echo(choice.remark, err=True)
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
     remember_verdict(course, verdict, is_attempt=False)
-    return course, exercise, choice, verdict
+    return course, load_explained(course, exercise_id, choice.read, verdict), choice, verdict
 
 
 @click.command("try")
@@ -214,14 +251,14 @@ def solution(ctx: click.Context, exercise_id: str, yes: bool) -> None:
     from grader.verdict.verdict import Result
 
     course = current_course()
-    found = compare_with_reference(course, exercise_id)
+    diffs = compare_with_reference(course, exercise_id)
     is_fixed = load_progress(course, exercise_id).outcome is Result.FIXED
     question = f"{exercise_id} is not fixed yet, and this shows the answer. Show it?"
     if not (is_fixed or yes or click.confirm(question)):
         ctx.exit(1)
-    click.echo(printable_lines(found.yours) or "You have changed nothing since the starter.\n", nl=False)
+    click.echo(printable_lines(diffs.yours) or "You have changed nothing since the starter.\n", nl=False)
     click.echo()
-    click.echo(printable_lines(found.reference), nl=False)
+    click.echo(printable_lines(diffs.reference), nl=False)
 
 
 @click.command()
@@ -240,9 +277,9 @@ def diff(exercise_id: str) -> None:
 @course_option
 def reset(exercise_id: str) -> None:
     """Restore the starter and keep a copy of your file."""
-    from grader.student.changes import start_again
+    from grader.student.changes import restore_starter
 
-    for line in start_again(current_course(), exercise_id):
+    for line in restore_starter(current_course(), exercise_id):
         click.echo(line)
 
 

@@ -8,7 +8,8 @@ worker once it has passed.
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+
+from msgspec import Struct
 
 LEAST_CHECK_SECONDS = 1.0
 """Minimum time limit of a check, however fast the reference is."""
@@ -50,22 +51,24 @@ FAIR_SHARE = 0.5
 """A worker that got less CPU than this share of its limit, and waited at least as long, was starved."""
 
 
-class Processor(NamedTuple):
-    """CPU seconds of all threads of a process, and seconds that its main thread waited for a processor."""
+class ProcessorTime(Struct, frozen=True, kw_only=True):
+    """How long a process ran, and how long it waited to run, in seconds."""
 
-    ran: float
-    waited: float
+    ran: float = 0.0
+    """CPU time of all threads."""
+    waited: float = 0.0
+    """Time that the main thread waited for a processor."""
 
 
-class Overrun(NamedTuple):
-    """A missed deadline: a description of the limit, and whether the worker got enough CPU time.
-
-    `is_starved`: the worker got too little CPU time. `is_hang`: it had its full time.
-    """
+class Overrun(Struct, frozen=True, kw_only=True):
+    """A missed deadline."""
 
     allowed: str
+    """Description of the limit."""
     is_starved: bool
+    """Whether the worker got too little CPU time."""
     is_hang: bool
+    """Whether the worker had its full time, by the clock or in CPU time."""
 
 
 class TimeBudget:
@@ -79,16 +82,16 @@ class TimeBudget:
         """Seconds spent in the current check."""
         self._total = total
         self._left = self._limit = self._fair = total
-        self._what = "everything"
-        self._cpu, self._since_cpu = Processor(0.0, 0.0), 0.0
+        self._step = "everything"
+        self._measured, self._since_measured = ProcessorTime(), 0.0
 
     def renew(self) -> None:
         """Reset the remaining total."""
         self._left = self._total
 
-    def begin(self, what: str, seconds: float) -> None:
+    def begin(self, step: str, seconds: float) -> None:
         """Start the clock of a check or of another named step."""
-        self._what, self.waited = what, 0.0
+        self._step, self.waited = step, 0.0
         self._limit = self._fair = seconds
 
     def allow(self, seconds: float) -> None:
@@ -117,33 +120,34 @@ class TimeBudget:
         finally:
             seconds = time.monotonic() - started
             self.waited += seconds
-            self._since_cpu += seconds
+            self._since_measured += seconds
             self._left -= seconds
 
-    def start_worker(self, now: Processor) -> None:
+    def start_worker(self, now: ProcessorTime) -> None:
         """Start measuring a new worker."""
-        self._cpu, self._since_cpu = now, 0.0
+        self._measured, self._since_measured = now, 0.0
 
     def is_settlement_due(self) -> bool:
-        """Return whether the worker is due to be measured again."""
-        return self._since_cpu >= SETTLED_AT
+        """Return whether it is time to measure the worker again."""
+        return self._since_measured >= SETTLED_AT
 
-    def settle(self, now: Processor) -> None:
+    def settle(self, now: ProcessorTime) -> None:
         """Return the time that the worker waited for a processor to the total."""
-        ran, waited = self._used(now)
-        self._left += max(0.0, min(waited, self._since_cpu - ran))
+        used = self._used(now)
+        self._left += max(0.0, min(used.waited, self._since_measured - used.ran))
         self.start_worker(now)
 
-    def overrun(self, now: Processor) -> Overrun:
+    def overrun(self, now: ProcessorTime) -> Overrun:
         """Describe the overrun of a worker that missed its deadline."""
-        ran, waited = self._used(now)
-        is_starved = ran < FAIR_SHARE * self._fair <= waited
+        used = self._used(now)
+        is_starved = used.ran < FAIR_SHARE * self._fair <= used.waited
         left = max(self._left + self.waited, 0.0)
-        allowed = f"{self._what} may take {self._limit:.3g} s"
+        allowed = f"{self._step} may take {self._limit:.3g} s"
         if left < self._limit:
-            allowed = f"of {self._total:g} s for all, {left:.1f} s were left"
-        return Overrun(allowed, is_starved, not is_starved and (left >= self._limit or ran >= self._fair))
+            allowed = f"{left:.1f} s were left of {self._total:g} s for all checks"
+        is_hang = not is_starved and (left >= self._limit or used.ran >= self._fair)
+        return Overrun(allowed=allowed, is_starved=is_starved, is_hang=is_hang)
 
-    def _used(self, now: Processor) -> Processor:
+    def _used(self, now: ProcessorTime) -> ProcessorTime:
         """Return the worker's CPU and waiting time since the last measurement."""
-        return Processor(now.ran - self._cpu.ran, now.waited - self._cpu.waited)
+        return ProcessorTime(ran=now.ran - self._measured.ran, waited=now.waited - self._measured.waited)

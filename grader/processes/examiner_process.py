@@ -96,8 +96,8 @@ class ExaminerProcess:
             if answer is not None:
                 return answer
             if self.is_cancelled:
-                raise CancelledError(f"{request.name} is not waited for any more")
-        raise ExaminerDiedError(f"the examiner's process has died twice of {request.name}")
+                raise CancelledError(f"{request.name} was cancelled")
+        raise ExaminerDiedError(f"the examiner process died twice while judging {request.name}")
 
     def close(self) -> None:
         """End the process with its nursery and workers, and forget the prepared topics."""
@@ -170,7 +170,7 @@ class ExaminerProcess:
                     cwd=PACKAGE.parent,
                 )
             except OSError as error:
-                raise KitError(f"no examiner process can be started: {error.strerror}; end what else runs") from error
+                raise KitError(f"no examiner process can be started: {error.strerror}; end other programs") from error
         if self.is_cancelled:
             self.cancel()
         return self._process

@@ -92,7 +92,7 @@ class _SpawnedProcess:
     def number(self) -> int:
         return self._process.pid
 
-    def ask_where(self) -> None:
+    def dump_stack(self) -> None:
         if os.name == "posix":
             self._process.send_signal(signal.SIGUSR1)
 

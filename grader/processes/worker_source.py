@@ -64,7 +64,9 @@ class Forker:
 
     def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
         if has_threads():
-            raise KitError("torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and its kin")
+            raise KitError(
+                "torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and similar variables"
+            )
         self._control, theirs = socket.socketpair()
         self._control.settimeout(NURSERY_ANSWER_SECONDS)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the nursery
@@ -93,7 +95,7 @@ class Forker:
             descriptors = [theirs.fileno(), stdout.fileno(), stderr.fileno()]
             with self._alive():
                 wire.send(self._control, encode_request(request), descriptors)
-        self._ahead = _PendingWorker(limits, ours, stdout, stderr)
+        self._ahead = _PendingWorker(limits=limits, connection=ours, stdout=stdout, stderr=stderr)
         self._pending.append(self._ahead)
 
     def start(self, limits: Limits) -> Worker:
@@ -138,7 +140,7 @@ class Forker:
             pending.is_answered = True
 
     def _worker_ahead(self) -> Worker:
-        """The worker that was started ahead, once it has been forked; `KitError` where it cannot be."""
+        """Wait for the worker that was started ahead, and return it; raise `KitError` if it could not be forked."""
         assert self._ahead is not None
         pending, self._ahead = self._ahead, None
         self.wait_for(pending)
@@ -150,7 +152,7 @@ class Forker:
 
     @contextlib.contextmanager
     def _alive(self) -> Iterator[None]:
-        """Turns what a dead nursery makes of a message, a closed socket or a cut answer, into `LostNurseryError`."""
+        """Raise `LostNurseryError` if the nursery dies or hangs while the block sends or receives."""
         try:
             yield
         except (TimeoutError, ClosedError, MalformedError, msgspec.MsgspecError) as error:
@@ -168,16 +170,16 @@ def _fork() -> int:
 
 @dataclass(kw_only=True)
 class _PendingRequest:
-    """A request to the nursery, and its answer once that has come."""
+    """A request to the nursery, and its answer once it has arrived."""
 
     answer: int = 0
     handles: list[int] = field(default_factory=list)
     is_answered: bool = False
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _PendingWorker(_PendingRequest):
-    """A request for a worker; the answer is its process id, and a descriptor for it comes along."""
+    """A request for a worker. The answer is its process id, sent with a process descriptor."""
 
     limits: Limits
     connection: socket.socket
@@ -186,7 +188,7 @@ class _PendingWorker(_PendingRequest):
 
 
 class _ForkedProcess:
-    """A worker's process, a child of the nursery: killed by its descriptor, and cleared away by the nursery."""
+    """A worker's process, a child of the nursery: killed by its descriptor, and reaped by the nursery."""
 
     def __init__(self, forker: Forker, process: int, handle: int) -> None:
         self._forker = forker
@@ -198,7 +200,7 @@ class _ForkedProcess:
         with open(f"/proc/self/fdinfo/{self._handle}", encoding="ascii") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
 
-    def ask_where(self) -> None:
+    def dump_stack(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._handle, signal.SIGUSR1)
 

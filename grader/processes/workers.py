@@ -1,4 +1,4 @@
-"""Workers as the examiner holds them: a connection, a deadline, and a way to end them."""
+"""Workers on the examiner's side: requests with deadlines, and ways to end a worker."""
 
 import os
 import re
@@ -7,12 +7,12 @@ import socket
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, Protocol
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from grader.errors import KitError, OpenHostError
-from grader.processes.deadlines import CONFINE_SECONDS, GRACE_SECONDS, PARSE_SECONDS, Processor
+from grader.processes.deadlines import CONFINE_SECONDS, GRACE_SECONDS, PARSE_SECONDS, ProcessorTime
 from grader.sandbox.protocol import (
     Isolation,
     Parse,
@@ -30,52 +30,56 @@ from grader.submission import Submission
 
 
 class DiedError(Exception):
-    """The worker is gone; the message says how it ended."""
+    """The worker has ended; the message says how."""
 
 
 class KilledError(DiedError):
-    """It was killed, and not by the kit: the machine ran out of memory, or somebody ended it."""
+    """Something outside the kit killed the worker: the machine ran out of memory, or somebody ended it."""
 
 
 class KilledUnconfinedError(KitError):
-    """It was killed, and not by the kit, before it could confine itself: no submission had run in it."""
+    """Something outside the kit killed the worker before it was confined, so no submission had run in it."""
 
 
-class StackFrame(NamedTuple):
-    """A frame of a worker's main thread: a line of a source, and the function that it lies in."""
+class StackFrame(Struct, frozen=True, kw_only=True):
+    """A frame of a worker's main thread: a line of a source, and its function."""
 
     label: str
     line: int
     function: str
 
 
-MOST_TOLD_BYTES = 10_000
-MOST_TOLD = 300
+MOST_STDERR_BYTES = 10_000
+"""How much of the end of stderr is read."""
+
+MOST_MESSAGE = 300
+"""The most characters of a line of stderr in a message."""
+
 FRAME = re.compile(rb'^  File "([^"\n]{1,500})", line (\d{1,9}) in ([\w<>]{1,100})$', re.MULTILINE)
-"""A line of `faulthandler`'s, the innermost frame first."""
+"""A line of the output of `faulthandler`, which lists the innermost frame first."""
 
 
 class Process(Protocol):
-    """A worker's process, with everything that it started."""
+    """A worker's process, and all processes that it started."""
 
     def number(self) -> int:
-        """Its process id, as this process counts."""
+        """Return its process id in this process's namespace."""
 
-    def ask_where(self) -> None:
-        """Have it write to stderr where it is."""
+    def dump_stack(self) -> None:
+        """Make it write its stack to stderr."""
 
     def has_ended(self, seconds: float) -> bool:
-        """Whether it ends within so many seconds."""
+        """Return whether it ends within this many seconds."""
 
     def kill(self) -> None:
-        """Kill it; what is left is cleared away sooner or later."""
+        """Kill it without waiting until its remains are reaped."""
 
     def wait(self) -> int:
-        """Its exit code, or its signal's number below zero, once nothing is left of it."""
+        """Wait until it is gone; return its exit code, or minus the number of the signal that ended it."""
 
 
 class Worker:
-    """A running worker. `request` never blocks past its deadline; `kill` and `end` leave no process behind."""
+    """A running worker. `request` never blocks past its deadline; `kill` and `end` leave no processes behind."""
 
     def __init__(self, connection: socket.socket, stdout: IO[bytes], stderr: IO[bytes], process: Process) -> None:
         self._connection = connection
@@ -86,7 +90,7 @@ class Worker:
         self._ended = ""
 
     def wait_until_confined(self) -> Isolation:
-        """Which protections hold around it; `KitError` when it does not get so far, for no submission has run yet."""
+        """Return the worker's protections. Raises `KitError` if it fails before, since no submission has run yet."""
         try:
             reply = receive_reply(self._connection, time.monotonic() + CONFINE_SECONDS)
         except (ClosedError, TimeoutError, MalformedError) as error:
@@ -99,7 +103,11 @@ class Worker:
         return reply
 
     def request(self, message: Request, deadline: float) -> Reply:
-        """The worker's reply; `TimeoutError` past the deadline (`time.monotonic`), `DiedError` or `MalformedError`."""
+        """Send a request and return the reply.
+
+        Raises `TimeoutError` after the deadline (on `time.monotonic`), `DiedError` if the worker ends, `KilledError` if
+        something outside the kit killed it, and `MalformedError` for an invalid reply.
+        """
         try:
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             send(self._connection, message)
@@ -110,38 +118,39 @@ class Worker:
             raise KilledError(how) if ended_by_itself and how in KILLED else DiedError(how) from error
 
     def printed(self) -> bytes:
-        """What has come to stdout since this was last asked."""
+        """Return the output on stdout since the last call."""
         before, self._printed = self._printed, _read(self._stdout, 0)
         is_added = self._printed.startswith(before)
-        return self._printed.removeprefix(before) if is_added else self._printed  # what was written over is new
+        return (
+            self._printed.removeprefix(before) if is_added else self._printed
+        )  # else the worker has overwritten the file
 
-    def processor(self) -> Processor:
-        """How much of a processor it has had; nothing where the system does not say."""
+    def processor_time(self) -> ProcessorTime:
+        """Return its processor time; zeros if the system does not report it."""
         try:
             folder = Path(f"/proc/{self._process.number()}")
             waited = int((folder / "schedstat").read_text(encoding="ascii").split()[1])
             times = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[11:13]
         except (OSError, ValueError, IndexError):
-            return Processor(0.0, 0.0)
-        return Processor(sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), waited / 1e9)
+            return ProcessorTime()
+        return ProcessorTime(ran=sum(map(int, times)) / os.sysconf("SC_CLK_TCK"), waited=waited / 1e9)
 
     def where(self) -> list[StackFrame]:
-        """Its main thread's frames, the innermost first; none where it does not say. It may lie."""
+        """Return its main thread's frames, the innermost first. The worker may return none, or lie."""
         before = os.fstat(self._stderr.fileno()).st_size
-        self._process.ask_where()
+        self._process.dump_stack()
         until = time.monotonic() + GRACE_SECONDS
-        told = b""
-        while time.monotonic() < until and not (told.endswith(b"\n") and told == _read(self._stderr, before)):
-            told = _read(self._stderr, before)
+        dump = b""
+        while time.monotonic() < until and not (dump.endswith(b"\n") and dump == _read(self._stderr, before)):
+            dump = _read(self._stderr, before)
             time.sleep(0.005)
-        frames = FRAME.findall(told[-MOST_TOLD_BYTES:])
         return [
-            StackFrame(label.decode("ascii", "replace"), int(line), name.decode("ascii", "replace"))
-            for label, line, name in frames
+            StackFrame(label=label.decode("ascii", "replace"), line=int(line), function=name.decode("ascii", "replace"))
+            for label, line, name in FRAME.findall(dump[-MOST_STDERR_BYTES:])
         ]
 
     def kill(self) -> None:
-        """Kill the worker and everything it started; what is left of it is cleared away while nobody waits."""
+        """Kill the worker and all processes that it started, without waiting until they are reaped."""
         if not self._is_killed:
             self._is_killed = True
             self._connection.close()
@@ -150,41 +159,46 @@ class Worker:
             self._process.kill()
 
     def end(self) -> str:
-        """Kill the worker and everything it started; the way it ended, in words."""
+        """Kill the worker and all processes that it started; describe how it ended."""
         self.kill()
         if not self._ended:
-            self._ended = "was lost"  # if what follows does not come to its end, it is not tried again
+            self._ended = "was lost"  # if waiting fails, the next call does not wait again
             self._ended = describe_end(self._process.wait())
         return self._ended
 
 
 def _read(file: IO[bytes], start: int) -> bytes:
-    """What a worker has written from there on; nothing where it has set flags on the file, which it shares."""
+    """Return a worker's output from `start` on; empty if it cannot be read.
+
+    The worker shares the open file, so it can set flags that make reading fail.
+    """
     size = os.fstat(file.fileno()).st_size
     try:
         return os.pread(file.fileno(), max(size - start, 0), start)
-    except OSError:  # where seccomp is missing
+    except OSError:  # possible only without seccomp
         return b""
 
 
 def last_complaint(stderr: IO[bytes]) -> str:
-    """The last line that a process has written there, to be put behind how it ended; empty where there is none."""
-    lines = _read(stderr, 0)[-MOST_TOLD_BYTES:].decode("utf-8", "replace").split("\n")
-    told = [line.strip() for line in lines if line.strip()]
-    return f" ({cut(told[-1], MOST_TOLD)})" if told else ""
+    """Return the last line on stderr in parentheses, to append to a message; empty if there is none."""
+    text = _read(stderr, 0)[-MOST_STDERR_BYTES:].decode("utf-8", "replace")
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return f" ({cut(lines[-1], MOST_MESSAGE)})" if lines else ""
 
 
 def output_files() -> tuple[IO[bytes], IO[bytes]]:
-    """Where a worker writes; closed when it ends."""
+    """Open files for a worker's stdout and stderr."""
     return tempfile.TemporaryFile(), tempfile.TemporaryFile()
 
 
 KILLED = ("was killed", "was ended by SIGTERM")
-"""What neither the kit does before it looks nor, where system calls are filtered, the submission to itself."""
+"""Ends that something outside the kit causes: when they are looked up, the kit has not killed the worker yet, and the
+seccomp filter forbids a submission to do it.
+"""
 
 
 def describe_end(exit_code: int) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if exit_code >= 0:
         return f"ended the process with exit code {exit_code}"
     try:
@@ -197,53 +211,57 @@ def describe_end(exit_code: int) -> str:
 
 
 def protections(isolation: Isolation) -> dict[str, bool]:
-    """Whether each protection holds, by name."""
+    """Return whether each protection holds, by name."""
     return {name: holds for name, holds in structs.asdict(isolation).items() if isinstance(holds, bool)}
 
 
 def require_closed(isolation: Isolation) -> None:
-    """Raise `OpenHostError` where a submission could reach files or the network."""
+    """Raise `OpenHostError` if a submission could reach files or the network."""
     if not isolation.filesystem:
         raise OpenHostError(
-            "the file system is open to submissions here, and strict grading refuses that; to close it takes Landlock "
-            "(Linux 5.13 or newer, switched on) and `pip install py-landlock`"
+            "submissions could reach the file system of this host, so strict grading refuses to run; enable Landlock "
+            "(Linux 5.13 or newer) and run `pip install py-landlock`"
         )
     if not isolation.network:
         raise OpenHostError(
-            "the network is open to submissions here, and strict grading refuses that; to close it takes seccomp "
-            "(the system's libseccomp2 and `pip install pyseccomp`) or network namespaces"
+            "submissions could reach the network of this host, so strict grading refuses to run; install seccomp "
+            "(the system's libseccomp2 and `pip install pyseccomp`) or enable network namespaces"
         )
 
 
 class WorkerSource(Protocol):
-    """Where workers come from."""
+    """Starts workers, by forking or by spawning them."""
 
-    def start_ahead(self, limits: Limits) -> None: ...
+    def start_ahead(self, limits: Limits) -> None:
+        """Start to make a worker for the next `start`."""
 
-    def start(self, limits: Limits) -> Worker: ...
+    def start(self, limits: Limits) -> Worker:
+        """Return a new worker with these limits; raise `KitError` if none can be made."""
 
-    def settle(self) -> None: ...
+    def settle(self) -> None:
+        """Wait until killed workers are gone."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End all workers."""
 
 
 class Fingerprinter:
-    """One worker that parses many submissions and executes none, so that none has a say in what it answers."""
+    """A worker that parses many submissions. It runs none of them, so none can influence its answers."""
 
     def __init__(self, source: WorkerSource) -> None:
         self._source = source
         self._worker: Worker | None = None
 
     def fingerprint(self, submission: Submission) -> str:
-        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
+        """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""
         if self._worker is None:
             self._worker = self._source.start(Limits())
             self._worker.wait_until_confined()
-        chunks = [Source(chunk.label, chunk.text) for chunk in submission.chunks]
+        chunks = [Source(label=chunk.label, text=chunk.text) for chunk in submission.chunks]
         try:
-            reply = self._worker.request(Parse(chunks), time.monotonic() + PARSE_SECONDS)
+            reply = self._worker.request(Parse(chunks=chunks), time.monotonic() + PARSE_SECONDS)
         except (DiedError, MalformedError, TimeoutError):
-            self.close()  # a tree too deep ends its parser; the next submission gets a new one
+            self.close()  # a very deep tree ends the parser; the next submission gets a new worker
             return ""
         return reply.fingerprint if isinstance(reply, Parsed) else ""
 

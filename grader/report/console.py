@@ -1,5 +1,6 @@
-"""The terminal: lines of styled text -> one string, how wide and in which colours, and where errors go."""
+"""The terminal: its size and colours, text made safe to print, rendered pages, progress, signals, the error log."""
 
+import codecs
 import contextlib
 import io
 import os
@@ -23,29 +24,29 @@ from grader.errors import KitError
 from grader.sandbox.text import cut
 from grader.spec.paths import Course, find_course
 
-LOOKED_AT = 8
-"""Times the limit: as far into a long text as it is read at all, however much of that is space."""
+SCAN_FACTOR = 8
+"""A long text is read up to this many times the limit, because spaces may be dropped from it."""
 
 
 def printable(text: str, limit: int = 400) -> str:
-    """Return one line of visible characters, with the number of characters that were cut."""
-    words = " ".join(text[: LOOKED_AT * limit].split())
-    return _visible(cut(words, limit, max(len(text) - LOOKED_AT * limit, 0)))
+    """Return the text as one line of visible characters; a line that was cut ends with the number of omitted ones."""
+    words = " ".join(text[: SCAN_FACTOR * limit].split())
+    return _visible(cut(words, limit, max(len(text) - SCAN_FACTOR * limit, 0)))
 
 
 def printable_line(text: str, limit: int = 120) -> str:
-    """Like `printable`, with indentation and spacing kept."""
+    """Return a line like `printable` does, but keep its indentation and spacing."""
     line = text[: 2 * limit].expandtabs(4)
     return _visible(cut(line, limit, max(len(text) - 2 * limit, 0)))
 
 
 def printable_lines(text: str) -> str:
-    """Lines of any number and length, with tabs and spacing kept."""
+    """Return the lines with visible characters only; keep tabs and spacing, and cut nothing."""
     return "\n".join("\t".join(map(_visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def wrapped(text: str) -> str:
-    """The same lines, where somebody reads them, none longer than the terminal; a program gets them as they are."""
+    """Wrap the lines at the terminal's width. If stderr is no terminal, return them unchanged."""
     if not sys.stderr.isatty():
         return text
     lines = (textwrap.wrap(line, width(), break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
@@ -53,24 +54,24 @@ def wrapped(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """The text with control and bidi characters, odd spaces and halves of characters spelled out."""
+    """Escape control and bidi characters, unusual spaces and lone surrogates."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else _spelled_out(each) for each in text)
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
 
 
-def _spelled_out(character: str) -> str:
+def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 Line = Text | Padding | Table
 
 INDENT = 8
-"""Columns that what belongs to a finding is set in by."""
+"""Columns by which a finding's text is indented."""
 
 
 def render_page(lines: Iterable[Line], width: int, *, color: bool) -> str:
-    """The lines one below the other, wrapped at `width` columns."""
+    """Render the lines below each other, wrapped at `width` columns."""
     output = io.StringIO()
     console = Console(
         file=output,
@@ -88,12 +89,12 @@ def render_page(lines: Iterable[Line], width: int, *, color: bool) -> str:
 
 
 def indented(text: Text) -> Padding:
-    """A line set in, all its wrapped lines included."""
+    """Indent a line, and the lines that it wraps into."""
     return Padding(text, (0, 0, 0, INDENT), expand=False)
 
 
 def marked(mark: tuple[str, str], text: Text) -> Table:
-    """A line with a mark in the margin; its wrapped lines are set in."""
+    """Return an indented line with a mark (text and style) in the margin."""
     return beside(Text(*mark), text, INDENT)
 
 
@@ -107,7 +108,7 @@ def beside(left: Text, right: Text, left_width: int) -> Table:
 
 
 SIGNAL_EXIT = 128
-"""A program ended by a signal exits, as shells count, with this and the signal's number."""
+"""Added to a signal's number: the exit code that shells give a program ended by that signal."""
 
 MOST_COLUMNS = 120
 
@@ -116,8 +117,41 @@ NOTE_SECONDS = 0.5
 
 
 def print_report(text: str) -> None:
-    """Write text to stdout at once, with its colours where they are wanted."""
+    """Write text to stdout. Remove its colours unless stdout is a terminal that wants them."""
     click.echo(text, nl=False, color=has_color())
+
+
+PLAIN_MARKS = {
+    "✓": "+",
+    "✗": "x",
+    "·": ".",
+    "●": "*",
+    "○": "o",
+    "█": "#",
+    "▓": "#",
+    "▒": "=",
+    "░": "-",
+    "▲": "^",
+    "▼": "v",
+    "│": "|",
+    "–": "-",  # noqa: RUF001 - the dash is what is replaced
+    "…": ".",
+    "±": "+",
+}
+"""What each mark becomes on a stream that cannot encode it. One character each, so that columns stay aligned."""
+
+
+def accept_all_characters() -> None:
+    """Let stdout and stderr write any text: a character that they cannot encode becomes a plain mark or `?`."""
+    codecs.register_error("plain_marks", _plain_marks)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="plain_marks")
+
+
+def _plain_marks(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError), "only written text is handled"
+    return "".join(PLAIN_MARKS.get(each, "?") for each in error.object[error.start : error.end]), error.end
 
 
 def has_color() -> bool:
@@ -139,9 +173,10 @@ def height() -> int:
 
 @contextlib.contextmanager
 def judging_note(name: str) -> Iterator[Callable[[], None]]:
-    """On a terminal, says from half a second on that the file is being judged; call what it gives to take that back.
+    """Print "Judging NAME ..." on a terminal if the block takes more than half a second.
 
-    An alarm does it, no thread: a process that has threads cannot fork workers safely.
+    Yield a function that removes the note. An alarm prints it, not a thread: a process with threads cannot fork workers
+    safely.
     """
     if not sys.stderr.isatty() or not hasattr(signal, "setitimer"):
         yield lambda: None
@@ -158,23 +193,23 @@ def judging_note(name: str) -> Iterator[Callable[[], None]]:
             shown.clear()
             os.write(sys.stderr.fileno(), b"\r\x1b[K")
 
-    before = signal.signal(signal.SIGALRM, show)
+    previous_handler = signal.signal(signal.SIGALRM, show)
     signal.setitimer(signal.ITIMER_REAL, NOTE_SECONDS)
     try:
         yield clear
     finally:
         clear()
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
 
 
 @contextlib.contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Draws a bar on a terminal's stderr, and nothing elsewhere; call it with what is done and what there is to do."""
+def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar if stderr is a terminal. Yield a function that takes the finished and the total count."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task(what)
+        task = progress.add_task(title)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
@@ -184,25 +219,26 @@ def _exit_as_shells_count(number: int, _frame: object) -> None:
 
 @contextlib.contextmanager
 def ended_by_signals(handler: Callable[[int, FrameType | None], object] = _exit_as_shells_count) -> Iterator[None]:
-    """SIGTERM and a terminal that closes unwind the command, so that it leaves the terminal and all processes in order.
+    """Unwind the block at SIGTERM and SIGHUP (a closed terminal), so that its clean-up runs.
 
-    What nohup has ignored stays ignored. A `handler` raises what unwinds it; only a main thread can be ended so.
+    `handler` raises the exception that unwinds it. A signal that is ignored, as under nohup, stays ignored. Outside the
+    main thread, which alone can handle signals, this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    heard = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]
-    before = [signal.signal(each, handler) for each in heard]
+    handled = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]
+    previous_handlers = [signal.signal(each, handler) for each in handled]
     try:
         yield
     finally:
-        for each, earlier in zip(heard, before, strict=True):
-            signal.signal(each, earlier)
+        for each, previous_handler in zip(handled, previous_handlers, strict=True):
+            signal.signal(each, previous_handler)
 
 
 def keep_traceback() -> str:
-    """Write the current exception to a file; where it is."""
+    """Write the current exception to the course's error log, or else to stderr. Return where it was written."""
     try:
         course: Course = find_course(Path.cwd())
         log = course.state_folder() / "error.log"

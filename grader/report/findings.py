@@ -1,9 +1,10 @@
-"""Sentences of findings: what was done, expected and observed, at which sizes, and why a status is unknown."""
+"""Sentences of findings: the action, the expected and observed values, the sizes; and the reasons for `unknown`."""
 
 from grader.checks.outcome import (
     LARGE_SCALE,
     Arguments,
     CallingVariant,
+    Dtype,
     Explanation,
     ExplanationKind,
     FailureKind,
@@ -23,13 +24,14 @@ from grader.verdict.attribution import Reason, UnknownReason
 from grader.verdict.verdict import Verdict
 
 MOST_OF_A_FINDING = 160
-"""Characters of a finding that a reason shows."""
+"""The longest excerpt of a finding beside a reason."""
 
-WORDS = {
+CALLING_VARIANT_WORDS = {
     Arguments.BY_POSITION: "by position",
     Mode.TRAINING: "in training mode",
     Gradients.NO_GRAD: "under no_grad",
     Gradients.INFERENCE_MODE: "under inference_mode",
+    Dtype.FLOAT64: "in float64",
     Layout.TRANSPOSED: "inputs transposed in memory",
     Layout.EXPANDED: "one sample expanded to all",
     Sharing.SHARED: "one tensor for inputs of one shape",
@@ -37,8 +39,9 @@ WORDS = {
     History.REBUILT: "rebuilt by position",
     History.MODES: "after train() and eval()",
     History.COPIED: "as a deepcopy",
-    History.DOUBLE: "in float64",
     History.AFTER_OTHERS: "after others in the same tensors",
+    History.INFERENCE_FIRST: "after a call under inference_mode",
+    History.CONVERTED: "converted by .double() after a call",
     Scale.LARGE: f"inputs {LARGE_SCALE:g} times as large",
 }
 
@@ -48,7 +51,7 @@ SENTENCES = {
     FailureKind.MIXING: "{action} changed the {item} at {place} by {observed}; expected {expected}",
     FailureKind.DEAD: "{action} left all {item} from {place} on as they were; expected {expected}",
 }
-"""Sentences of some kinds. All others say what was done, expected and observed, in this order."""
+"""Sentences of some kinds of failure. `sentence` builds the others from action, item, expected and observed."""
 
 EXPLANATIONS = {
     ExplanationKind.ALL_ZERO: "every element is 0",
@@ -78,7 +81,7 @@ REASONS = {
 
 
 def sentence(finding: Finding) -> str:
-    """Return what was done, expected and observed."""
+    """Return a finding in words: the action, the expected and the observed values."""
     if finding.message:
         return finding.message
     variant = f"{calling_variant_words(finding.calling_variant)}: " if finding.calling_variant else ""
@@ -96,34 +99,34 @@ def sentence(finding: Finding) -> str:
 
 def calling_variant_words(variant: CallingVariant) -> str:
     """Return how a module was called."""
-    return f"called {', '.join(WORDS[value] for value in variant.changes()) or 'once more'}"
+    return f"called {', '.join(CALLING_VARIANT_WORDS[value] for value in variant.changes()) or 'once more'}"
 
 
 def explanation_words(explanation: Explanation) -> str:
-    """Return in which way values are wrong, or what explains an error."""
+    """Return an explanation in words: a pattern in the wrong values, or the cause of an exception."""
     if explanation.kind is ExplanationKind.REORDERED:
         axis, *order = (f"{number:.0f}" for number in explanation.numbers)
         return f"along axis {axis} what was expected stands in another order: {', '.join(order)}"
     if explanation.kind is ExplanationKind.SIGNATURE:
         called, *keywords = explanation.names
-        what = f"{called} is called" if called else "it is built"
-        return f"{what} with the keywords {', '.join(keywords)}: keep the interface's signature"
+        action = f"{called} is called" if called else "it is built"
+        return f"{action} with the keywords {', '.join(keywords)}: keep the interface's signature"
     return EXPLANATIONS[explanation.kind].format(*explanation.numbers)
 
 
 def size_words(finding: Finding) -> str:
-    """Return with which sizes it is wrong, unless the sentence names them; empty where none are known."""
+    """Return the sizes that fail; empty if the sentence names them or none are known."""
     is_named = finding.named_sizes.items() & finding.size_case.items()
     return "" if is_named or finding.sizes is None else printable(comparison_words(finding.sizes))
 
 
 def comparison_words(sizes: SizeComparison) -> str:
-    """Return the sizes that are wrong, beside the largest that are right."""
+    """Return the smallest sizes that fail and the largest that pass."""
     return sizes.message or f"wrong {where_words(sizes)}".rstrip()
 
 
 def where_words(sizes: SizeComparison) -> str:
-    """Return at which sizes something is wrong, beside the largest that are right."""
+    """Return the sizes without the leading word "wrong", as in "with num_heads=2; right with num_heads=1"."""
     alone = "under no_grad alone; wrong " if sizes.without_gradients else ""
     if sizes.passed is not None:
         changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}

@@ -1,6 +1,7 @@
-"""Verdict -> static HTML: a section for notebooks, and a page of its own. Every text is escaped where it is put in.
+"""A verdict as static HTML: a section for notebooks, or a whole page. The templates escape every text.
 
-No script, no request to anywhere, nothing told by colour alone: readable in light and dark, by keyboard and read aloud.
+The page has no scripts, loads nothing, and uses colour only beside words. It works in light and dark mode, with a
+keyboard and with a screen reader.
 """
 
 import time
@@ -17,18 +18,18 @@ from grader.checks.outcome import Finding, Outcome, Status, in_words
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
-    belongs_to,
-    called,
+    cause_label,
     cause_word,
+    defect_label,
+    defect_note,
+    findings_title,
+    lessons,
     line_and_caret,
-    note_on,
     open_layers,
+    picture_title,
     points,
-    rest,
+    regression_row,
     result_and_points,
-    what_it_does,
-    whose_picture,
-    whys,
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
@@ -36,19 +37,26 @@ from grader.report.view import Attempt
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, hiding_crash, named_checks, told_causes, told_of_crash
-from grader.verdict.verdict import WORDS, Result, Verdict
+from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, named_checks, shown_causes
+from grader.verdict.verdict import STATUS_WORDS, Verdict
 
 MOST_TEXT = 600
-OF_ITS_OWN = "A check that was written for this exercise alone."
+HIDDEN_TEST = "A check that was written for this exercise alone."
 MOST_PICTURES = 3
-"""Pictures in one page: what follows rarely says more."""
+"""The most pictures on one page; more rarely add anything."""
 
-BEHIND = "nothing can be seen yet: something else crashes before it"
+BEHIND_CRASH = "nothing can be seen yet: something else crashes before it"
+
+
+class _NumberedCause(Struct, frozen=True, kw_only=True):
+    """A cause with its number on the page."""
+
+    number: int
+    cause: Cause
 
 
 def render_section(verdict: Verdict, exercise: Exercise) -> str:
-    """The verdict as one element that brings its own style."""
+    """Return the verdict as one HTML element that contains its style."""
     style = f"<style>\n{_template('style.css')}</style>\n"
     return style + _environment().get_template("section.html.j2").render(view=_view(verdict, exercise))
 
@@ -60,29 +68,36 @@ def render_report(
     *,
     has_seed: bool = True,
 ) -> str:
-    """A page of its own; `has_seed` is false where others will be judged by the same seed."""
+    """Return a page with the verdict, its checks and earlier attempts.
+
+    `has_seed` is false if the next submissions get the same seed, which the page then omits.
+    """
     view = _view(verdict, exercise, has_seed=has_seed)
     section = Markup(_environment().get_template("section.html.j2").render(view=view))  # noqa: S704 - escaped within
-    looks_at = _looks_at(exercise)
+    descriptions = _descriptions(exercise)
     ordered = sorted(verdict.checks, key=lambda outcome: outcome.status is Status.PASSED)
-    told = {check: (number, cause) for number, cause in enumerate(told_causes(verdict), 1) for check in cause.checks}
-    firsts: dict[str, str] = {}
+    causes = {
+        check: _NumberedCause(number=number, cause=cause)
+        for number, cause in enumerate(shown_causes(verdict), 1)
+        for check in cause.checks
+    }
+    first_checks: dict[str, str] = {}
     for outcome in ordered:
-        firsts.setdefault(looks_at.get(outcome.check, OF_ITS_OWN), in_words(outcome.check))
-    checks = [_check(outcome, looks_at, told.get(outcome.check), firsts) for outcome in ordered]
+        first_checks.setdefault(descriptions.get(outcome.check, HIDDEN_TEST), in_words(outcome.check))
+    checks = [_check(outcome, descriptions, causes.get(outcome.check), first_checks) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
 
 
-def _looks_at(exercise: Exercise) -> dict[str, str]:
-    """What each check of the description looks at, in one sentence: its property's."""
+def _descriptions(exercise: Exercise) -> dict[str, str]:
+    """Return for each property of the exercise the first paragraph of its docstring."""
     return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}
 
 
 def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dict[str, Any]:
-    """What the templates show, as plain texts."""
-    shown = told_causes(verdict)
+    """Return the texts and lists that the templates show."""
+    shown = shown_causes(verdict)
     crash = hiding_crash(shown)
     printing = next((cause for cause in shown if cause.finding.printed), None)
     fixed = {each.id for each in verdict.defects if each.status is DefectStatus.FIXED}
@@ -94,18 +109,18 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
         "score": score,
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
-        "is_part": verdict.outcome is not Result.NOT_GRADABLE,
+        "is_gradable": verdict.was_checked(),
         "reason": printable(verdict.reason, MOST_TEXT) if verdict.reason else "",
         "line": "\n".join(filter(None, line_and_caret(verdict))),
-        "rows": _rows(verdict, exercise) if verdict.outcome is not Result.NOT_GRADABLE else [],
+        "rows": _rows(verdict, exercise) if verdict.was_checked() else [],
         "has_defects": bool(exercise.defects),
-        "whys": whys(verdict, exercise, fixed),
-        "what_it_does": what_it_does(verdict, exercise),
+        "lessons": lessons(verdict, exercise, fixed),
+        "findings_title": findings_title(verdict, exercise),
         "causes": [
             _cause(cause, exercise, has_picture=number < MOST_PICTURES, has_printed=cause is printing)
             for number, cause in enumerate(shown)
         ],
-        "behind": told_of_crash(verdict, crash) if crash else "",
+        "hidden_defects": describe_hidden_defects(verdict, crash) if crash else "",
         "open_layers": open_layers(verdict),
     }
 
@@ -114,25 +129,25 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     numbers = exercise.numbers()
     rows = []
     for defect in sorted(verdict.defects, key=lambda each: numbers[each.id]):
-        note = printable(note_on(defect, exercise, verdict))
+        note = printable(defect_note(defect, exercise, verdict))
         extra = ", extra" if defect.stretch else ""
         rows.append(
             {
-                "what": called(defect, exercise),
+                "what": defect_label(defect, exercise),
                 "mark": MARKS[defect.status][0],
-                "state": WORDS[defect.status],
+                "state": STATUS_WORDS[defect.status],
                 "earned": f"{points(defect.points)} of {points(defect.max_points)}{extra}",
                 "note": note,
             }
         )
-    (mark, _), state, earned, note = rest(verdict, exercise)
-    rows.append({"what": "the rest", "mark": mark, "state": state, "earned": earned, "note": note})
+    last = regression_row(verdict, exercise)
+    rows.append({"what": "the rest", "mark": last.mark, "state": last.state, "earned": last.earned, "note": last.note})
     return rows
 
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    notes = [belongs_to(cause, exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
+    notes = [cause_label(cause, exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
     explanation = explanation_words(finding.explanation) if finding.explanation else ""
     at = as_arguments(finding.size_case)
     return {
@@ -144,37 +159,46 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
         "notes": " · ".join(filter(None, notes)),
         "printed": printable_lines(finding.printed) if has_printed else "",
         "printed_with": f"it printed{f' with {at}' if at else ''}:",
-        "pictured": whose_picture(cause) if has_picture and cause.pictured else "",
+        "pictured": picture_title(cause) if has_picture and cause.pictured else "",
         "picture": draw(cause.picture) if has_picture and cause.picture else "",
     }
 
 
 def _check(
-    outcome: Outcome, looks_at: Mapping[str, str], told: tuple[int, Cause] | None, firsts: Mapping[str, str]
+    outcome: Outcome,
+    descriptions: Mapping[str, str],
+    numbered: _NumberedCause | None,
+    first_checks: Mapping[str, str],
 ) -> dict[str, str]:
-    """What a check looks at and saw, unless a crash hides it.
+    """Return the row of a check: its name, status, description and finding.
 
-    What the page told of its cause it tells once, and what several checks look at beside the first of them.
+    If several checks have the same description, those after the first one refer to it; `first_checks` maps each
+    description to that first check.
     """
-    name, what = in_words(outcome.check), looks_at.get(outcome.check, OF_ITS_OWN)
-    is_told = what == OF_ITS_OWN or firsts[what] == name
+    name, description = in_words(outcome.check), descriptions.get(outcome.check, HIDDEN_TEST)
+    first_check = first_checks[description]
+    if description != HIDDEN_TEST and first_check != name:
+        description = f'What "{first_check}" looks at, with other inputs or settings.'
     return {
         "name": name,
         "status": str(outcome.status).replace("_", " "),
-        "looks_at": what if is_told else f'What "{firsts[what]}" looks at, with other inputs or settings.',
-        "saw": _saw(outcome.finding, told) if outcome.finding else "",
+        "description": description,
+        "finding": _finding_text(outcome.finding, numbered) if outcome.finding else "",
     }
 
 
-def _saw(finding: Finding, told: tuple[int, Cause] | None) -> str:
-    """The finding; of what the page tells of its cause, that cause's number, and sizes where they are others."""
-    if told is None:
-        return BEHIND
-    number, cause = told
-    if sentence(finding) != sentence(cause.finding):
+def _finding_text(finding: Finding, numbered: _NumberedCause | None) -> str:
+    """Return a check's finding, or a reference to the cause that already shows it, with the sizes if they differ.
+
+    A finding without a cause on the page is hidden by a crash.
+    """
+    if numbered is None:
+        return BEHIND_CRASH
+    shown = numbered.cause.finding
+    if sentence(finding) != sentence(shown):
         return full_text(finding)
-    others = size_words(finding) if finding.sizes != cause.finding.sizes else ""
-    return "; ".join(filter(None, (f"see finding {number}", others)))
+    sizes = size_words(finding) if finding.sizes != shown.sizes else ""
+    return "; ".join(filter(None, (f"see finding {numbered.number}", sizes)))
 
 
 def _attempt(attempt: Attempt) -> dict[str, str]:
@@ -182,7 +206,7 @@ def _attempt(attempt: Attempt) -> dict[str, str]:
         "at": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at)),
         "outcome": attempt.outcome.replace("_", " "),
         "points": points(attempt.score),
-        "fixed": f"{attempt.fixed} of {attempt.defects}",
+        "fixed": f"{attempt.fixed} of {attempt.defects}" + (f", {attempt.extras} extra" if attempt.extras else ""),
     }
 
 
@@ -195,8 +219,8 @@ def _environment() -> Environment:
     return Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_template), trim_blocks=False)
 
 
-class ShownDefect(Struct, frozen=True):
-    """A defect as students may know it: a number and points; its name once it is fixed."""
+class ShownDefect(Struct, frozen=True, kw_only=True):
+    """A defect as students may see it: a number, a status and points; its name is empty until it is fixed."""
 
     number: int
     status: str
@@ -206,7 +230,7 @@ class ShownDefect(Struct, frozen=True):
 
 
 class NotebookVerdict:
-    """A verdict that shows itself, and has `outcome`, `score`, `max_score`, `defects` and `findings` to ask for."""
+    """A verdict that IPython displays as HTML, and whose parts a cell can use."""
 
     def __init__(self, verdict: Verdict, exercise: Exercise) -> None:
         self._verdict = verdict
@@ -217,16 +241,16 @@ class NotebookVerdict:
 
     @property
     def defects(self) -> list[ShownDefect]:
-        """In the order of their numbers."""
+        """Return the defects in the order of their numbers."""
         titles = {defect.id: defect.title for defect in self._exercise.defects}
         numbers = self._exercise.numbers()
         shown = [
             ShownDefect(
-                numbers[each.id],
-                str(each.status),
-                each.points,
-                each.max_points,
-                titles.get(each.id, "") if each.status is DefectStatus.FIXED else "",
+                number=numbers[each.id],
+                status=str(each.status),
+                points=each.points,
+                max_points=each.max_points,
+                name=titles.get(each.id, "") if each.status is DefectStatus.FIXED else "",
             )
             for each in self._verdict.defects
         ]
@@ -234,9 +258,9 @@ class NotebookVerdict:
 
     @property
     def findings(self) -> list[str]:
-        """Return one line for each check that did not pass, or only the crash that hides the others."""
-        told = {check for cause in told_causes(self._verdict) for check in cause.checks}
-        return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in told]
+        """Return one line for each failed check; if a crash hides the others, only for checks that end in it."""
+        shown = {check for cause in shown_causes(self._verdict) for check in cause.checks}
+        return [full_text(each.finding) for each in self._verdict.checks if each.finding and each.check in shown]
 
     def __repr__(self) -> str:
         return render_terminal(self._verdict, self._exercise).rstrip("\n")

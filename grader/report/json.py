@@ -1,4 +1,4 @@
-"""Verdict -> the JSON that is promised to other programs."""
+"""A verdict as JSON, in the format that is promised to other programs."""
 
 import msgspec
 
@@ -8,16 +8,16 @@ from grader.report.findings import full_text, reason_with_finding
 from grader.verdict.verdict import FORMAT_VERSION, Verdict
 
 MOST_PATH = 4096
-"""The longest path that is shown."""
+"""The longest path in characters; a longer one is cut."""
 
 
 def render_json(verdict: Verdict) -> str:
-    """One JSON object, without a line break at its end."""
+    """Return the verdict as one JSON object, without a line break at its end."""
     return msgspec.json.format(msgspec.json.encode(_as_data(verdict)), indent=1).decode()
 
 
 def _as_data(verdict: Verdict) -> dict[str, object]:
-    """The promised object as plain data."""
+    """Return the promised object as plain data."""
     return {
         "format_version": FORMAT_VERSION,
         "exercise": verdict.exercise,

@@ -1,8 +1,9 @@
-"""Phrases that all pages share: the result of a verdict, the names of defects, the next step."""
+"""Phrases that all pages share: the result, the labels of defects, why they mattered, the next step."""
 
 import difflib
 from collections.abc import Collection, Mapping
 
+from msgspec import Struct
 from rich.text import Text
 
 from grader.checks.outcome import FailureKind, Status, in_words
@@ -20,45 +21,55 @@ OPEN_LAYERS = {
     "syscalls": "starting processes",
     "memory": "other processes' memory",
 }
-"""What a protection that is missing leaves open."""
+"""What a submission can reach without each layer of isolation."""
 
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
-"""Words for failures other than wrong values."""
+"""The word in the margin for each status. A check with status `failed` gets "wrong"."""
 
 MOST_FINDING_TEXT = 240
 MOST_BEFORE_CARET = 80
-"""Columns after which a caret would stand on a line of its own."""
+"""Columns up to which a caret is shown; further right it could wrap."""
 
 SIMILARITY = 0.8
-"""How similar a name has to be to the one that is missing to be meant."""
+"""How similar a name must be to the missing one to be suggested as a misspelling."""
 
 NOT_SHOWN = "nothing below shows it by itself"
-"""Beside a defect that is known by all that fails together, or by the submission's text."""
+"""The note on a defect that only several failures together, or the submission's text, identify."""
+
+
+class RegressionRow(Struct, frozen=True, kw_only=True):
+    """The last row of the table of defects: whether anything else broke. `style` is a terminal's."""
+
+    mark: str
+    style: str
+    state: str
+    earned: str
+    note: str
 
 
 def foot_lines(verdict: Verdict, exercise: Exercise, width: int, *, has_seed: bool = True) -> list[Line]:
-    """Return outcome, points, seed and time, and the next step."""
+    """Return the lines at the end of a page: the result, points, seed and seconds, then the next step."""
     seed = [f"seed {verdict.seed}"] if verdict.checks and has_seed else []
     run = " · ".join([*seed, f"{verdict.seconds:.2f} s"])
     hint = Text(f"Next: python -m grader hint {verdict.exercise}", "dim")
     word, style, score = result_and_points(verdict, exercise)
     has_room = len(f"{word} · {score} · {run}") <= width
-    is_said = verdict.outcome is Result.NOT_GRADABLE  # by the page's first words
-    first = Text(score) if is_said else Text.assemble((word, style), f" · {score}")
+    starts_the_page = not verdict.was_checked()
+    first = Text(score) if starts_the_page else Text.assemble((word, style), f" · {score}")
     result = Text.assemble(first, " · " if has_room else "\n", run)
     return [result, *_next(verdict, exercise, hint)]
 
 
 def checks_note(verdict: Verdict) -> list[Line]:
-    """Return the line on how many checks ran, if the edition has one."""
-    is_graded = verdict.outcome is not Result.NOT_GRADABLE
+    """Return a line about how many checks ran; none if the edition runs them all."""
+    is_graded = verdict.was_checked()
     return [Text(f"{printable(verdict.reason)}.", "dim")] if verdict.reason and is_graded else []
 
 
 def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, str]:
-    """What the verdict comes to, the style of a terminal that it is shown in, and the points."""
+    """Return the result in words, its style on a terminal, and the points."""
     extra = sum(defect.points for defect in verdict.defects if defect.stretch)
-    score = f"{points(verdict.score)} of {points(verdict.max_score)} points"
+    score = "no points" if verdict.score is None else f"{points(verdict.score)} of {points(verdict.max_score)} points"
     word, style = result_words(verdict)
     if verdict.outcome is Result.FIXED:
         word = exercise.edition.word_for_fixed(word if exercise.defects else "Right")
@@ -66,48 +77,51 @@ def result_and_points(verdict: Verdict, exercise: Exercise) -> tuple[str, str, s
 
 
 def advice_lines(verdict: Verdict) -> list[Line]:
-    """What would be better and costs nothing."""
-    told = [outcome.advice for outcome in verdict.checks if outcome.advice]
+    """Return the advice of checks, which costs no points."""
+    texts = [outcome.advice for outcome in verdict.checks if outcome.advice]
     mark = (f"{'advice':>{INDENT - 2}}  ", "dim")
-    return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in told)] if told else []
+    return [Text(), *(marked(mark, Text(printable(text, MOST_FINDING_TEXT))) for text in texts)] if texts else []
 
 
 def open_layers_lines(verdict: Verdict) -> list[Text]:
-    """What is open to submissions on this machine, if anything is."""
-    told = open_layers(verdict)
-    return [Text(told, "yellow")] if told else []
+    """Return `open_layers` as a line; none if nothing is open."""
+    warning = open_layers(verdict)
+    return [Text(warning, "yellow")] if warning else []
 
 
 def open_layers(verdict: Verdict) -> str:
-    """One line where this machine could not close something to the submission; empty where all is closed."""
+    """Return a warning that names the missing layers of isolation; empty if none is missing."""
     names = [OPEN_LAYERS[layer] for layer, is_closed in verdict.isolation.items() if not is_closed]
     return f"Open to submissions on this machine: {', '.join(names)}" if names else ""
 
 
 def result_words(verdict: Verdict) -> tuple[str, str]:
-    """What the verdict comes to, and the style of a terminal that it is shown in."""
+    """Return the result in words, and its style on a terminal."""
     if verdict.is_right_so_far():
         return "Nothing wrong is seen here", "bold green"
     return {
         Result.FIXED: ("Fixed", "bold green"),
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
         Result.NOT_GRADABLE: ("Not gradable", "bold red"),
+        Result.NOT_JUDGED: ("Not judged", "bold red"),
     }[verdict.outcome]
 
 
 def points(value: float) -> str:
-    """Points without a needless dot."""
+    """Format points without trailing zeros."""
     return f"{value:g}"
 
 
-def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen: Mapping[str, str] = {}) -> list[str]:
-    """Why each of the fixed defects that are told of mattered, and which usual tests passed all the same.
+def lessons(
+    verdict: Verdict, exercise: Exercise, defect_ids: Collection[str], first_seen: Mapping[str, str] = {}
+) -> list[str]:
+    """Return why each of these defects mattered, and which usual tests passed in spite of it.
 
-    The tests are told once where several defects have the same ones. `first_seen` tells with which sizes a defect
-    showed. Of a hunt without defects, what it was about, once it is over.
+    Usual tests that several defects share are named once. `first_seen` maps defects to the sizes at which they showed.
+    A fixed exercise that has no defects gets its own explanation.
     """
     numbers = exercise.numbers()
-    defects = [defect for defect in exercise.defects if defect.id in told and defect.why]
+    defects = [defect for defect in exercise.defects if defect.id in defect_ids and defect.why]
     defects.sort(key=lambda defect: numbers[defect.id])
     tests = {defect.missed() for defect in defects}
     is_shared = len(defects) > 1 and len(tests) == 1
@@ -116,7 +130,7 @@ def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen
         parts = [" ".join(defect.why.split())]
         parts += [f"It showed {first_seen[defect.id]}."] if defect.id in first_seen else []
         parts += [f"The usual tests passed: {defect.missed()}."] if defect.missed() and not is_shared else []
-        lines.append(f"{called(defect, exercise)}: {' '.join(parts)}")
+        lines.append(f"{defect_label(defect, exercise)}: {' '.join(parts)}")
     if is_shared and all(tests):
         lines.append(f"With each of them the usual tests passed: {tests.pop()}.")
     if verdict.outcome is Result.FIXED and exercise.decoy:
@@ -124,37 +138,40 @@ def whys(verdict: Verdict, exercise: Exercise, told: Collection[str], first_seen
     return lines
 
 
-def what_it_does(verdict: Verdict, exercise: Exercise) -> str:
-    """Return the title above the findings."""
+def findings_title(verdict: Verdict, exercise: Exercise) -> str:
+    """Return the title above the findings, with the number of checks that pass."""
     passed = sum(outcome.status is Status.PASSED for outcome in verdict.checks)
     return f"What your {exercise.interface.kind.noun()} does ({passed} of {len(verdict.checks)} checks pass)"
 
 
 def cause_word(cause: Cause) -> str:
-    """Return one word for how a check failed."""
+    """Return the word in the margin for how a check failed."""
     return CAUSE_WORDS.get(cause.status, "wrong")
 
 
-def belongs_to(cause: Cause, exercise: Exercise) -> str:
-    """Return the numbers of the defects that explain the findings."""
+def cause_label(cause: Cause, exercise: Exercise) -> str:
+    """Return a phrase on the defects that explain the cause, by number; empty if that is not known."""
     if cause.is_new:
         return "new: none of the defects does this"
     numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
     return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
 
 
-def whose_picture(cause: Cause) -> str:
-    """What stands over a picture that is of another check than what is told of the cause."""
+def picture_title(cause: Cause) -> str:
+    """Return the title of a picture that was not made by the cause's first check."""
     return f'in "{in_words(cause.pictured)}":'
 
 
-def called(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
-    """What students call a defect."""
+def defect_label(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
+    """Return the defect's number as students see it."""
     return f"defect {exercise.numbers()[defect.id]}"
 
 
 def line_and_caret(verdict: Verdict) -> tuple[str, str]:
-    """The line for which nothing could be graded, and the caret below its place; empty where there is none."""
+    """Return the line that made the file not gradable, and a line with a caret below the column.
+
+    Both are empty if there is no such line. The caret is also empty if the column is unknown or too far right.
+    """
     at = verdict.unloadable.location if verdict.unloadable else None
     if at is None:
         return "", ""
@@ -163,44 +180,45 @@ def line_and_caret(verdict: Verdict) -> tuple[str, str]:
     return f"  {at.line:>4} │ {printable_line(at.text)}", caret
 
 
-def note_on(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
-    """Return the note beside a defect's points: its title, or why its status is unknown."""
+def defect_note(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> str:
+    """Return the note beside a defect's points: its title once fixed, or why its status is unknown."""
     if defect.status is DefectStatus.FIXED:
-        title = next(each.title for each in exercise.defects if each.id == defect.id)
-        return title if exercise.edition.REVEALS_TITLES else ""
+        return next(each.title for each in exercise.defects if each.id == defect.id)
     if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
         return NOT_SHOWN
     return reason_words(defect.reason) if defect.reason else ""
 
 
 def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
-    """Return whether a finding is about the defect, or a crash hides the others and says so."""
+    """Return whether a finding is about the defect, or a crash hides all other findings."""
     causes = group_causes(verdict)
     return hiding_crash(causes) is not None or any(defect.id in cause.defects for cause in causes)
 
 
-def rest(verdict: Verdict, exercise: Exercise) -> tuple[tuple[str, str], str, str, str]:
-    """What is said of all that is no defect: a mark with its style, the state, the points, and a note."""
+def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
+    """Return the table's last row: whether anything besides the defects broke, and its points."""
     worth = points(exercise.nothing_else_broke)
     other = "else " if exercise.defects else ""
     if verdict.regressions:
         note = f"new faults, seen in {named_checks(verdict.regressions)}"
-        return ("✗", "red"), f"something {other}broke", f"0 of {worth}", note
+        return RegressionRow(mark="✗", style="red", state=f"something {other}broke", earned=f"0 of {worth}", note=note)
     if verdict.outcome is Result.FIXED:
-        return ("✓", "green"), f"nothing {other}broke", f"{worth} of {worth}", ""
-    return ("·", "dim"), "nothing else broke so far", f"0 of {worth}", "counts once every defect is fixed"
+        state = f"nothing {other}broke"
+        return RegressionRow(mark="✓", style="green", state=state, earned=f"{worth} of {worth}", note="")
+    note = "counts once every defect is fixed"
+    return RegressionRow(mark="·", style="dim", state="nothing else broke so far", earned=f"0 of {worth}", note=note)
 
 
 def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
-    """Return the class or function that was probably meant where the exercise's own is missing; empty for none."""
+    """Return the name in the file that probably misspells the missing class or function; empty if there is none."""
     finding = verdict.unloadable
     if finding is None or finding.kind is not FailureKind.ENTRY:
         return ""
     return next(iter(difflib.get_close_matches(exercise.interface.entry(), finding.names_found, 1, SIMILARITY)), "")
 
 
-def _mending(verdict: Verdict, exercise: Exercise) -> str:
-    """What to do about a file that cannot be graded."""
+def _remedy(verdict: Verdict, exercise: Exercise) -> str:
+    """Return what to do about a file that cannot be graded."""
     at = verdict.unloadable.location if verdict.unloadable else None
     if at:
         return f"mend {printable(str(at))}, then python -m grader {verdict.exercise}"
@@ -210,23 +228,23 @@ def _mending(verdict: Verdict, exercise: Exercise) -> str:
     return f"python -m grader reset {verdict.exercise} puts the starter back, and keeps a copy of what you have."
 
 
-def _extras(left: list[DefectVerdict], exercise_id: str) -> list[Line]:
-    """What is left to earn once all that counts is fixed."""
-    if not left:
+def _extras(remaining: list[DefectVerdict], exercise_id: str) -> list[Line]:
+    """Return a line about stretch defects that are not fixed although the exercise is; none if there are none."""
+    if not remaining:
         return []
-    is_known = any(defect.status is DefectStatus.PRESENT for defect in left)
-    told = "An extra is left" if is_known else "Whether an extra is left is not known"
-    return [Text(f"{told}: python -m grader hint {exercise_id}", "dim")]
+    is_known = any(defect.status is DefectStatus.PRESENT for defect in remaining)
+    state = "An extra is left" if is_known else "Whether an extra is left is not known"
+    return [Text(f"{state}: python -m grader hint {exercise_id}", "dim")]
 
 
 def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
-    """What to do now."""
-    left = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
-    if verdict.outcome is Result.NOT_GRADABLE:
-        return [Text(f"Next: {_mending(verdict, exercise)}", "dim")]
+    """Return the next step, after a fix with what is left to earn and the credits."""
+    remaining = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
+    if not verdict.was_checked():
+        return [Text(f"Next: {_remedy(verdict, exercise)}", "dim")]
     if verdict.is_right_so_far():
         return [Text("Next: hand it in; what is not known here is found out then.", "dim")]
-    if verdict.outcome is not Result.FIXED and left and exercise.has_hints():
+    if verdict.outcome is not Result.FIXED and remaining and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:
         changed = f"python -m grader diff {verdict.exercise} shows what you changed"
@@ -234,4 +252,4 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     edition, source = exercise.edition, exercise.source
     next_step = Text(f"Next: {edition.next_step(exercise.id, has_defects=bool(exercise.defects))}", "dim")
     credits_ = edition.credits(source.title, source.url)
-    return [*_extras(left, verdict.exercise), next_step, *([Text(credits_, "dim")] if credits_ else [])]
+    return [*_extras(remaining, verdict.exercise), next_step, *([Text(credits_, "dim")] if credits_ else [])]

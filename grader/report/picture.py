@@ -1,6 +1,7 @@
-"""Picture -> maps and bars: as SVG for pages, written by hand, or as shaded cells for a terminal.
+"""Draw a picture as maps and bars: SVG for pages, shaded cells for a terminal.
 
-A plotting library would take longer to import than a verdict takes, and its colours know no dark page.
+The SVG is written by hand: importing a plotting library takes longer than a verdict, and its colours do not fit a dark
+page.
 """
 
 import math
@@ -15,24 +16,25 @@ SHADES = " ░▒▓█"
 NO_NUMBER = "?"
 MARKED = "[]"
 BAR = 20
-"""Columns of a terminal that the longest bar fills."""
+"""The length of the longest bar, in columns of a terminal."""
 
 MAP_WIDTH, MAP_HEIGHT = 200, 200
 CELL_WIDTHS = 8, 44
 CELL_HEIGHTS = 8, 24
 MARGIN, TOP = 22, 32
 TITLE_CHARACTER = 8
-FEWEST_FOR_NUMBERS = 36
-"""A cell this wide holds its number."""
+NUMBERED_CELL_WIDTH = 36
+"""A cell of at least this width shows its number."""
 
 LABEL_WIDTH, BAR_WIDTH, BAR_HEIGHT, NUMBER_WIDTH = 190, 150, 11, 60
-"""Of a figure of bars, in the SVG's own units."""
+"""Sizes of a figure of bars, in units of the SVG."""
 
 LIGHT, RED, BLUE, GREY = (247, 247, 247), (178, 24, 43), (33, 102, 172), (150, 150, 150)
-"""Zero, the two ends of the scale, and no number: told apart whichever colours one sees."""
+"""The colours of zero, of the two ends of the scale, and of NaN and infinities. Colour-blind readers can tell them
+apart."""
 
 DARK_FROM = 0.55
-"""The share of the scale from which on a cell's number is white."""
+"""The share of the scale above which a cell's number is white."""
 
 CAPTIONS = {
     PictureKind.VALUES: "Down: {rows}; across: {columns}{place}. From {least} (red) to {most} (blue), on one scale. "
@@ -47,11 +49,11 @@ CAPTIONS = {
 
 
 def draw(picture: Picture) -> Markup:
-    """A figure: a caption that says what the colours do, and an SVG for each map, which wrap where the page is narrow.
+    """Return an HTML figure: a caption that explains the colours, and an SVG for each map.
 
-    Below them stand the same maps at the largest sizes that pass.
+    If the picture has maps at the largest sizes that pass, they follow below. Maps wrap on a narrow page.
     """
-    most = _most(picture)
+    most = _scale_end(picture)
     caption = _caption(picture, most)
     parts = [f'<figure><figcaption class="note">{escape(caption)}</figcaption>', _figures(picture, picture.maps, most)]
     if picture.passing:
@@ -61,8 +63,8 @@ def draw(picture: Picture) -> Markup:
 
 
 def shaded(picture: Picture, width: int, *, has_passing: bool = False) -> list[str]:
-    """The same as rows of shaded cells or bars; nothing where so many columns cannot hold them."""
-    most = _most(picture)
+    """Return the picture as lines of shaded cells or bars; none if a line is longer than `width` columns."""
+    most = _scale_end(picture)
     lines = [*_text_figure(picture, picture.maps, most)]
     if picture.kind is not PictureKind.GRADIENTS:
         lines.append(_legend(picture, most))
@@ -71,8 +73,8 @@ def shaded(picture: Picture, width: int, *, has_passing: bool = False) -> list[s
     return lines if max(map(len, lines)) <= width else []
 
 
-def _most(picture: Picture) -> float:
-    """The end of the scale: the largest finite size of any value, or one where all are zero; weights end at one."""
+def _scale_end(picture: Picture) -> float:
+    """Return the largest finite magnitude in the picture, 1 if all values are zero; always 1 for weights."""
     if picture.kind is PictureKind.WEIGHTS:
         return 1.0
     cells = [value for each in (*picture.maps, *picture.passing) for row in each.cells for value in row]
@@ -82,10 +84,10 @@ def _most(picture: Picture) -> float:
 def _caption(picture: Picture, most: float) -> str:
     place = f", of the matrix at {picture.place}" if picture.place else ""
     scale = {"most": f"{most:.3g}", "least": f"{-most:.3g}"}
-    told = CAPTIONS[picture.kind].format(rows=picture.rows, columns=picture.columns, place=place, **scale)
+    caption = CAPTIONS[picture.kind].format(rows=picture.rows, columns=picture.columns, place=place, **scale)
     cells = (value for each in picture.maps for row in each.cells for value in row)
     more = "" if all(map(math.isfinite, cells)) else " What is grey is no number."
-    return told + more
+    return caption + more
 
 
 def _figures(picture: Picture, maps: Sequence[Map], most: float) -> str:
@@ -107,18 +109,18 @@ def _text_figure(picture: Picture, maps: Sequence[Map], most: float) -> Iterator
 
 
 def _lines_of(picture: Picture, maps: Sequence[Map]) -> Iterator[Sequence[Map]]:
-    """The maps that stand side by side: as many lines as the picture has, however many heads there are."""
+    """Yield the maps of each line: as many lines as the picture has, for any number of heads."""
     across = max(len(maps) * picture.across // len(picture.maps), 1)
     return (maps[start : start + across] for start in range(0, len(maps), across))
 
 
-def _map(picture: Picture, drawn: Map, most: float) -> str:
-    """One map: a coloured cell for each value, with the number in it where there is room."""
-    rows, columns = len(drawn.cells), max(map(len, drawn.cells))
+def _map(picture: Picture, matrix: Map, most: float) -> str:
+    """Draw one map: a coloured cell for each value, with its number if the cell is wide enough."""
+    rows, columns = len(matrix.cells), max(map(len, matrix.cells))
     wide, high = _clamped(MAP_WIDTH // columns, CELL_WIDTHS), _clamped(MAP_HEIGHT // rows, CELL_HEIGHTS)
-    is_numbered = wide >= FEWEST_FOR_NUMBERS
+    is_numbered = wide >= NUMBERED_CELL_WIDTH
     parts = []
-    for row, values in enumerate(drawn.cells):
+    for row, values in enumerate(matrix.cells):
         for column, value in enumerate(values):
             x, y = MARGIN + column * wide, TOP + row * high
             fill, ink = _colours(value, most)
@@ -126,19 +128,19 @@ def _map(picture: Picture, drawn: Map, most: float) -> str:
             if is_numbered:
                 middle = f'x="{x + wide / 2:g}" y="{y + high / 2 + 4:g}"'
                 parts.append(f'<text {middle} fill="{ink}" text-anchor="middle">{value:.2g}</text>')
-    for row, column in drawn.marked:
+    for row, column in matrix.marked:
         x, y = MARGIN + column * wide + 1, TOP + row * high + 1
         box = f'x="{x}" y="{y}" width="{wide - 2}" height="{high - 2}"'
         parts.append(f'<rect {box} fill="none" stroke="#fff" stroke-width="4"/>')
         parts.append(f'<rect {box} fill="none" stroke="#000" stroke-width="2"/>')
-    height, width = rows * high + TOP + 4, MARGIN + max(columns * wide + 4, TITLE_CHARACTER * len(drawn.title))
+    height, width = rows * high + TOP + 4, MARGIN + max(columns * wide + 4, TITLE_CHARACTER * len(matrix.title))
     parts += _ticks(picture.first, (rows, columns), (high, wide))
-    parts.append(f'<text x="{MARGIN}" y="12" fill="currentColor" font-weight="600">{escape(drawn.title)}</text>')
-    return _svg(width, height, f"{drawn.title}: a map of {rows} by {columns} values", parts)
+    parts.append(f'<text x="{MARGIN}" y="12" fill="currentColor" font-weight="600">{escape(matrix.title)}</text>')
+    return _svg(width, height, f"{matrix.title}: a map of {rows} by {columns} values", parts)
 
 
 def _ticks(first: tuple[int, int], counts: tuple[int, int], steps: tuple[int, int]) -> Iterator[str]:
-    """The indices of the first and the last row and column."""
+    """Label the first and the last row and column with their indices."""
     for index in {0, counts[0] - 1}:
         y = TOP + index * steps[0] + steps[0] / 2 + 4
         yield f'<text x="{MARGIN - 4}" y="{y:g}" fill="currentColor" text-anchor="end">{first[0] + index}</text>'
@@ -150,19 +152,19 @@ def _ticks(first: tuple[int, int], counts: tuple[int, int], steps: tuple[int, in
 def _bars(names: Sequence[str], maps: Sequence[Map], most: float) -> str:
     """Draw two bars for each name: expected, and observed below it."""
     parts = []
-    for number, (name, theirs, ours) in enumerate(zip(names, maps[0].cells[0], maps[1].cells[0], strict=True)):
+    for number, (name, expected, observed) in enumerate(zip(names, maps[0].cells[0], maps[1].cells[0], strict=True)):
         top = number * 3 * BAR_HEIGHT
         y = top + 1.5 * BAR_HEIGHT
         parts.append(
             f'<text x="{LABEL_WIDTH - 6}" y="{y:g}" fill="currentColor" text-anchor="end">{escape(name)}</text>'
         )
-        for row, (value, colour) in enumerate(((theirs, BLUE), (ours, RED))):
+        for row, (value, colour) in enumerate(((expected, BLUE), (observed, RED))):
             at = f'x="{LABEL_WIDTH}" y="{top + row * BAR_HEIGHT + 1}"'
             length = max(_share(value, most) * BAR_WIDTH, 1)
             parts.append(f'<rect {at} width="{length:g}" height="{BAR_HEIGHT - 2}" fill="{_rgb(colour)}"/>')
-            told = f"{value:.2g}" if value else "none"
+            shown = f"{value:.2g}" if value else "none"
             after = f'x="{LABEL_WIDTH + length + 5:g}" y="{top + (row + 1) * BAR_HEIGHT - 1}"'
-            parts.append(f'<text {after} fill="currentColor">{told}</text>')
+            parts.append(f'<text {after} fill="currentColor">{shown}</text>')
     label = "expected and seen gradients of " + ", ".join(names)
     width = LABEL_WIDTH + BAR_WIDTH + NUMBER_WIDTH
     return f'<div class="maps">{_svg(width, len(names) * 3 * BAR_HEIGHT, label, parts)}</div>'
@@ -188,7 +190,7 @@ def _rgb(colour: tuple[int, ...]) -> str:
 
 
 def _share(value: float, most: float) -> float:
-    """How much of the scale a value takes."""
+    """Return the magnitude of a value as a share of the scale; 0 for NaN and infinities."""
     return min(abs(value) / most, 1.0) if math.isfinite(value) else 0.0
 
 
@@ -197,7 +199,7 @@ def _clamped(value: int, bounds: tuple[int, int]) -> int:
 
 
 def _text_maps(maps: Sequence[Map], most: float) -> Iterator[str]:
-    """Maps side by side, under their titles."""
+    """Yield the lines of maps side by side, under their titles."""
     widths = [max(2 * max(map(len, each.cells)), len(each.title)) for each in maps]
     yield "   ".join(f"{each.title:<{wide}}" for each, wide in zip(maps, widths, strict=True)).rstrip()
     for row in range(max(len(each.cells) for each in maps)):
@@ -212,12 +214,12 @@ def _text_maps(maps: Sequence[Map], most: float) -> Iterator[str]:
 
 
 def _text_bars(names: Sequence[str], maps: Sequence[Map], most: float) -> Iterator[str]:
-    """Return for each name the expected and the observed bar."""
+    """Yield a line for each name with its expected and its observed bar."""
     longest = max(map(len, ("gradient of", *names)))
     yield f"{'gradient of':<{longest}}  {'expected':<{BAR}}  seen"
     for name, *values in zip(names, *(each.cells[0] for each in maps), strict=True):
-        theirs, ours = ("█" * max(round(_share(value, most) * BAR), value > 0) or "none" for value in values)
-        yield f"{name:<{longest}}  {theirs:<{BAR}}  {ours}"
+        expected, observed = ("█" * max(round(_share(value, most) * BAR), value > 0) or "none" for value in values)
+        yield f"{name:<{longest}}  {expected:<{BAR}}  {observed}"
 
 
 def _legend(picture: Picture, most: float) -> str:

@@ -1,6 +1,7 @@
-"""What the terminal shows beside verdicts: the list of exercises, hints, a student's history, the doctor's table."""
+"""Terminal pages besides verdicts: the list of exercises, hints, a student's history, the doctor's table."""
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -9,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
-from grader.report.view import Hint, HostState, PastVerdict, Progress
+from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
 from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Result
 
@@ -17,11 +18,11 @@ BAR_WIDTH = 30
 HARDEST = 5
 BEFORE_TITLE = len("· exercise_01  ●○○○○  ")
 LEAST_TITLE = 16
-"""Characters of a title that are shown however narrow the terminal is."""
+"""The fewest characters of a title that are shown, even on a narrow terminal."""
 
 
-class OverviewLine(Struct, frozen=True):
-    """One line of the list."""
+class OverviewLine(Struct, frozen=True, kw_only=True):
+    """One line of the list: an exercise and its stored progress."""
 
     exercise: str
     title: str
@@ -30,17 +31,18 @@ class OverviewLine(Struct, frozen=True):
     theme: str = ""
 
     def is_done(self) -> bool:
-        """Whether it is fixed."""
-        return self.progress.outcome is Result.FIXED
+        """Return whether the exercise was fixed once."""
+        return self.progress.is_solved()
 
     def is_open(self) -> bool:
-        """Whether nothing wrong is seen, and what is not known of its defects is found out at the hand-in."""
-        known = self.progress
-        return known.outcome is Result.NOT_FIXED and 0 < known.checks == known.passed
+        """Return whether every check passes here, although only the hand-in can tell whether the exercise is fixed."""
+        progress = self.progress
+        all_passed = 0 < progress.checks == progress.passed
+        return not self.is_done() and progress.outcome is Result.NOT_FIXED and all_passed
 
 
 def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:
-    """The list as lines of text: under each theme its exercises, the easiest first."""
+    """Render the list of exercises: each theme with its exercises, the easiest first, then the next one to try."""
     done = sum(entry.is_done() for entry in entries)
     filled = round(BAR_WIDTH * done / max(len(entries), 1))
     bar = Text.assemble(
@@ -50,9 +52,9 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
     most_state = max((len(_state(entry)[2]) for entry in entries), default=0)
     room = max(width - BEFORE_TITLE - most_state, LEAST_TITLE)
     lines = [*_grouped(entries, min(longest + 2, room)), Text(), bar]
-    left = [entry for entry in entries if not (entry.is_done() or entry.is_open())]
-    if left:
-        upcoming = min(left, key=_easiest).exercise
+    remaining = [entry for entry in entries if not (entry.is_done() or entry.is_open())]
+    if remaining:
+        upcoming = min(remaining, key=_difficulty).exercise
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
         lines.append(Text(f"  python -m grader {upcoming}", "dim"))
     elif entries:
@@ -60,17 +62,26 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
     return render_page(lines, width, color=color)
 
 
+def render_completed_theme(theme: str, hunts: Sequence[Exercise], *, width: int = 100, color: bool = False) -> str:
+    """Render the page that follows the last hunt of a theme: each hunt with the defects that were in it."""
+    lines = [Text(), Text(f"Theme complete: {theme}", "bold green")]
+    for exercise in hunts:
+        lines.append(Text(f"{exercise.id}  {exercise.title}"))
+        lines += [Text(f"{'':{len(exercise.id)}}  - {defect.title}", "dim") for defect in exercise.defects]
+    return render_page(lines, width, color=color)
+
+
 def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:
-    """Return the themes in the order of their first exercises; exercises without a theme come last."""
+    """Yield the themes in the order of their first exercises; exercises without a theme come last."""
     firsts = {entry.theme: entry.exercise for entry in sorted(entries, key=lambda entry: entry.exercise, reverse=True)}
     for place, theme in enumerate(sorted(firsts, key=lambda theme: (not theme, firsts[theme]))):
         yield from [Text()] * (place > 0) + [Text(theme, "bold")] * bool(theme)
         chosen = [entry for entry in entries if entry.theme == theme]
-        yield from (_line(entry, title_width) for entry in sorted(chosen, key=_easiest))
+        yield from (_line(entry, title_width) for entry in sorted(chosen, key=_difficulty))
 
 
-def _easiest(entry: OverviewLine) -> tuple[int, str]:
-    """Return the sort key of an exercise; unknown difficulty comes last."""
+def _difficulty(entry: OverviewLine) -> tuple[int, str]:
+    """Return the sort key that puts easy exercises first and those of unknown difficulty last."""
     return entry.difficulty or HARDEST + 1, entry.exercise
 
 
@@ -83,17 +94,24 @@ def _line(entry: OverviewLine, title_width: int) -> Text:
 
 
 def _state(entry: OverviewLine) -> tuple[str, str, str]:
-    progress = entry.progress
-    if progress.outcome is None:
+    progress, best = entry.progress, entry.progress.best
+    if progress.outcome is None or best is None:
         return "·", "dim", "not tried yet"
+    if entry.is_done():
+        return "✓", "green", _solved(progress, best)
     if progress.outcome is Result.NOT_GRADABLE:
         return "✗", "red", "does not run"
     if entry.is_open():
         return "·", "green", "nothing wrong seen here"
-    fixed = f"{len(progress.fixed())} of {len(progress.statuses)} fixed" if progress.statuses else "something broke"
-    if progress.outcome is Result.FIXED and not progress.statuses:
-        fixed = "nothing to fix"
-    return ("✓", "green", fixed) if progress.outcome is Result.FIXED else ("✗", "yellow", fixed)
+    return "✗", "yellow", f"{best.fixed} of {best.defects} fixed" if best.defects else "something broke"
+
+
+def _solved(progress: Progress, best: Attempt) -> str:
+    """Return the state of a solved exercise, with the date if its file has changed for the worse since."""
+    word = "fixed" if best.defects else "nothing to fix"
+    if progress.outcome is Result.FIXED:
+        return word
+    return f"{word} on {time.strftime('%Y-%m-%d', time.localtime(best.at))}; not as it is now"
 
 
 MARGIN = 5
@@ -101,27 +119,27 @@ MOST_STEP_TEXT = 2000
 
 
 def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
-    """Return the hint's subject, the steps so far, and the next action."""
-    lines: list[Line] = [Text(printable(hint.about, MOST_STEP_TEXT), "bold")] if hint.steps else []
-    lines += [Text(printable(hint.doubt, MOST_STEP_TEXT), "yellow")] if hint.steps and hint.doubt else []
+    """Render the hint's title, its steps so far, and the next action."""
+    lines: list[Line] = [Text(printable(hint.title, MOST_STEP_TEXT), "bold")] if hint.steps else []
+    lines += [Text(printable(hint.caveat, MOST_STEP_TEXT), "yellow")] if hint.steps and hint.caveat else []
     lines += [Text()] if hint.steps else []
     for number, step in enumerate(hint.steps, 1):
         is_newest = number == len(hint.steps)
         mark = Text(f"{number:>2} ", "bold green" if is_newest else "dim") if hint.total > 1 else Text(" ·")
         lines.append(beside(mark, Text(printable(step, MOST_STEP_TEXT), "" if is_newest else "dim"), MARGIN))
     if hint.steps and hint.total > 1:
-        lines += [Text(), *_after(f"Step {len(hint.steps)} of {hint.total}. {hint.after}", width)]
-    elif hint.after:
-        lines.append(Text(hint.after))
+        lines += [Text(), *_wrapped_action(f"Step {len(hint.steps)} of {hint.total}. {hint.next_action}", width)]
+    elif hint.next_action:
+        lines.append(Text(hint.next_action))
     return render_page(lines, width, color=color)
 
 
-def _after(text: str, width: int) -> list[Line]:
-    """What comes next; where one line does not hold it, each command has its own, to be copied whole."""
+def _wrapped_action(text: str, width: int) -> list[Line]:
+    """Return the next action. If it is too long for a line, give each command its own, so that it can be copied."""
     if len(text) <= width:
         return [Text(text, "dim")]
-    what, *commands = re.split(" (?=python -m grader )", text)
-    return [Text(what, "dim"), *(Text(f"  {command}", "dim") for command in commands)]
+    first, *commands = re.split(" (?=python -m grader )", text)
+    return [Text(first, "dim"), *(Text(f"  {command}", "dim") for command in commands)]
 
 
 HISTORY_COLUMNS = ("exercise", "judged", "outcome", "score", "seed", "source", "why")
@@ -129,7 +147,7 @@ DIGEST_LENGTH = 8
 
 
 def render_history(student: str, verdicts: list[PastVerdict], *, width: int = 100, color: bool = False) -> str:
-    """A row for each verdict, oldest first within an exercise."""
+    """Render a table with a row for each verdict, in the given order."""
     if not verdicts:
         return f"{printable(student)} is in the roster and has handed in nothing.\n"
     table = Table(box=None, pad_edge=False)
@@ -138,24 +156,24 @@ def render_history(student: str, verdicts: list[PastVerdict], *, width: int = 10
         table.add_column(column, justify=justify, no_wrap=column != "why")
     for each in verdicts:
         score = "" if each.score is None else f"{each.score:g} of {each.max_score:g}"
-        why = f"regraded: {printable(each.regraded_for)}" if each.regraded_for else printable(each.reason)
+        reason = f"regraded: {printable(each.regraded_for)}" if each.regraded_for else printable(each.reason)
         outcome = each.outcome.replace("_", " ")
         table.add_row(
-            each.exercise, each.judged_at, outcome, score, str(each.seed), each.digest[:DIGEST_LENGTH], Text(why)
+            each.exercise, each.judged_at, outcome, score, str(each.seed), each.digest[:DIGEST_LENGTH], Text(reason)
         )
     return render_page([Text(printable(student), "bold"), table], width, color=color)
 
 
-def render_host_states(found: Sequence[HostState], *, width: int = 100, color: bool = False) -> str:
-    """Return one line for each part of the machine, with a remedy where something is wrong."""
+def render_host_states(states: Sequence[HostState], *, width: int = 100, color: bool = False) -> str:
+    """Render a line for each requirement on the machine, with a remedy below each one that is not met."""
     lines = []
-    for each in found:
-        mark, style = ("✓", "green") if each.is_well else ("✗", "red")
-        lines.append(Text.assemble((f"{mark} ", style), f"{each.name:<13}{each.seen}"))
-        if not each.is_well and each.remedy:
-            lines.append(Text(f"{'':<15}{each.remedy}", "dim"))
-    amiss = sum(not each.is_well for each in found)
-    lines += [Text(), Text("All is well." if not amiss else f"{amiss} of {len(found)} are amiss.")]
+    for state in states:
+        mark, style = ("✓", "green") if state.is_met else ("✗", "red")
+        lines.append(Text.assemble((f"{mark} ", style), f"{state.name:<13}{state.observed}"))
+        if not state.is_met and state.remedy:
+            lines.append(Text(f"{'':<15}{state.remedy}", "dim"))
+    problems = sum(not state.is_met for state in states)
+    lines += [Text(), Text("Everything works." if not problems else f"{problems} of {len(states)} do not work.")]
     return render_page(lines, width, color=color)
 
 

@@ -11,26 +11,26 @@ from grader.report.findings import explanation_words, sentence, size_words
 from grader.report.phrases import (
     MOST_FINDING_TEXT,
     advice_lines,
-    belongs_to,
-    called,
+    cause_label,
     cause_word,
     checks_note,
+    defect_label,
+    defect_note,
+    findings_title,
     foot_lines,
+    lessons,
     line_and_caret,
-    note_on,
     open_layers_lines,
+    picture_title,
     points,
-    rest,
-    what_it_does,
-    whose_picture,
-    whys,
+    regression_row,
 )
 from grader.report.picture import shaded
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks, told_of_crash
-from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
+from grader.verdict.causes import Cause, describe_hidden_defects, group_causes, hiding_crash, named_checks
+from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
 
 MARKS = {
     DefectStatus.FIXED: ("✓", "green"),
@@ -41,15 +41,15 @@ ANY_HEIGHT = 1000
 SCREEN_LINES = 30
 MOST_CAUSES = 5
 BEFORE_PRINTS = 3
-"""Causes that are shown before the submission's output takes any room."""
+"""Causes that have precedence over the submission's output."""
 
 SHORT_FOOT = 2
-"""What a screen holds where nobody says how high it is; whys are never left out there."""
+"""Lines of the foot on a screen lower than `SCREEN_LINES`."""
 
 STATE_WIDTH = 28
 ROW_WIDTH = 46
 LEAST_NOTE = 26
-"""In fewer columns a note would be a ribbon of single words."""
+"""A note that has fewer columns than this goes below its row."""
 NOTE_INDENT = 2
 MOST_PLACE = 80
 
@@ -67,64 +67,65 @@ def render_terminal(
     has_head: bool = True,
     has_seed: bool = True,
 ) -> str:
-    """The verdict as lines of text, with colours where asked, and as many causes as `height` lines hold.
+    """Return the verdict as lines of text, with as many causes as `height` lines hold, and at least one.
 
-    `names` adds the defects' ids; `known` are the defects of which it was told before why they mattered, `first_seen`
-    tells with which sizes each of the others showed. `has_seed` is false where others will be judged by the same seed.
+    `names` adds the ids of the defects. `known` are defects whose lessons were shown before; `first_seen` maps the
+    other defects to the sizes at which they showed. `has_seed` is false if the next submissions get the same seed.
     """
 
     def rendered(lines: list[Line]) -> str:
         return render_page(lines, width, color=color)
 
-    shown = _Shown(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
+    parts = _PageParts(exercise, names=names, is_low=height < SCREEN_LINES, width=width)
     top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note(verdict)]
     top += [Text()] if top else []
-    head = rendered([*top, *shown.table(verdict)])
-    whys = rendered(shown.whys(verdict, known, first_seen))
+    head = rendered([*top, *parts.table(verdict)])
+    lessons_text = rendered(parts.lessons(verdict, known, first_seen))
     bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
     foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
-    blocks = [rendered(lines) for lines in shown.causes(verdict)]
-    title = rendered([Text(), Text(what_it_does(verdict, exercise), "bold")]) if blocks else ""
-    if whys and _lines(head, whys, title, *blocks[:1], foot) + (len(blocks) > 1) > height < SCREEN_LINES:
-        whys = rendered([Text("Why it mattered does not fit here: press r, or make the window higher.", "dim")])
+    blocks = [rendered(lines) for lines in parts.causes(verdict)]
+    title = rendered([Text(), Text(findings_title(verdict, exercise), "bold")]) if blocks else ""
+    least_lines = _line_count(head, lessons_text, title, *blocks[:1], foot) + (len(blocks) > 1)
+    if lessons_text and least_lines > height < SCREEN_LINES:
+        lessons_text = rendered([Text("Why it mattered does not fit here: press r, or make the window higher.", "dim")])
     printed = rendered(_printed(group_causes(verdict)))
-    room = height - _lines(head, whys, title, foot)
-    if _lines(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:
+    room = height - _line_count(head, lessons_text, title, foot)
+    if _line_count(*blocks[:BEFORE_PRINTS], printed) + (len(blocks) > BEFORE_PRINTS) > room:
         printed = ""
-    chosen = _fitting(blocks, room - _lines(printed))
-    left = len(blocks) - len(chosen)
-    others = f"and {left} more; python -m grader report {verdict.exercise} shows them all"
-    more = rendered([indented(Text(others, "dim"))]) if left else ""
-    room -= _lines(*chosen, printed, more)
+    chosen = _fitting(blocks, room - _line_count(printed))
+    omitted = len(blocks) - len(chosen)
+    others = f"and {omitted} more; python -m grader report {verdict.exercise} shows them all"
+    more = rendered([indented(Text(others, "dim"))]) if omitted else ""
+    room -= _line_count(*chosen, printed, more)
     pictures = (rendered(_picture(verdict, width, has_passing=each)) for each in (True, False))
-    picture = next((each for each in pictures if _lines(each) <= room and not printed), "")
-    return "".join([head, whys, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
+    picture = next((each for each in pictures if _line_count(each) <= room and not printed), "")
+    return "".join([head, lessons_text, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
 
 
-def _lines(*texts: str) -> int:
+def _line_count(*texts: str) -> int:
     return sum(text.count("\n") for text in texts)
 
 
 def _fitting(blocks: list[str], room: int) -> list[str]:
-    """Return the first block and the following ones that fit, with a line that counts the others."""
+    """Return the first block and as many more as fit, with room for the line that counts the omitted blocks."""
     chosen = blocks[:1]
     for block in blocks[1:MOST_CAUSES]:
         is_last = len(chosen) + 1 == len(blocks)
-        if _lines(*chosen, block) + (not is_last) > room:
+        if _line_count(*chosen, block) + (not is_last) > room:
             break
         chosen.append(block)
     return chosen
 
 
 def _head(verdict: Verdict, exercise: Exercise, width: int) -> Text:
-    """Return the exercise and the file, on two lines if one is too short."""
+    """Return the exercise and the file, on two lines if they do not fit on one."""
     name, file = Text.assemble((verdict.exercise, "bold"), f" · {exercise.title}"), printable(verdict.file)
     has_room = len(f"{name.plain} · {file}") <= width
     return Text.assemble(name, " · " if has_room else "\n", (file, "dim"))
 
 
-class _Shown:
-    """What is shown of an exercise's verdicts: defects by number, with their ids where asked."""
+class _PageParts:
+    """The parts of a page: the table of defects, the lessons, the causes. Defects are shown by number."""
 
     def __init__(self, exercise: Exercise, *, names: bool, is_low: bool, width: int) -> None:
         self._exercise = exercise
@@ -134,18 +135,19 @@ class _Shown:
         self._width = width
 
     def table(self, verdict: Verdict) -> list[Line]:
-        """A line for each defect and one for the rest; the reason where nothing could be graded."""
-        if verdict.outcome is Result.NOT_GRADABLE:
+        """Return a row for each defect and one for regressions, or the reason why the file is not gradable."""
+        if not verdict.was_checked():
             return _not_gradable(verdict)
         ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
         rows = [self._defect(defect, verdict) for defect in ordered]
-        return [*rows, self._row(*rest(verdict, self._exercise))]
+        last = regression_row(verdict, self._exercise)
+        return [*rows, self._row((last.mark, last.style), last.state, last.earned, last.note)]
 
-    def whys(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
-        """Why each fixed defect mattered: of those not known before, and of all once all that count are fixed."""
+    def lessons(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
+        """Return why each newly fixed defect mattered; once the exercise is fixed, why each fixed one did."""
         fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
-        told = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
-        lines = [Text(line) for line in whys(verdict, self._exercise, told, first_seen)]
+        chosen = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
+        lines = [Text(line) for line in lessons(verdict, self._exercise, chosen, first_seen)]
         return [Text(), *lines] if lines else []
 
     def causes(self, verdict: Verdict) -> list[list[Line]]:
@@ -154,21 +156,21 @@ class _Shown:
         crash = hiding_crash(causes)
         if crash is None:
             return [self._cause(cause) for cause in causes]
-        told = told_of_crash(verdict, crash)
-        return [self._cause(crash) + ([indented(Text(told))] if told else [])]
+        hidden = describe_hidden_defects(verdict, crash)
+        return [self._cause(crash) + ([indented(Text(hidden))] if hidden else [])]
 
     def _defect(self, defect: DefectVerdict, verdict: Verdict) -> Line:
-        note = note_on(defect, self._exercise, verdict)
+        note = defect_note(defect, self._exercise, verdict)
         if self._names:
             note = f"{defect.id}: {note}" if note else defect.id
         earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
-        state = f"{called(defect, self._exercise)} · {WORDS[defect.status]}"
+        state = f"{defect_label(defect, self._exercise)} · {STATUS_WORDS[defect.status]}"
         return self._row(MARKS[defect.status], state, earned, note)
 
     def _row(self, mark: tuple[str, str], state: str, earned: str, note: str) -> Line:
-        """A line of the table at the top: state, points, and a note.
+        """Return a row of the table: a mark (character and style), the state, the points and a note.
 
-        The note is cut where the screen is low, and stands below where it would be a narrow column.
+        The note is cut on a low screen. If its column would be narrow, it goes below the row.
         """
         sign, style = mark
         left = Text.assemble((f"{sign} {state:<{STATE_WIDTH}}", style), earned)
@@ -191,29 +193,29 @@ class _Shown:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [belongs_to(cause, self._exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
+        notes = [cause_label(cause, self._exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
 
 
 def _printed(causes: list[Cause]) -> list[Line]:
-    """The end of what the submission printed on the way to the first failure before which it printed anything."""
+    """Return the submission's output (its end) before the first failure that has any."""
     finding = next((cause.finding for cause in causes if cause.finding.printed), None)
     if finding is None:
         return []
     at = as_arguments(finding.size_case)
     lines = finding.printed.split("\n")
-    said = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
-    said += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
-    return [indented(line) for line in said]
+    output = [Text(f"it printed{f' with {at}' if at else ''}:", "dim")]
+    output += [Text.assemble(("│ ", "dim"), printable_line(line), no_wrap=True, overflow="ellipsis") for line in lines]
+    return [indented(line) for line in output]
 
 
 def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
-    """Return the picture of the first cause if the width allows."""
+    """Return the picture of the first cause; none if it is wider than the page."""
     cause = next(iter(group_causes(verdict)), None)
     lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
     if cause and cause.pictured and lines:
-        lines = [whose_picture(cause), *lines]
+        lines = [picture_title(cause), *lines]
     return [indented(Text(line, no_wrap=True)) for line in lines]
 
 

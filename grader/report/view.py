@@ -1,25 +1,39 @@
 """Records that are shown beside verdicts: progress, hints, past verdicts, the state of a machine."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 
+LAST_SECOND = 253_402_300_799
+"""The last second of the year 9999: a stored time outside it is damaged."""
 
-class Attempt(Struct, frozen=True):
-    """One grading: its time (seconds since 1970), its outcome, and the number of fixed defects."""
 
-    at: float
+class Attempt(Struct, frozen=True, kw_only=True):
+    """One grading: its time (seconds since 1970), outcome and score, and how many of the defects were fixed.
+
+    Extras that were fixed are counted apart.
+    """
+
+    at: Annotated[float, Meta(ge=0, le=LAST_SECOND)]
     outcome: Result
     score: float
     fixed: int
     defects: int
+    extras: int = 0
+
+    def rank(self) -> tuple[bool, float, int, int]:
+        """Return the sort key by which the best attempt is the largest."""
+        return self.outcome is Result.FIXED, self.score, self.fixed, self.extras
 
 
-class Progress(Struct, frozen=True):
+class Progress(Struct, frozen=True, kw_only=True):
     """The stored state of one exercise. `statuses`, `passed` and `checks` are from the last grading.
 
-    `first_seen` says with which sizes a defect showed when it was last seen.
+    `best` is the best grading of all, the earliest of equals. `first_seen` maps each defect to the sizes at which it
+    last showed, in words.
     """
 
     outcome: Result | None = None
@@ -31,36 +45,41 @@ class Progress(Struct, frozen=True):
     checks: int = 0
     first_seen: dict[str, str] = {}
     attempts: list[Attempt] = []
+    best: Attempt | None = None
+
+    def is_solved(self) -> bool:
+        """Return whether the exercise was fixed once, whatever its file contains now."""
+        return self.best is not None and self.best.outcome is Result.FIXED
 
     def fixed(self) -> set[str]:
-        """The defects that the last grading found fixed."""
+        """Return the ids of the defects that the last grading found fixed."""
         return {defect for defect, status in self.statuses.items() if status is DefectStatus.FIXED}
 
 
-class Hint(Struct, frozen=True):
-    """A hint: its subject, the steps so far, the number of steps, and the next action.
+class Hint(Struct, frozen=True, kw_only=True):
+    """A hint: its title, the steps given so far, the number of all steps, and the next action.
 
-    `doubt` says why they may not be needed.
+    `caveat` is the reason why the steps may not apply.
     """
 
-    about: str
-    steps: list[str]
-    total: int
-    after: str = ""
-    doubt: str = ""
+    title: str
+    steps: list[str] = []
+    total: int = 0
+    next_action: str = ""
+    caveat: str = ""
 
 
-class HostState(Struct, frozen=True):
-    """One thing looked at on this machine: whether it is as it should be, what was seen, and what to do otherwise."""
+class HostState(Struct, frozen=True, kw_only=True):
+    """One requirement on this machine: whether it is met, what was observed, and the remedy if it is not met."""
 
     name: str
-    is_well: bool
-    seen: str
+    is_met: bool
+    observed: str
     remedy: str = ""
 
 
-class PastVerdict(Struct, frozen=True):
-    """One verdict; without a score where it was not judged. `regraded_for` is the reason of a regrade."""
+class PastVerdict(Struct, frozen=True, kw_only=True):
+    """One verdict of a gradebook. The scores are None if it was not judged; `regraded_for` is a regrade's reason."""
 
     exercise: str
     judged_at: str

@@ -20,7 +20,9 @@ def main() -> None:
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(token)
     outside = look_outside(tuple(sys.argv[4:]))
-    send(connection, confine(Sandbox(Layers(), outside, output_bytes, memory_bytes)))
+    layers = Layers(outside.secret_folders)
+    sandbox = Sandbox(layers=layers, outside=outside, output_bytes=output_bytes, memory_bytes=memory_bytes)
+    send(connection, confine(sandbox))
     serve(connection)
 
 

@@ -7,35 +7,39 @@ import torch
 from msgspec import Struct
 
 
-class Switch(Struct, frozen=True):
+class Switch(Struct, frozen=True, kw_only=True):
     """A global setting of torch: its name, how to read it and, where possible, how to restore it."""
 
     name: str
     read: Callable[[], Any]
-    put_back: Callable[[Any], object] = lambda _value: None
+    restore: Callable[[Any], object] = lambda _value: None
 
 
 SWITCHES = (
-    Switch("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
-    Switch("torch's default device", lambda: torch.empty(0).device, lambda _device: torch.set_default_device(None)),
-    Switch("torch's grad mode", torch.is_grad_enabled, torch.set_grad_enabled),
-    Switch("torch's inference mode", torch.is_inference_mode_enabled),
-    Switch("torch's anomaly mode", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    Switch(name="torch's default dtype", read=torch.get_default_dtype, restore=torch.set_default_dtype),
     Switch(
-        "torch's deterministic mode",
-        torch.are_deterministic_algorithms_enabled,
-        torch.use_deterministic_algorithms,
+        name="torch's default device",
+        read=lambda: torch.empty(0).device,
+        restore=lambda _device: torch.set_default_device(None),
+    ),
+    Switch(name="torch's grad mode", read=torch.is_grad_enabled, restore=torch.set_grad_enabled),
+    Switch(name="torch's inference mode", read=torch.is_inference_mode_enabled),
+    Switch(name="torch's anomaly mode", read=torch.is_anomaly_enabled, restore=torch.autograd.set_detect_anomaly),
+    Switch(
+        name="torch's deterministic mode",
+        read=torch.are_deterministic_algorithms_enabled,
+        restore=torch.use_deterministic_algorithms,
     ),
     Switch(
-        "torch's autocast on the CPU",
-        lambda: torch.is_autocast_enabled("cpu"),
-        lambda is_on: torch.set_autocast_enabled("cpu", is_on),
+        name="torch's autocast on the CPU",
+        read=lambda: torch.is_autocast_enabled("cpu"),
+        restore=lambda is_on: torch.set_autocast_enabled("cpu", is_on),
     ),
 )
 
 
 class GlobalState:
-    """A snapshot of the settings, taken on construction; each later look compares against it."""
+    """A snapshot of the settings, taken on construction; `check` compares against it."""
 
     def __init__(self) -> None:
         self.changed = ""
@@ -44,16 +48,16 @@ class GlobalState:
         self._seed = torch.initial_seed()
 
     def note_seed(self) -> None:
-        """Record the current seed; the next look compares against it."""
+        """Record the current seed; the next check compares against it."""
         self._seed = torch.initial_seed()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Record any changed setting and restore it, so that it is reported once and does not affect later calls."""
         for switch, was in zip(SWITCHES, self._values, strict=True):
             now = switch.read()
             self.compare(switch.name, was, now)
             if now != was:
-                switch.put_back(was)
+                switch.restore(was)
         self.compare("torch's seed", self._seed, torch.initial_seed())
 
     def compare(self, name: str, was: object, now: object) -> None:

@@ -8,16 +8,20 @@ after its last import. `grader.sandbox.self_test` tries to break out, to verify 
 import contextlib
 import ctypes
 import errno
+import importlib.util
 import os
 import site
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo")
 """Folders that a worker may read, besides the libraries of the interpreter and its environment."""
+
+IMPORTED = ("torch", "numpy", "typing_extensions", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "filelock")
+"""Packages whose folders a worker may read in any location: torch, numpy and the packages that torch imports."""
 
 LIBRARY_FOLDERS = ("lib", "lib64", "DLLs")
 """Library folders of an interpreter or environment; other folders of a prefix may contain the course."""
@@ -79,14 +83,20 @@ TMPFS_OPTIONS = b"size=1m,mode=755"
 
 
 @cache
-def readable_folders() -> tuple[str, ...]:
-    """Return the folders that a worker may read: libraries of the interpreter, its environment and the system.
+def readable_folders(secret_folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders that a worker may read: the libraries of the interpreter, its environment and the system.
 
-    Each folder is also listed by its resolved path. Folders inside a listed folder are omitted.
+    Torch and numpy may lie elsewhere: in the user site, on PYTHONPATH, in a folder that a .pth file names. The folders
+    from which they and their dependencies are imported are readable too, unless such a folder contains or lies in a
+    secret folder or contains the home folder.
+
+    Each folder is also listed by its resolved path. Folders inside a listed folder are omitted. The first call must
+    find torch's files: call it before the file system closes.
     """
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     folders = [str(Path(prefix, name)) for prefix in prefixes for name in LIBRARY_FOLDERS]
     folders += [str(Path(os.__file__).parent), *site.getsitepackages(), *LIBRARIES]
+    folders += [folder for folder in _imported_folders() if not _is_private(folder, secret_folders)]
     found: list[str] = []
     for folder in filter(os.path.isdir, [*folders, *map(os.path.realpath, folders)]):  # isdir never raises
         if not _lies_in(folder, found):
@@ -94,9 +104,30 @@ def readable_folders() -> tuple[str, ...]:
     return tuple(found)
 
 
-def is_readable(path: str) -> bool:
+def _imported_folders() -> Iterator[str]:
+    """Yield the folders that contain the packages `IMPORTED`, and the packages' own, which may be links elsewhere."""
+    for name in IMPORTED:
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):  # a module without a spec
+            continue
+        if spec is not None and spec.submodule_search_locations:
+            for folder in spec.submodule_search_locations:
+                yield from (str(Path(folder).parent), folder)
+        elif spec is not None and spec.has_location and spec.origin:
+            yield str(Path(spec.origin).parent)
+
+
+def _is_private(folder: str, secret_folders: tuple[str, ...]) -> bool:
+    """Return whether a folder contains or lies in a secret folder, or contains the home folder."""
+    real, *secrets = map(os.path.realpath, (folder, *secret_folders))
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - pathlib raises for a user without a home
+    return _lies_in(real, secrets) or any(_lies_in(secret, [real]) for secret in (*secrets, home))
+
+
+def is_readable(path: str, secret_folders: tuple[str, ...]) -> bool:
     """Return whether a path is one of the readable folders or inside one."""
-    return _lies_in(path, readable_folders())
+    return _lies_in(path, readable_folders(secret_folders))
 
 
 def _lies_in(path: str, folders: Iterable[str]) -> bool:
@@ -107,8 +138,9 @@ def _lies_in(path: str, folders: Iterable[str]) -> bool:
 class Layers:
     """The layers that this host supports, ready to enter; `problems` says why a layer is unavailable."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret_folders: tuple[str, ...]) -> None:
         self.problems: dict[str, str] = {}
+        self._secret_folders = secret_folders
         self._landlock = self._try("landlock", partial(__import__, "py_landlock"))
         self._rules = self._try("landlock", self._make_rules) if self._landlock else None
         self._seccomp = self._try("seccomp", partial(__import__, "pyseccomp"))
@@ -133,7 +165,7 @@ class Layers:
         """Return the Landlock rules: read libraries; no writes, no TCP, no signals to outside processes."""
         self._landlock.get_abi_version()  # loads the C library while the file system is still visible
         rules = self._landlock.Landlock(strict=False)
-        rules.allow_read(*readable_folders())
+        rules.allow_read(*readable_folders(self._secret_folders))
         rules.add_path_rule(*filter(os.path.exists, FILES), access=self._landlock.AccessFs.READ_FILE)
         return rules
 

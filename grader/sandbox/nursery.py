@@ -73,17 +73,18 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoRe
     try:
         import grader.sandbox.server  # noqa: F401 - while its file is readable; torch is imported already
 
+        folders = readable_folders(secret_folders)  # while the environment still names the home folder
         control_process(PR_SET_DUMPABLE, 0)
         control_process(PR_SET_CHILD_SUBREAPER, 1)
         forget_environment()
         close_descriptors(keep=control.fileno())
-        layers = Layers()
+        layers = Layers(secret_folders)
         if leave_namespaces(layers.problems):
             try:
-                _go_on_as_the_first(control)
+                _continue_as_first_process(control)
             except OSError:
                 _refuse_requests(control)
-            take_own_root(readable_folders(), FILES, layers.problems)
+            take_own_root(folders, FILES, layers.problems)
         try:
             _serve_requests(control, layers, outside)
         finally:
@@ -95,15 +96,15 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoRe
 
 
 def _complain() -> None:
-    """Write the traceback to stderr, where the examiner looks for why a process ended."""
+    """Write the traceback to stderr, where the examiner looks for the reason."""
     with contextlib.suppress(OSError):
         os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
 
 
-def _go_on_as_the_first(control: socket.socket) -> None:
-    """Return in a child, the first process of its namespace: when it ends, the kernel kills the others there.
+def _continue_as_first_process(control: socket.socket) -> None:
+    """Return in a child that is the first process of its namespace: when it ends, the kernel kills all others there.
 
-    The calling process keeps the id that the examiner knows, and ends when its child does.
+    The calling process keeps the id that the examiner knows, and ends when the child ends.
     """
     child = os.fork()
     if child:
@@ -138,7 +139,7 @@ def _serve_requests(control: socket.socket, layers: Layers, outside: Outside) ->
                 _close(descriptors)
                 continue
             if process == 0:
-                _become_worker(descriptors, Sandbox(layers, outside, request.output_bytes, request.memory_bytes))
+                _become_worker(descriptors, _sandbox_for(request, layers, outside))
             workers.add(process)
             _close(descriptors)
             _hand_over(control, process)
@@ -147,6 +148,10 @@ def _serve_requests(control: socket.socket, layers: Layers, outside: Outside) ->
             workers.discard(request.process)
             _kill_children(but=workers)
             _answer(control, status)
+
+
+def _sandbox_for(request: ForkRequest, layers: Layers, outside: Outside) -> Sandbox:
+    return Sandbox(layers=layers, outside=outside, output_bytes=request.output_bytes, memory_bytes=request.memory_bytes)
 
 
 def _answer(control: socket.socket, number: int, descriptors: Sequence[int] = ()) -> None:
@@ -159,7 +164,7 @@ def _close(descriptors: list[int]) -> None:
 
 
 def _hand_over(control: socket.socket, process: int) -> None:
-    """Send the examiner the worker's id and a descriptor for it, which no other process can come to mean."""
+    """Send the examiner the worker's id and a process descriptor, which can never refer to another process."""
     handle = os.pidfd_open(process)
     _answer(control, process, [handle])
     os.close(handle)
@@ -181,14 +186,14 @@ def _become_worker(descriptors: list[int], sandbox: Sandbox) -> NoReturn:
         send(end, confine(sandbox))
         serve(end)
         status = 0
-    except BaseException:  # noqa: BLE001 - for the same reason
+    except BaseException:  # noqa: BLE001 - a forked process must not return
         _complain()
     finally:
         os._exit(status)
 
 
 def _kill_children(but: set[int]) -> None:
-    """Kill and reap every process that a worker left behind; they come here when their parent ends."""
+    """Kill and reap all processes that dead workers left behind; they become children of this process."""
     while children := _children() - but:
         for child in children:
             os.kill(child, signal.SIGKILL)
@@ -197,14 +202,14 @@ def _kill_children(but: set[int]) -> None:
 
 
 def _children() -> set[int]:
-    """The children, by the numbers that they have here: /proc may show those of the host's namespace."""
-    level = len(_numbers("thread-self")) - 1
+    """Return the ids of the children in this namespace; /proc may show the ids of the host's namespace."""
+    level = len(_process_ids("thread-self")) - 1
     with open("/proc/thread-self/children", encoding="ascii") as file:
-        return {_numbers(child)[level] for child in file.read().split()}
+        return {_process_ids(child)[level] for child in file.read().split()}
 
 
-def _numbers(process: str) -> list[int]:
-    """A process's numbers, from the namespace that /proc shows to its own."""
+def _process_ids(process: str) -> list[int]:
+    """Return a process's ids in all namespaces, from that of /proc to its own."""
     with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
         line = next(line for line in file if line.startswith("NSpid:"))
     return [int(number) for number in line.split()[1:]]

@@ -10,38 +10,38 @@ from grader.sandbox import wire
 from grader.sandbox.wire import MalformedError
 
 MAX_TEXT = 2000
-"""Characters of a message or name that travel; the rest is cut and counted."""
+"""The most characters of a text in a message; the rest is cut and counted."""
 
 MAX_TREE_TEXT = 200_000
-"""Characters of syntax tree that travel; larger submissions are told apart by their outcomes alone."""
+"""The most characters of syntax trees in a message; larger submissions are compared only by their outcomes."""
 
 MAX_ITEMS = 1000
-"""Items of a container, parameters of a module or methods of a class that travel."""
+"""The most items of a container, parameters of a module or methods of a class in a message."""
 
 TAG = "message"
-"""The key that says what a message is; every value in a reply bears it."""
+"""The key that names the type of a message and of each value in it."""
 
 MAX_MESSAGES = 50_000
-"""As often it may stand in a reply: a forged one of 64 MB would hold millions of values, and take seconds to read."""
+"""The most values in a reply. A forged reply of 64 MB could contain millions, which take seconds to read."""
 
 Words = Annotated[str, Meta(max_length=2 * MAX_TEXT)]
-"""What a worker may say in words: a forged reply is held to it too."""
+"""A text from a worker. The limit also applies to forged replies."""
 
 MAX_DIMENSIONS = 64
-"""As many as torch's own operations take. To multiply out a shape of a million large sizes would take hours."""
+"""The most dimensions of torch's own operations. The product of a million large sizes would take hours."""
 
 MAX_AXIS = 2**40
-"""The size of an axis; beside one without elements it need not fit into any memory."""
+"""The largest size of an axis. If another axis has size 0, the tensor needs no memory."""
 
 Axis = Annotated[int, Meta(ge=0, le=MAX_AXIS)]
 Dimensions = Annotated[list[Axis], Meta(max_length=MAX_DIMENSIONS)]
 
 
-class Message(Struct, frozen=True, forbid_unknown_fields=True, tag_field=TAG, tag=True):
+class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field=TAG, tag=True):
     """A request or a reply."""
 
 
-class TensorValue(Message, frozen=True):
+class TensorValue(Message, frozen=True, kw_only=True):
     """A dense CPU tensor: its dtype's name, its shape, and its elements in row-major order."""
 
     dtype: Words
@@ -49,27 +49,27 @@ class TensorValue(Message, frozen=True):
     data: bytes
 
 
-class Sequence(Message, frozen=True):
+class Sequence(Message, frozen=True, kw_only=True):
     """A tuple or a list."""
 
     items: "Annotated[list[Value], Meta(max_length=MAX_ITEMS)]"
     is_tuple: bool = True
 
 
-class Mapping(Message, frozen=True):
+class Mapping(Message, frozen=True, kw_only=True):
     """A dict with text keys."""
 
     items: "Annotated[dict[Words, Value], Meta(max_length=MAX_ITEMS)]"
 
 
-class Scalar(Message, frozen=True):
-    """None, a truth value, a number or a text."""
+class Scalar(Message, frozen=True, kw_only=True):
+    """None, a boolean, a number or a text."""
 
     value: bool | int | float | Words | None
 
 
-class Other(Message, frozen=True):
-    """Something that does not travel, described in a few words."""
+class Other(Message, frozen=True, kw_only=True):
+    """A value that cannot be sent, described in a few words."""
 
     description: Words
 
@@ -77,15 +77,15 @@ class Other(Message, frozen=True):
 Value = TensorValue | Sequence | Mapping | Scalar | Other
 
 
-class Source(Message, frozen=True):
-    """Source text that is compiled on its own; `label` is what tracebacks call it."""
+class Source(Message, frozen=True, kw_only=True):
+    """A source text that is compiled by itself; `label` is its file name in tracebacks."""
 
     label: str
     text: str
 
 
-class Load(Message, frozen=True):
-    """Run the submission as module `name`, torch's default dtype being `dtype`; answered by `Loaded` or `Raised`."""
+class Load(Message, frozen=True, kw_only=True):
+    """Run the submission as module `name`, with torch's default dtype `dtype`; answered by `Loaded` or `Raised`."""
 
     chunks: list[Source]
     entry: str
@@ -93,26 +93,26 @@ class Load(Message, frozen=True):
     name: str = "attention"
 
 
-class Parse(Message, frozen=True):
-    """Parse the source and run nothing of it; answered by `Parsed` or `Raised`."""
+class Parse(Message, frozen=True, kw_only=True):
+    """Parse the source without running it; answered by `Parsed` or `Raised`."""
 
     chunks: list[Source]
 
 
-class Adapter(Message, frozen=True):
-    """How a submission's function or class is made a module: by the `Adapter` of a module in `probes`."""
+class Adapter(Message, frozen=True, kw_only=True):
+    """How to make a module of a submission's function or class: with the class `Adapter` of a module in `probes`."""
 
     probe: str
     inputs: list[str]
     by_position: bool
 
 
-class Build(Message, frozen=True):
-    """Build a module and keep it under `module`; answered by `Built` or `Raised`.
+class Build(Message, frozen=True, kw_only=True):
+    """Build a module and store it under the number `module`; answered by `Built` or `Raised`.
 
-    `probe` is source run beside the submission, which defines `entry`; else `entry` is the submission's own, in an
-    `adapter` where it is no module. `parameters` are copied by name. Without a `dtype` the module stays in the one it
-    was built in.
+    `probe` is source that runs beside the submission and defines `entry`. Without it, `entry` is the submission's own,
+    in an `adapter` if it is not a module. `parameters` are copied by name. Without a `dtype` the module keeps the dtype
+    in which it was built.
     """
 
     module: int
@@ -124,15 +124,14 @@ class Build(Message, frozen=True):
     parameters: dict[str, TensorValue] | None = None
 
 
-class Call(Message, frozen=True):
+class Call(Message, frozen=True, kw_only=True):
     """Call a module or a method of it; answered by `Returned` or `Raised`.
 
-    With `probe`, `module.function` in `probes`, that function is called with the module, the arguments and `options`.
-
-    With `cotangents`, one for each floating-point output tensor, the gradients of the sum of products and the inputs
-    come back too. With `build`, the module is built first; where weights do not fit into it, `Built` is all the answer.
-    With `more`, it is called once more for each of these, added to the arguments or in place of some, and the value is
-    a list of what each call returned. Without `grad`, nothing is kept for a backward pass.
+    `probe` names a function `module.function` in `probes`, which is called with the module, the arguments and
+    `options`. `cotangents`, one for each floating-point output, request the inputs after the call and the gradients of
+    the sum of outputs times cotangents. `build` builds the module first; if weights do not fit, the answer is `Built`.
+    `more` requests another call for each of its entries, which replace or extend the arguments; the value is then the
+    list of all values. Without `grad`, calls run under `no_grad`.
     """
 
     module: int
@@ -147,15 +146,19 @@ class Call(Message, frozen=True):
     options: dict[str, Value] = {}
 
 
-class Read(Message, frozen=True):
-    """Read an attribute of a module; without a name the inputs that the last call left, or the weights, in `inputs`."""
+class Read(Message, frozen=True, kw_only=True):
+    """Read an attribute of a module; answered by `Returned` or `Raised`.
+
+    Without a name, read the weights or else the last call's inputs as that call left them; the answer has them in
+    `inputs`.
+    """
 
     module: int
     name: str = ""
     weights: bool = False
 
 
-class Transfer(Message, frozen=True):
+class Transfer(Message, frozen=True, kw_only=True):
     """Load the state dict of one module into another; answered by `Returned` or `Raised`."""
 
     source: int
@@ -165,8 +168,8 @@ class Transfer(Message, frozen=True):
 Request = Load | Parse | Build | Call | Read | Transfer
 
 
-class Location(Message, frozen=True):
-    """A line of the submission, as a worker tells it; `column` counts from 1, or is 0 where it is not known."""
+class Location(Message, frozen=True, kw_only=True):
+    """A line of the submission, from a worker. `column` counts from 1; 0 means unknown."""
 
     label: Words
     line: int
@@ -174,10 +177,11 @@ class Location(Message, frozen=True):
     column: int = 0
 
 
-class Raised(Message, frozen=True):
-    """The submission raised: the exception's class, its bases' names, its text and the submission's own line.
+class Raised(Message, frozen=True, kw_only=True):
+    """The submission raised an exception of the class `type`, with these bases and this text.
 
-    `operation` names what was done there ("view"), `is_building` that a module was built, `is_kits` whose code it was.
+    `location` is the submission's own line, and `operation` names the operation there ("view"). `is_building`: the
+    exception was raised while building a module. `is_kits`: the kit's own code failed.
     """
 
     type: Words
@@ -189,8 +193,8 @@ class Raised(Message, frozen=True):
     is_kits: bool = False
 
 
-class Loaded(Message, frozen=True):
-    """The submission ran: the classes it defines, whether the entry is a module class, its methods' syntax trees."""
+class Loaded(Message, frozen=True, kw_only=True):
+    """The submission ran. `trees` are its methods' syntax trees; `tolerated` is an exception in a notebook cell."""
 
     classes: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
     entry_found: bool
@@ -199,14 +203,14 @@ class Loaded(Message, frozen=True):
     tolerated: Raised | None = None
 
 
-class Parsed(Message, frozen=True):
-    """The fingerprint of a syntax tree: the same for sources that differ in layout and comments alone."""
+class Parsed(Message, frozen=True, kw_only=True):
+    """The fingerprint of a syntax tree: the same for sources that differ only in layout and comments."""
 
     fingerprint: Words
 
 
-class Built(Message, frozen=True):
-    """A module stands: shapes of its parameters, and what could not be copied into it."""
+class Built(Message, frozen=True, kw_only=True):
+    """A module was built: the shapes of its parameters, and descriptions of the weights that do not fit."""
 
     parameters: Annotated[dict[Words, Dimensions], Meta(max_length=MAX_ITEMS)]
     misfits: Annotated[list[Words], Meta(max_length=MAX_ITEMS)]
@@ -215,10 +219,10 @@ class Built(Message, frozen=True):
 Gradients = Annotated[dict[Words, TensorValue | None], Meta(max_length=MAX_ITEMS)]
 
 
-class Returned(Message, frozen=True):
-    """What a call returned; gradients by name, and the inputs after it, where they were asked for and exist.
+class Returned(Message, frozen=True, kw_only=True):
+    """The value of a call; on request, the inputs after it and the gradients by name.
 
-    `changed` says which of torch's own settings this or an earlier call left otherwise, in words.
+    `changed` describes the first of torch's own settings that a call has changed.
     """
 
     value: Value
@@ -228,10 +232,10 @@ class Returned(Message, frozen=True):
     changed: Words = ""
 
 
-class Isolation(Message, frozen=True):
-    """Which protections hold around this worker, each proven by an attempt before the submission came.
+class Isolation(Message, frozen=True, kw_only=True):
+    """The protections of this worker, each proven by attempts to break out before it received the submission.
 
-    `problems` say of each of the kernel's layers that could not be made or entered why that was.
+    `problems` gives the reason for each of the kernel's layers that is missing.
     """
 
     process: bool
@@ -251,17 +255,20 @@ _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 def send(connection: socket.socket, message: Message) -> None:
-    """Write one message; `ClosedError` when nobody listens, `MalformedError` when the message is too large."""
+    """Send a message; raise `ClosedError` if the other side is gone, `MalformedError` if the message is too large."""
     wire.send(connection, _encode(message))
 
 
 def receive_request(connection: socket.socket) -> Request:
-    """The next request, however long it takes."""
+    """Wait for the next request and return it."""
     return _requests.decode(wire.receive(connection))
 
 
 def receive_reply(connection: socket.socket, deadline: float) -> Reply:
-    """The next reply. `TimeoutError` past the deadline (on `time.monotonic`), `MalformedError`, or `ClosedError`."""
+    """Return the next reply.
+
+    Raises `TimeoutError` after the deadline (on `time.monotonic`), `MalformedError` or `ClosedError`.
+    """
     body = wire.receive(connection, deadline)
     if body.count(TAG.encode()) > MAX_MESSAGES:
         raise MalformedError(f"more than {MAX_MESSAGES:,} values in one reply")

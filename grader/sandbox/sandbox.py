@@ -1,4 +1,4 @@
-"""What a worker gives up before it sees a submission: descriptors, environment, working folder, resources."""
+"""Confine a worker before it receives a submission: descriptors, environment, working folder, resources, layers."""
 
 import contextlib
 import ctypes
@@ -10,8 +10,8 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import structs
 
@@ -24,10 +24,10 @@ if os.name == "posix":
     import resource
 
 FIRST_USER, USERS = 60_600, 500
-"""Users that nobody has: systemd leaves these numbers unassigned, and a container's range holds them."""
+"""Unused user ids: systemd leaves them unassigned, and the usual range of a container includes them."""
 
 MOST_TASKS = 256
-"""Threads and processes of one worker. A user of its own makes this limit bind; root has none."""
+"""The most threads and processes of one worker. The limit applies because the worker has its own user, not to root."""
 
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
@@ -49,14 +49,14 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 ARGUMENTS = ["train.py"]
-"""What a module meets that is imported by somebody's script; nothing here says that it is being judged."""
+"""`sys.argv` of a usual script; nothing in it says that a submission is being judged."""
 
 
 def become_nobody(libraries: Iterable[str]) -> None:
-    """Where this is root, be a user whom no other process on the machine belongs to.
+    """If this process is root, become a user that owns no other process on the machine.
 
-    Such a worker can signal nobody, and its threads are counted. Where that user could not reach `libraries`, files are
-    still opened as root; for everything else it counts as the other.
+    Such a worker cannot send signals, and the limit of threads applies to it. If that user could not reach
+    `libraries`, the worker still opens files as root.
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         return
@@ -69,7 +69,7 @@ def become_nobody(libraries: Iterable[str]) -> None:
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
     except OSError:
-        return  # a container that knows a single user
+        return  # a container with a single user
     _limit(resource.RLIMIT_NPROC, MOST_TASKS)
     if not are_public:
         _use_capabilities(0xFFFFFFFF)
@@ -78,19 +78,19 @@ def become_nobody(libraries: Iterable[str]) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, so that being root means nothing."""
+    """Give up every capability, so that root has no special rights."""
     if sys.platform == "linux":
         _use_capabilities(0)
 
 
 def _is_public(folder: str) -> bool:
-    """Whether everybody may look for files in the folder and in all that it lies in."""
+    """Return whether every user may search the folder and its parents."""
     path = Path(folder)
     return not path.exists() or all(each.stat().st_mode & OTHERS_MAY_SEARCH for each in (path, *path.parents))
 
 
 def _use_capabilities(mask: int) -> None:
-    """Make effective those of the permitted capabilities that are in the mask, and give up the rest."""
+    """Make the permitted capabilities in the mask effective, and give up all others."""
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     held = (ctypes.c_uint32 * 6)()
@@ -100,18 +100,19 @@ def _use_capabilities(mask: int) -> None:
 
 
 def control_process(option: int, value: int) -> None:
-    """prctl(2) on Linux; nothing elsewhere."""
+    """Call prctl(2) on Linux; do nothing elsewhere."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     control_process(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class Sandbox(NamedTuple):
-    """What a worker is confined to: the kernel's layers against what lies outside, and bytes of output and memory."""
+@dataclass(frozen=True, kw_only=True)
+class Sandbox:
+    """The confinement of a worker: the kernel's layers, what they must protect, and limits in bytes."""
 
     layers: Layers
     outside: Outside
@@ -120,48 +121,49 @@ class Sandbox(NamedTuple):
 
 
 def confine(sandbox: Sandbox) -> Isolation:
-    """Leave the caller with nothing it does not need; what turned out to hold."""
+    """Confine this process; return which protections hold."""
+    secret_folders = sandbox.outside.secret_folders
     _be_killed_first()
     forget_environment()
     os.environ.update(ENVIRONMENT)
     os.chdir(HOME if Path(HOME).is_dir() else "/")
     sys.argv = [*ARGUMENTS]
     sys.orig_argv[:] = ["python", *ARGUMENTS]
-    sys.path[:] = [entry for entry in sys.path if is_readable(entry)]
+    sys.path[:] = [entry for entry in sys.path if is_readable(entry, secret_folders)]
     sys.dont_write_bytecode = True
-    tempfile.tempdir = "/tmp"  # noqa: S108 - what only asks for a place gets an answer
+    tempfile.tempdir = "/tmp"  # noqa: S108 - finding a folder by writing to it would fail
     _renew_streams()
-    _tell_where_on_signal()
+    _dump_stack_on_signal()
     if os.name == "posix":
         _limit_resources(sandbox.output_bytes, sandbox.memory_bytes)
-    become_nobody(readable_folders())
+    become_nobody(readable_folders(secret_folders))
     drop_capabilities()
-    die_with_parent()  # this and the next are cleared by new credentials, and seccomp forbids them
+    die_with_parent()  # new credentials reset this and the next, and seccomp forbids both
     control_process(PR_SET_DUMPABLE, 0)
     control_process(PR_SET_NO_NEW_PRIVS, 1)
     sandbox.layers.enter()
-    problems = {layer: cut(sendable(told), MAX_TEXT) for layer, told in sandbox.layers.problems.items()}
+    problems = {layer: cut(sendable(reason), MAX_TEXT) for layer, reason in sandbox.layers.problems.items()}
     return structs.replace(find_isolation(sandbox.outside), problems=problems)
 
 
 def _be_killed_first() -> None:
-    """Where memory runs out on the machine, be what the kernel kills, rather than the examiner or anything else.
+    """Make the kernel kill this process first if the machine runs out of memory.
 
-    The file that says so belongs to root while the memory is closed to others.
+    The file for this setting belongs to root while the process is undumpable, so it is made dumpable before.
     """
     control_process(PR_SET_DUMPABLE, 1)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
-def _tell_where_on_signal() -> None:
-    """Have SIGUSR1 answered on stderr with the line that runs, whatever it is: the examiner asks before it kills."""
+def _dump_stack_on_signal() -> None:
+    """Write the stack to stderr on SIGUSR1, which the examiner sends before it kills a worker that hangs."""
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=False)
 
 
 def forget_environment() -> None:
-    """Empty the environment and overwrite what it said: the strings stay in memory long after they are unset."""
+    """Empty the environment and overwrite its strings, which stay in memory after they are unset."""
     if os.name == "posix":
         strings = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
         position = 0
@@ -175,14 +177,14 @@ def forget_environment() -> None:
 
 
 def close_descriptors(keep: int) -> None:
-    """Close everything but the three standard streams and one more."""
+    """Close all descriptors except the three standard streams and `keep`."""
     highest = os.sysconf("SC_OPEN_MAX")
     os.closerange(3, keep)
     os.closerange(keep + 1, highest)
 
 
 def _renew_streams() -> None:
-    """Text streams over the descriptors 0 to 2, with nothing left in their buffers from another life."""
+    """Replace the standard streams by new ones with empty buffers."""
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - they live as long as the process
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115 - so does this one
@@ -207,6 +209,6 @@ def _limit(what: int, value: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of address space this process has mapped."""
+    """Return the bytes of address space that this process has mapped."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()

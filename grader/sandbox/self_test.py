@@ -1,43 +1,46 @@
-"""Try to break out, from inside a worker that has not seen its submission yet: what fails is closed."""
+"""Try to break out of a worker before it receives its submission. A failed attempt proves a protection."""
 
 import ctypes
 import errno
 import os
 import socket
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from grader.sandbox.protocol import Isolation
 
 SOMEWHERE_CLOSED = 9
-"""A port (discard) where nobody listens: an open network refuses, a closed one is unreachable."""
+"""A port (discard) on which nothing listens: an open network refuses the connection, a closed one is unreachable."""
 
-WRITABLE_ELSEWHERE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - where anybody may write unless confined
+WRITABLE_ELSEWHERE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - writable for everybody unless confined
 NOWHERE = "/grader-attempt/no/such/file"
 READ_BYTES = 8
 
 REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS)
-"""What closed doors answer. Anything else, such as too few descriptors or processes, shows nothing."""
+"""Errors that prove a protection. Other errors, such as too few descriptors or processes, prove nothing."""
 
 ABSENT = (errno.ENOENT, errno.ESRCH, errno.EROFS)
-"""What those answer that lead to nothing, or to nothing that can be written."""
+"""Errors of paths and processes that do not exist or cannot be written."""
 
 
-class Outside(NamedTuple):
-    """What must stay out of a worker's reach: the examiner's memory, the machine's root, the course's folders."""
+class Outside(Struct, frozen=True, kw_only=True):
+    """What a worker must not reach."""
 
     examiner: int
+    """The examiner's process id."""
     root: tuple[int, int]
+    """Device and inode of the machine's root."""
     secret_folders: tuple[str, ...]
 
 
 def look_outside(secret_folders: tuple[str, ...] = ()) -> Outside:
-    """What lies outside, as the parent of all workers sees it before it gives anything up."""
-    return Outside(os.getppid(), _root(), secret_folders)
+    """Describe the outside, from the parent of all workers before it is confined."""
+    return Outside(examiner=os.getppid(), root=_root(), secret_folders=secret_folders)
 
 
 def find_isolation(outside: Outside) -> Isolation:
-    """Which protections hold here and now."""
+    """Try all attempts and return which protections hold."""
     has_own_root = _root() != outside.root
     cannot_read = has_own_root or (_cannot_list("/") and _cannot_change_modes())
     cannot_read = cannot_read and all(map(_cannot_list, outside.secret_folders))
@@ -51,8 +54,8 @@ def find_isolation(outside: Outside) -> Isolation:
 
 
 def _root() -> tuple[int, int]:
-    seen = Path("/").stat()
-    return seen.st_dev, seen.st_ino
+    root = Path("/").stat()
+    return root.st_dev, root.st_ino
 
 
 def _cannot_list(folder: str) -> bool:
@@ -64,7 +67,7 @@ def _cannot_list(folder: str) -> bool:
 
 
 def _cannot_change_modes() -> bool:
-    """Landlock lets an owner change a file's mode and times; where the call is filtered, no file is looked for."""
+    """Landlock lets owners change the mode and times of files. A filtered call fails before it looks for the file."""
     try:
         Path(NOWHERE).chmod(0)
     except PermissionError:
@@ -97,7 +100,7 @@ def _cannot_connect() -> bool:
 
 
 def _cannot_send() -> bool:
-    """Landlock closes TCP alone; a datagram needs nobody to listen."""
+    """Landlock blocks only TCP. A datagram can be sent although nothing listens."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as attempt:
             attempt.connect(("127.0.0.1", SOMEWHERE_CLOSED))
@@ -109,7 +112,7 @@ def _cannot_send() -> bool:
 
 
 def _cannot_open_local_sockets() -> bool:
-    """Those that lie in the file system, where no network namespace reaches."""
+    """Network namespaces do not block sockets in the file system."""
     try:
         socket.socket(socket.AF_UNIX).close()
     except OSError as error:
@@ -129,9 +132,9 @@ def _cannot_start_a_process() -> bool:
 
 
 def _cannot_read_memory(process: int) -> bool:
-    """Neither through /proc nor with process_vm_readv."""
+    """Try /proc and process_vm_readv."""
     if process == os.getpid():
-        return True  # in a process namespace of its own the number means another
+        return True  # in its own process namespace the id belongs to another process
     try:
         os.close(os.open(f"/proc/{process}/mem", os.O_RDONLY))
     except OSError as error:
@@ -142,6 +145,6 @@ def _cannot_read_memory(process: int) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     ours = ctypes.create_string_buffer(READ_BYTES)
     vector = (ctypes.c_void_p * 2)(ctypes.addressof(ours), READ_BYTES)
-    ctypes.set_errno(0)  # a call that works leaves there what an earlier one wrote
+    ctypes.set_errno(0)  # a successful call does not reset it
     libc.process_vm_readv(process, ctypes.byref(vector), 1, ctypes.byref(vector), 1, 0)
     return ctypes.get_errno() in (errno.EPERM, errno.ENOSYS, errno.ESRCH)

@@ -1,4 +1,4 @@
-"""The worker's loop: take a request, run the submission, answer. Whatever the submission does ends up as a reply."""
+"""The worker's loop: receive a request, run the submission, send a reply. Every error becomes a reply, too."""
 
 import ast
 import contextlib
@@ -55,11 +55,11 @@ from grader.sandbox.wire import ClosedError, MalformedError
 
 
 class OwnFaultError(Exception):
-    """The kit's own code failed where no submission's ran."""
+    """The kit's own code failed, without any code of the submission."""
 
 
 class Server:
-    """One submission, loaded once, and the modules built from it."""
+    """A submission, loaded once, and the modules built from it."""
 
     def __init__(self) -> None:
         self.namespace = types.ModuleType("")
@@ -67,32 +67,32 @@ class Server:
         self.subjects: dict[int, Subject] = {}
         self._modes: dict[int, bool] = {}
         self._is_building = False
-        self._handed_in: dict[str, torch.Tensor] = {}
+        self._inputs: dict[str, torch.Tensor] = {}
         self._state = GlobalState()
 
     def answer(self, request: Request) -> Message:
-        """The reply to one request; what is raised on the way is the submission's doing, but `OwnFaultError`."""
+        """Return the reply to a request. Every exception but `OwnFaultError` is the submission's."""
         self._is_building = False
         try:
             reply = self._dispatch(request)
-            self._look_at_state()
-        except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are the submission's as well
+            self._check_state()
+        except BaseException as error:  # noqa: BLE001 - a submission may raise SystemExit too
             return self.describe(error)
         changed = self._state.changed
         return structs.replace(reply, changed=changed) if changed and isinstance(reply, Returned) else reply
 
     def describe(self, error: BaseException) -> Raised:
-        """The reply that tells of an exception, also of one that resists being looked at."""
+        """Return the reply for an exception, also for one whose own methods raise."""
         try:
             return self._raised(error)
-        except BaseException:  # noqa: BLE001 - an exception's class and fields are the submission's too
-            return Raised("an exception that cannot be shown", [], "")
+        except BaseException:  # noqa: BLE001 - the exception's class may be the submission's
+            return Raised(type="an exception that cannot be shown", bases=[], text="")
 
-    def _look_at_state(self) -> None:
+    def _check_state(self) -> None:
         try:
-            self._state.look()
+            self._state.check()
         except Exception as error:
-            if self._location(error)[0] is None:  # else the submission has put code of its own there
+            if self._location(error)[0] is None:  # else the submission has replaced one of torch's functions
                 raise OwnFaultError(f"{type_name(type(error))}: {error}") from error
             raise
 
@@ -108,16 +108,16 @@ class Server:
         if isinstance(request, Load):
             return self._load(request)
         if isinstance(request, Parse):
-            return Parsed(fingerprint(request.chunks))
+            return Parsed(fingerprint=fingerprint(request.chunks))
         if isinstance(request, Build):
             return self._build(request)
         if isinstance(request, Call):
             return self._call(request)
         if isinstance(request, Read):
             if not request.name:
-                weights = dict(self._module(request.module).named_parameters()) if request.weights else self._handed_in
-                return Returned(from_python(None), from_tensors(weights))
-            return Returned(from_python(getattr(self._module(request.module), request.name)))
+                weights = dict(self._module(request.module).named_parameters()) if request.weights else self._inputs
+                return Returned(value=from_python(None), inputs=from_tensors(weights))
+            return Returned(value=from_python(getattr(self._module(request.module), request.name)))
         return self._transfer(request)
 
     def _load(self, request: Load) -> Message:
@@ -134,11 +134,11 @@ class Server:
         tolerated: Raised | None = None
         for label, tree in parsed:
             try:
-                exec(compile(tree, label, "exec"), self.namespace.__dict__)  # noqa: S102 - the one place
+                exec(compile(tree, label, "exec"), self.namespace.__dict__)  # noqa: S102 - the only place where a submission runs
             except Exception as error:
                 if len(parsed) == 1:
                     raise
-                tolerated = tolerated or self._raised(error)  # a notebook's other cells may still hold the class
+                tolerated = tolerated or self._raised(error)  # another cell of the notebook may still define the class
         self._state = GlobalState()
         return self._loaded(request, trees, tolerated)
 
@@ -147,7 +147,13 @@ class Server:
         own = [name for name, each in names.items() if isinstance(each, type) and each.__module__ == request.name]
         found = names.get(entry)
         is_module = isinstance(found, type) and issubclass(found, torch.nn.Module)
-        return Loaded([name[:MAX_TEXT] for name in own[:50]], entry in names, is_module, trees, tolerated)
+        return Loaded(
+            classes=[name[:MAX_TEXT] for name in own[:50]],
+            entry_found=entry in names,
+            entry_is_module=is_module,
+            trees=trees,
+            tolerated=tolerated,
+        )
 
     def _build(self, request: Build) -> Built:
         self._is_building = True
@@ -164,13 +170,13 @@ class Server:
         shapes = {name: list(parameter.shape) for name, parameter in parameters.items()}
         self._is_building = False
         self._state.note_seed()
-        return Built(shapes, misfits)
+        return Built(parameters=shapes, misfits=misfits)
 
     def _constructor(self, request: Build) -> Callable[..., Any]:
         if not request.probe:
             return probes.constructor(self.namespace, request.entry, request.adapter)
         names: dict[str, Any] = {"submission": self.namespace, "torch": torch}
-        exec(compiled(request.probe), names)  # noqa: S102 - the same place: beside the submission
+        exec(compiled(request.probe), names)  # noqa: S102 - beside the submission
         constructor: Callable[..., Any] = names[request.entry]
         return constructor
 
@@ -188,26 +194,28 @@ class Server:
         with contextlib.nullcontext() if request.grad else torch.no_grad():
             if request.more is not None:
                 each = [request.arguments, *({**request.arguments, **others} for others in request.more)]
-                return Returned(from_each(self._run(request, arguments) for arguments in each))
+                return Returned(value=from_each(self._run(request, arguments) for arguments in each))
             value = self._run(request, request.arguments)
         answer = from_python(value)
         if request.cotangents is None:
-            return Returned(answer)
-        tensors = self._handed_in
+            return Returned(value=answer)
+        tensors = self._inputs
         after = from_tensors(tensors)
         if not backward(value, request.cotangents):
-            return Returned(answer, after)
+            return Returned(value=answer, inputs=after)
         parameter_gradients = {name: gradient_of(parameter) for name, parameter in module.named_parameters()}
         input_gradients = {name: gradient_of(tensor) for name, tensor in tensors.items() if tensor.requires_grad}
-        return Returned(answer, after, parameter_gradients, input_gradients)
+        return Returned(
+            value=answer, inputs=after, parameter_gradients=parameter_gradients, input_gradients=input_gradients
+        )
 
     def _run(self, request: Call, given: dict[str, Value]) -> Any:
-        """What one call returns."""
+        """Make one call and return its value."""
         module = self._module(request.module)
         arguments = {name: to_python(value) for name, value in given.items()}
-        self._handed_in = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+        self._inputs = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         if request.cotangents is not None:
-            for tensor in self._handed_in.values():
+            for tensor in self._inputs.values():
                 tensor.requires_grad_(tensor.is_floating_point())
         if request.probe:
             options = {name: to_python(value) for name, value in request.options.items()}
@@ -220,28 +228,28 @@ class Server:
     def _transfer(self, request: Transfer) -> Returned:
         state, target = self._module(request.source).state_dict(), self._module(request.target)
         target.load_state_dict(state)
-        return Returned(from_python(None))
+        return Returned(value=from_python(None))
 
     def _raised(self, error: BaseException) -> Raised:
         kind = type(error)
         bases = [type_name(base) for base in kind.__mro__[:20]]
         try:
             text = sendable(str(error.msg if isinstance(error, SyntaxError) else error))
-        except BaseException:  # noqa: BLE001 - __str__ is the submission's too
+        except BaseException:  # noqa: BLE001 - __str__ may be the submission's
             text = "(its message cannot be shown)"
         location, operation = self._location(error)
         return Raised(
-            type_name(kind),
-            bases,
-            cut(text, MAX_TEXT),
-            location,
-            operation[:MAX_TEXT],
-            self._is_building,
-            kind is OwnFaultError,
+            type=type_name(kind),
+            bases=bases,
+            text=cut(text, MAX_TEXT),
+            location=location,
+            operation=operation[:MAX_TEXT],
+            is_building=self._is_building,
+            is_kits=kind is OwnFaultError,
         )
 
     def _location(self, error: BaseException) -> tuple[Location | None, str]:
-        """The innermost line of the submission that the exception passed through, and what was being done there."""
+        """Return the submission's innermost line in a traceback, and the operation there."""
         if isinstance(error, SyntaxError) and error.filename in self.chunks:
             return self._line(str(error.filename), error.lineno or 1, error.offset or 0), ""
         innermost, trace = None, error.__traceback__
@@ -257,13 +265,13 @@ class Server:
     def _line(self, label: str, line: int, column: int = 0) -> Location:
         lines = self.chunks[label]
         text = lines[line - 1] if 0 < line <= len(lines) else ""
-        return Location(label, line, text[:MAX_TEXT], column)
+        return Location(label=label, line=line, text=text[:MAX_TEXT], column=column)
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer requests until the examiner hangs up."""
+    """Answer requests until the examiner closes the connection."""
     stub_compiler()
-    warm_up()  # mostly before anybody asks: a worker is started ahead
+    warm_up()  # usually before the first request, since workers are started ahead
     server = Server()
     while True:
         try:
@@ -274,13 +282,13 @@ def serve(connection: socket.socket) -> None:
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
-            except Exception:  # noqa: BLE001, S110 - the submission may have replaced or filled it
+            except Exception:  # noqa: BLE001, S110 - the submission may have replaced the stream
                 pass
         _send_reply(connection, server, reply)
 
 
 def _send_reply(connection: socket.socket, server: Server, reply: Message) -> None:
-    """Send the reply, or what kept it from being sent: it was too large, or held text that is no text."""
+    """Send the reply, or the error if it is too large or contains an invalid text."""
     try:
         send(connection, reply)
     except (MalformedError, ValueError, TypeError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""What probes work with: a built module, or what an adapter makes a module of."""
+"""The arguments of probes: a built module, or the function or class that an adapter makes a module of."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import torch
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A built module, and what another one is built with."""
+    """A built module, with the constructor and the arguments to build another."""
 
     module: torch.nn.Module
     build: Callable[..., torch.nn.Module]
@@ -23,4 +23,4 @@ class Entry:
     call: Callable[..., Any]
     inputs: tuple[str, ...]
     by_position: bool
-    """Whether inputs may be given by position too."""
+    """Whether inputs may also be passed by position."""

@@ -1,4 +1,4 @@
-"""Syntax trees of sources: as text that tells methods apart, and as a fingerprint that tells whole sources apart."""
+"""Syntax trees of sources: as text for each method, and as a fingerprint of the whole source."""
 
 import ast
 import functools
@@ -15,23 +15,29 @@ READS_ITSELF = {
     *("_getframe", "_current_frames", "currentframe", "settrace", "setprofile", "exec", "eval", "compile", "open"),
     *("stack_info", "stacklevel", "lineno", "findCaller", "warn_explicit"),
 }
-"""What a source that behaves by its own text, lines or place has to name; and what names things unseen."""
+"""Names that a source needs to read its own text, lines or location, or to run code from a string."""
 
-BEGINNINGS = ("co_", "f_", "tb_", "gi_")
-"""Those of the attributes of code, frames and tracebacks."""
+INSPECTING_PREFIXES = ("co_", "f_", "tb_", "gi_")
+"""Beginnings of the attributes of code, frames, tracebacks and generators."""
 
-NAMES_UNSEEN = {"getattr", "vars", "globals", "locals", "attrgetter", "methodcaller"}
-"""What asks for a name that may be put together at run time."""
+DYNAMIC_LOOKUPS = {"getattr", "vars", "globals", "locals", "attrgetter", "methodcaller"}
+"""Functions that look up names which may be computed at run time."""
+
+
+BLOCK_ITEMS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+"""What the blocks of a compound statement consist of."""
+
+PLACE_LENGTH = 8
 
 
 @functools.cache
 def compiled(probe: str) -> types.CodeType:
-    """A probe's code; compiling it takes longer than most of what probes do."""
+    """Return a probe's code, cached: compiling takes longer than running most probes."""
     return compile(probe, "probe", "exec")
 
 
 def fingerprint(chunks: list[Source]) -> str:
-    """The same for sources that differ in layout and comments alone; empty where behaviour may depend on these."""
+    """Return the same text for sources that differ only in layout and comments; empty if they may read these."""
     digest = hashlib.sha256()
     for chunk in chunks:
         tree = ast.parse(chunk.text)
@@ -42,19 +48,19 @@ def fingerprint(chunks: list[Source]) -> str:
 
 
 def _may_read_itself(node: ast.AST) -> bool:
-    """Whether a part of a source may look at its own text, or at where it runs."""
+    """Return whether a node may read the source's own text, or where it runs."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
         name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-        is_seen = name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
-        if name in NAMES_UNSEEN and not is_seen:
+        is_constant = name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+        if name in DYNAMIC_LOOKUPS and not is_constant:
             return True
     return any(name in READS_ITSELF for name in _names(node)) or (
-        isinstance(node, ast.Attribute) and node.attr.startswith(BEGINNINGS)
+        isinstance(node, ast.Attribute) and node.attr.startswith(INSPECTING_PREFIXES)
     )
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """The names that stand in a node itself, a text's as well."""
+    """Yield the names in a node itself, including the content of a string."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):
@@ -70,7 +76,10 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def method_trees(trees: list[ast.Module]) -> dict[str, str]:
-    """The syntax tree of each method and function, as text without positions and docstrings, by `Class.method`."""
+    """Return the syntax tree of each method and function by `Class.method`: text with one line for each statement.
+
+    Positions and docstrings are omitted.
+    """
     methods: dict[str, str] = {}
     try:
         for tree in trees:
@@ -78,16 +87,34 @@ def method_trees(trees: list[ast.Module]) -> dict[str, str]:
                 if isinstance(node, ast.ClassDef):
                     for part in node.body:
                         if isinstance(part, ast.FunctionDef):
-                            methods[f"{node.name}.{part.name}"] = _tree_text(part)
+                            methods[f"{node.name}.{part.name}"] = "\n".join(_statements(part))
                 elif isinstance(node, ast.FunctionDef):
-                    methods[node.name] = _tree_text(node)
+                    methods[node.name] = "\n".join(_statements(node))
     except RecursionError:
         return {}
     return methods if sum(map(len, methods.values())) <= MAX_TREE_TEXT else {}
 
 
+def _statements(node: ast.AST, place: str = "") -> Iterator[str]:
+    """Yield a statement's tree and those of the statements in it, each after a digest of the statements around it.
+
+    So a statement differs from the same one under a condition.
+    """
+    fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+    blocks = {name for name, value in fields if isinstance(value, list) and isinstance(value[0], BLOCK_ITEMS)}
+    own = ",".join(f"{name}={_tree_text(value)}" for name, value in fields if name not in blocks)
+    line = f"{place}{type(node).__name__}({own})"
+    yield line
+    for name, value in fields:
+        if name in blocks:
+            inner = hashlib.sha256(f"{line}{name}".encode("utf-8", "surrogatepass")).hexdigest()[:PLACE_LENGTH]
+            for each in value:
+                if not _is_docstring(each):
+                    yield from _statements(each, inner)
+
+
 def _tree_text(node: object) -> str:
-    """A syntax tree as text that does not depend on Python's version: fields that are empty are left out."""
+    """Return a syntax tree as text. Empty fields are omitted, so that it does not depend on Python's version."""
     if isinstance(node, list):
         return "[" + ",".join(_tree_text(item) for item in node if not _is_docstring(item)) + "]"
     if not isinstance(node, ast.AST):
@@ -101,9 +128,9 @@ def _is_docstring(node: object) -> bool:
 
 
 def operation_at(code: types.CodeType, instruction: int, lines: list[str]) -> str:
-    """What a function was doing at an instruction: the name it called or asked for, else the kind of operation.
+    """Return the operation at an instruction: the name that is called or read, else the kind of operation.
 
-    Empty where that cannot be told.
+    Empty if the code has no positions.
     """
     try:
         first, last, start, end = next(islice(code.co_positions(), instruction // 2, None))

@@ -1,4 +1,4 @@
-"""Text on its way to readers: cut where it is long, values as findings write them, and what UTF-8 has no bytes for."""
+"""Format text for findings and messages: cut long texts, format values, and make any text encodable."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,23 +6,26 @@ MOST_OF_AN_EXCERPT = 200
 
 
 def cut(text: str, limit: int, unread: int = 0) -> str:
-    """The beginning and how much follows, `unread` of it not at hand; all of it where that takes no more room."""
+    """Cut a text at `limit` and say how many characters follow; return it whole if that is not longer.
+
+    `unread` is the number of further characters that are not part of `text`.
+    """
     notice = f" ... ({len(text) - limit + unread:,} more characters)"
     return text if len(text) + unread <= limit + len(notice) else text[:limit] + notice
 
 
 def excerpt(text: str) -> str:
-    """What a finding shows of a text that a submission wrote: one line, cut where it is long."""
+    """Return a submission's text on one line, cut if it is long."""
     return cut(" ".join(text.split()), MOST_OF_AN_EXCERPT)
 
 
 def as_arguments(values: Mapping[str, object]) -> str:
-    """Names and values as a call is written: `tokens=3, head_dim=2`, large numbers as `1e9`."""
-    return ", ".join(f"{name}={_written(value)}" for name, value in values.items())
+    """Format names and values like arguments: `tokens=3, head_dim=2`; large numbers as `1e9`."""
+    return ", ".join(f"{name}={_formatted(value)}" for name, value in values.items())
 
 
-def _written(value: object) -> str:
-    """A value as Python shows it, a float with more zeros than fit in a number's place by its power of ten."""
+def _formatted(value: object) -> str:
+    """Format a value like Python, but a large round float with an exponent."""
     text = str(value)
     if not (isinstance(value, float) and text.endswith("00000.0")):
         return text
@@ -31,10 +34,10 @@ def _written(value: object) -> str:
 
 
 def as_index(position: Iterable[int]) -> str:
-    """An index into a tensor as findings show it: `[0, 2]`."""
+    """Format an index into a tensor: `[0, 2]`."""
     return f"[{', '.join(map(str, position))}]"
 
 
 def sendable(text: str) -> str:
-    """The text, with what UTF-8 has no bytes for spelled out."""
+    """Return the text with escapes in place of characters that UTF-8 cannot encode."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

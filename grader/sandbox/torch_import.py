@@ -1,9 +1,9 @@
 """Import torch once, single-threaded and without its slow parts: lazy imports, and a stub in place of the compiler.
 
-What works on tensors without data (the meta device) is a quarter of torch's import, and `torch.export` a fiftieth. They
-are imported when something first needs them: a name is asked for, a generator is made, or the first tensor on the meta
-device, by kernels that take the places of torch's own until then. The compiler is never imported, for that takes a
-second and writes files, which a worker may not: code that compiles runs as it stands, with the same values.
+Code for tensors without data (the meta device) takes a quarter of torch's import, and `torch.export` a fiftieth. Both
+are imported on first use: when one of their names is looked up, or when the first generator or the first tensor on the
+meta device is made. The kit's own kernels make these tensors until then. The compiler is never imported: this takes a
+second and writes files, which a worker must not. Compiled code runs uncompiled, with the same values.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ from types import ModuleType
 from typing import Any, ClassVar, Self
 
 LAZY = ("torch._meta_registrations", "torch.export")
-"""Modules that are run when one of their names is first asked for."""
+"""Modules that run when one of their names is first looked up."""
 
 META_FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices")
-"""The operators that make every tensor on the meta device that is not made of another one there."""
+"""The operators that make tensors on the meta device without using another tensor there."""
 
 STUBBED = ("torch._dynamo", "torch._inductor")
 """The compiler's packages."""
@@ -34,22 +34,22 @@ MADV_COLLAPSE = 25
 LARGE_PAGE = 2 << 20
 
 _undo: list[Callable[[], None]] = []
-"""What puts back torch's own, while it is incomplete."""
+"""Functions that restore torch's own kernels and names, while torch is incomplete."""
 
 
 def import_torch(*, for_many: bool = False) -> None:
-    """Import torch but for `LAZY`, and warm up what every worker uses.
+    """Import torch except `LAZY`, and warm up the operations that every worker uses.
 
-    `for_many` workers, memory is made cheap to fork, in a tenth of a second.
+    With `for_many`, spend 0.1 s to make forks of this process cheaper.
     """
     for name in THREAD_SETTINGS:
         os.environ[name] = "1"
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    gc.disable()  # a third of torch's import is the collector walking what is being imported
+    gc.disable()  # the collector takes a third of torch's import
     if "torch" not in sys.modules:
         sys.meta_path.insert(0, _LazyFinder())
     with _frames_looked_up_by_name():
-        import torch  # noqa: F401 - imported here, for everybody
+        import torch  # noqa: F401 - later imports are then fast
 
     if not is_complete():
         _complete_on_use()
@@ -61,9 +61,9 @@ def import_torch(*, for_many: bool = False) -> None:
 
 @contextlib.contextmanager
 def _frames_looked_up_by_name() -> Iterator[None]:
-    """Find the module of a frame by its name, as long as this lasts.
+    """Inside the block, `inspect.getmodule` finds the module of a frame by its name.
 
-    Torch asks for it where it defines operators, and `inspect` resolves the paths of a thousand modules to tell.
+    Torch calls it when it defines operators, and `inspect` would resolve the paths of a thousand modules.
     """
     getmodule: Any = inspect.getmodule
 
@@ -78,27 +78,27 @@ def _frames_looked_up_by_name() -> Iterator[None]:
 
 
 def is_complete() -> bool:
-    """Whether torch's meta device is there."""
+    """Return whether torch's meta device is imported."""
     return "_waiting_loader" not in vars(sys.modules.get("torch._meta_registrations", sys))
 
 
 def complete_torch() -> None:
-    """Import what was left out for the meta device."""
+    """Import the rest of the meta device."""
     if is_complete():
         return
     import torch
 
-    _put_back()
-    with torch._C.DisableTorchFunction(), _frames_looked_up_by_name():  # noqa: SLF001 - whoever asked may have a mode on
-        getattr(torch._meta_registrations, "activate_meta", None)  # noqa: SLF001 - asking for a name runs the module
+    _restore_names()
+    with torch._C.DisableTorchFunction(), _frames_looked_up_by_name():  # noqa: SLF001 - the caller may be in a mode
+        getattr(torch._meta_registrations, "activate_meta", None)  # noqa: SLF001 - looking up a name runs the module
     gc.freeze()
 
 
 @contextlib.contextmanager
 def left_incomplete() -> Iterator[None]:
-    """The meta device as it is, with many kernels missing, for code that knows what to do about it."""
+    """Inside the block, the meta device stays incomplete; the code must handle missing kernels."""
     was_waiting = bool(_undo)
-    _put_back()
+    _restore_names()
     try:
         yield
     finally:
@@ -116,7 +116,7 @@ def _complete_on_use() -> None:
     library = make_library("aten", "IMPL", "Meta")
     for name in META_FACTORIES:
         library.impl(name, _completing(name), allow_override=True)
-    _undo.append(library._destroy)  # noqa: SLF001 - the only way to have the former kernels back
+    _undo.append(library._destroy)  # noqa: SLF001 - the only way to restore the former kernels
 
     names = vars(torch)
     generator, find = names.pop("Generator"), names["__getattr__"]
@@ -124,7 +124,7 @@ def _complete_on_use() -> None:
     def find_name(name: str) -> Any:
         if name != "Generator":
             return find(name)
-        if "torch._prims" not in sys.modules:  # what makes generators work is part of it, and it may be half imported
+        if "torch._prims" not in sys.modules:  # generators need it, and it may be half imported
             complete_torch()
         return generator
 
@@ -132,13 +132,13 @@ def _complete_on_use() -> None:
     _undo.append(lambda: names.update({"Generator": generator, "__getattr__": find}))
 
 
-def _put_back() -> None:
+def _restore_names() -> None:
     while _undo:
         _undo.pop()()
 
 
 def _completing(name: str) -> Callable[..., Any]:
-    """A kernel that completes torch and then is torch's own."""
+    """Return a kernel that completes torch and then calls torch's own kernel."""
 
     def kernel(*arguments: Any, **options: Any) -> Any:
         import torch
@@ -153,7 +153,7 @@ def _completing(name: str) -> Callable[..., Any]:
 
 
 def warm_up() -> None:
-    """Do once what attention modules do: it is ready then, and what a fork has left shared is copied."""
+    """Run the operations of attention modules once, so that they are initialized before the first request."""
     import torch
 
     layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 4))
@@ -171,9 +171,11 @@ def warm_up() -> None:
 
 
 def _gather_memory() -> None:
-    """Have the kernel keep what is allocated in large pages: a fork copies a table of hundreds, not of ten thousands.
+    """Move allocated memory to large pages, so that a fork copies a few hundred page table entries.
 
-    Where it cannot (before Linux 6.1, or where it is switched off), all stays as it is.
+    With small pages it would copy tens of thousands.
+
+    Do nothing where large pages are impossible (before Linux 6.1, or if large pages are switched off).
     """
     if sys.platform != "linux":
         return
@@ -192,7 +194,7 @@ def _gather_memory() -> None:
 
 
 class _LazyModule(ModuleType):
-    """A module that runs when one of its names is first asked for."""
+    """A module that runs when one of its names is first looked up."""
 
     def __getattr__(self, name: str) -> object:
         if (name.startswith("__") and name.endswith("__")) or "_waiting_loader" not in vars(self):
@@ -202,7 +204,7 @@ class _LazyModule(ModuleType):
 
 
 class LazyLoader(importlib.abc.Loader):
-    """Lets a module wait until one of its names is asked for."""
+    """Delays running a module until one of its names is looked up."""
 
     def __init__(self, loader: importlib.abc.Loader) -> None:
         self._loader = loader
@@ -214,12 +216,12 @@ class LazyLoader(importlib.abc.Loader):
         vars(module)["_waiting_loader"] = self
 
     def run(self, module: ModuleType) -> None:
-        """Run the module that has waited."""
+        """Run the delayed module."""
         self._loader.exec_module(module)
 
 
 class _LazyFinder(importlib.abc.MetaPathFinder):
-    """Finds a lazy module as usual, and lets it wait."""
+    """Finds the modules in `LAZY` as usual, with a loader that delays running them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -231,7 +233,7 @@ class _LazyFinder(importlib.abc.MetaPathFinder):
 
 
 class Nothing:
-    """A value of the stub: false, empty, with every attribute, a context that does nothing, a decorator likewise."""
+    """A value of a stub: false, empty, with every attribute; a context manager and a decorator without effect."""
 
     def __call__(self, function: Any = None, *_arguments: object, **_options: object) -> Any:
         return function if callable(function) else self
@@ -245,7 +247,7 @@ class Nothing:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Let it pass."""
+        """Do not suppress the exception."""
 
     def __len__(self) -> int:
         return 0
@@ -258,9 +260,9 @@ class Nothing:
 
 
 class _Stub(ModuleType):
-    """A package, or a module in it, whose every name is nothing; settings of it may be set."""
+    """A stub of a package or a module: every name is `Nothing`, and attributes can be set."""
 
-    __path__: ClassVar[list[str]] = []  # type: ignore[misc]  # one for all stubs: typeshed has it on each module
+    __path__: ClassVar[list[str]] = []  # type: ignore[misc]  # typeshed declares it on instances
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -281,11 +283,11 @@ class _StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Stub(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing in it."""
+        """Do nothing: a stub has no code."""
 
 
 def stub_compiler() -> None:
-    """Let code run that compiles, and what asks the compiler to leave it alone: optimizers, functional transforms."""
+    """Replace the compiler by stubs: code that compiles, optimizers and functional transforms run without it."""
     import torch
 
     if any(isinstance(finder, _StubFinder) for finder in sys.meta_path):
@@ -294,5 +296,5 @@ def stub_compiler() -> None:
     for name in STUBBED:
         module = importlib.import_module(name)
         vars(torch)[name.rpartition(".")[2]] = module
-    vars(sys.modules["torch._dynamo"])["is_dynamo_supported"] = lambda: True  # else flex_attention and cond refuse
+    vars(sys.modules["torch._dynamo"])["is_dynamo_supported"] = lambda: True  # otherwise flex_attention and cond raise
     vars(torch)["compile"] = Nothing()

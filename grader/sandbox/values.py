@@ -1,4 +1,4 @@
-"""Tensors and plain values <-> the protocol's values, on the worker's side."""
+"""Convert tensors and plain values to the protocol's values and back."""
 
 import ctypes
 import math
@@ -27,63 +27,64 @@ DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16"
 TORCH_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 DTYPE_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
 MAX_DEPTH = 8
-"""Levels of lists that travel; deeper down they are described."""
+"""The most levels of nested containers; deeper ones are described in words."""
 
 MAX_INT = 2**63
 WORKER_SEED = 67_280_421_310_721
-"""torch's own, where nobody has set one. What a module draws, its own first weights too, is the same in every run,
-whatever was drawn before it was built: a verdict can be repeated, and a check alone sees what it sees among others."""
+"""Torch's default seed. Every module is built from it, so its initial weights do not depend on earlier draws: a verdict
+can be repeated, and a check has the same result alone and among others.
+"""
 
 EXTRA_WEIGHT = 0.3
-"""How large weights are drawn that are no part of the interface."""
+"""The largest random weight of parameters that are not part of the interface."""
 
 PLAIN = (bool, int, float, type(None))
-"""Types whose values hold no others: nothing of them can be too much."""
+"""Types without parts, so their values are always small enough."""
 
 
 def to_tensor(value: TensorValue) -> torch.Tensor:
-    """A tensor of its own memory; `ValueError` unless dtype, shape and number of bytes agree."""
+    """Return a tensor with its own memory; raise `ValueError` unless dtype, shape and number of bytes agree."""
     dtype = TORCH_DTYPES.get(value.dtype)
     if dtype is None:
         raise ValueError(f"no such dtype: {value.dtype[:40]}")
     if len(value.shape) > MAX_DIMENSIONS:
-        raise ValueError(f"a tensor of {len(value.shape):,} dimensions; {MAX_DIMENSIONS} are the most")
+        raise ValueError(f"a tensor of {len(value.shape):,} dimensions; at most {MAX_DIMENSIONS} are allowed")
     if min(value.shape, default=0) < 0 or math.prod(value.shape) * dtype.itemsize != len(value.data):
         raise ValueError(f"{len(value.data)} bytes do not make a {value.dtype} tensor of shape {value.shape[:10]}")
     try:
         if not value.data:
             return torch.empty(value.shape, dtype=dtype)
         return torch.frombuffer(bytearray(value.data), dtype=dtype).reshape(value.shape)
-    except (RuntimeError, TypeError) as error:  # a size beside a zero may be any number
+    except (RuntimeError, TypeError) as error:  # beside a size of 0, another size may be any number
         raise ValueError(f"{len(value.data)} bytes do not make a tensor of shape {value.shape[:10]}") from error
 
 
 def from_tensor(tensor: torch.Tensor) -> TensorValue:
-    """The elements of a dense CPU tensor; `ValueError` for any other, before anything is copied."""
-    obstacle = _why_it_stays(tensor)
+    """Convert a dense CPU tensor; raise `ValueError` for any other, before copying."""
+    obstacle = _why_not_sent(tensor)
     if obstacle:
-        raise ValueError(f"{obstacle} does not travel")
+        raise ValueError(f"{obstacle} cannot be sent")
     return _copied(tensor)
 
 
 def from_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, TensorValue]:
-    """The same of each."""
+    """Convert each tensor as `from_tensor` does."""
     return {name: from_tensor(tensor) for name, tensor in tensors.items()}
 
 
 def gradient_of(tensor: torch.Tensor) -> TensorValue | None:
-    """What has come back to a tensor, or nothing."""
+    """Return a tensor's gradient, or None if it has none."""
     return None if tensor.grad is None else from_tensor(tensor.grad)
 
 
 def _copied(tensor: torch.Tensor) -> TensorValue:
     dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
     data = ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()) if dense.numel() else b""
-    return TensorValue(DTYPE_NAMES[dense.dtype], list(dense.shape), data)
+    return TensorValue(dtype=DTYPE_NAMES[dense.dtype], shape=list(dense.shape), data=data)
 
 
 def to_python(value: Value) -> Any:
-    """Plain Python values and tensors; what did not travel stays an `Other`."""
+    """Convert to plain Python values and tensors; an `Other` stays as it is."""
     if isinstance(value, TensorValue):
         return to_tensor(value)
     if isinstance(value, Sequence):
@@ -97,28 +98,28 @@ def to_python(value: Value) -> Any:
 
 
 def from_python(value: Any) -> Value:
-    """What may travel of a value that a submission made; the rest is described. What is too much is not written out."""
+    """Convert a submission's value. Parts that cannot be sent are described, and so is a value that is too large."""
     if type(value) in PLAIN:
         return _pack(value)
     if _is_tensor(value):
         return _from_any_tensor(value)
-    obstacle = _why_too_much(value)
-    return Other(obstacle) if obstacle else _pack(value)
+    obstacle = _why_too_large(value)
+    return Other(description=obstacle) if obstacle else _pack(value)
 
 
 def from_each(values: Iterable[Any]) -> Value:
-    """The same of several, each before the next is made: it may write to what was returned before."""
+    """Convert several values, each before the next is computed, which may overwrite it."""
     items, size = [], 0
     for value in values:
         items.append(from_python(value))
         size += _size(items[-1])
         if size > MAX_TENSOR_BYTES:
-            return Other(f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}")
-    return Sequence(items, is_tuple=False)
+            return Other(description=f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}")
+    return Sequence(items=items, is_tuple=False)
 
 
 def _size(value: Value) -> int:
-    """The bytes of the tensors in a value that travels."""
+    """Return the bytes of the tensors in a converted value."""
     if isinstance(value, TensorValue):
         return len(value.data)
     if isinstance(value, Sequence | Mapping):
@@ -127,14 +128,17 @@ def _size(value: Value) -> int:
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
-    """The tensors that travel of a value, in order."""
-    if _why_too_much(value):
+    """Return the tensors in a value that can be sent, in order."""
+    if _why_too_large(value):
         return []
-    return [part for part in _parts(value) if _is_tensor(part) and not _why_it_stays(part)]
+    return [part for part in _parts(value) if _is_tensor(part) and not _why_not_sent(part)]
 
 
 def backward(value: Any, cotangents: list[TensorValue]) -> bool:
-    """Run backward from the sum of output times cotangent; False where they do not fit or nothing asks for it."""
+    """Run a backward pass from the sum of outputs times cotangents.
+
+    Return False if they do not fit, or if no output requires a gradient.
+    """
     outputs = [tensor for tensor in tensors_in(value) if tensor.is_floating_point()]
     if len(outputs) != len(cotangents):
         return False
@@ -148,12 +152,12 @@ def backward(value: Any, cotangents: list[TensorValue]) -> bool:
     return True
 
 
-def _why_too_much(value: Any) -> str:
-    """Why a value cannot travel as a whole, found before anything of it is copied; empty where it can."""
+def _why_too_large(value: Any) -> str:
+    """Return why a value is too large to send, before copying any of it; empty if it is not."""
     parts = list(islice(_parts(value), MAX_ITEMS + 1))
     if len(parts) > MAX_ITEMS:
         return f"an object of type {type_name(type(value))} with more than {MAX_ITEMS:,} values"
-    tensors = [part for part in parts if _is_tensor(part) and not _why_it_stays(part)]
+    tensors = [part for part in parts if _is_tensor(part) and not _why_not_sent(part)]
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
     if size > MAX_TENSOR_BYTES:
         return f"tensors of {size:,} bytes together, over the limit of {MAX_TENSOR_BYTES:,}"
@@ -161,7 +165,7 @@ def _why_too_much(value: Any) -> str:
 
 
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
-    """A value and what it holds, in order, as deep as values travel."""
+    """Yield a value and its parts, in order, down to `MAX_DEPTH`."""
     yield value
     value = _plain_tuple(value)
     if depth < MAX_DEPTH and type(value) in (tuple, list, dict):
@@ -170,18 +174,18 @@ def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _items(value: Any) -> Iterable[Any]:
-    """What a container holds, a dictionary's values in the order of `outputs_of`."""
+    """Return the items of a container; a dictionary's values in the order of `outputs_of`."""
     is_named = type(value) is dict and all(type(key) is str for key in value)
     return outputs_of(value) if is_named or type(value) is not dict else value.values()
 
 
 def _is_tensor(value: Any) -> bool:
-    """Whether it is torch's own kind of tensor; a subclass may answer for itself."""
+    """Return whether a value has torch's own tensor type; a subclass could override its methods."""
     return type(value) is torch.Tensor or type(value) is torch.nn.Parameter
 
 
 def _plain_tuple(value: Any) -> Any:
-    """The value; a named tuple as the tuple that it is, whatever its class says of it."""
+    """Return the value, a named tuple as a plain tuple, without calling methods of its class."""
     return tuple.__getitem__(value, slice(None)) if issubclass(type(value), tuple) else value
 
 
@@ -191,24 +195,24 @@ def _pack(value: Any, depth: int = 0) -> Value:
     if _is_tensor(value):
         return _from_any_tensor(value)
     if kind is bool or kind is float or value is None or (kind is int and abs(value) < MAX_INT):
-        return Scalar(value)
+        return Scalar(value=value)
     if kind is str:
-        return Scalar(sendable(value[:MAX_TEXT]))
+        return Scalar(value=sendable(value[:MAX_TEXT]))
     if depth < MAX_DEPTH and kind in (tuple, list):
-        return Sequence([_pack(item, depth + 1) for item in value], kind is tuple)
+        return Sequence(items=[_pack(item, depth + 1) for item in value], is_tuple=kind is tuple)
     if depth < MAX_DEPTH and kind is dict and all(type(key) is str for key in value):
-        return Mapping({sendable(key[:MAX_TEXT]): _pack(item, depth + 1) for key, item in value.items()})
-    return Other(f"an object of type {type_name(kind)}"[:MAX_TEXT])
+        return Mapping(items={sendable(key[:MAX_TEXT]): _pack(item, depth + 1) for key, item in value.items()})
+    return Other(description=f"an object of type {type_name(kind)}"[:MAX_TEXT])
 
 
 def type_name(kind: type) -> str:
-    """A class's name as its author wrote it."""
+    """Return a class's qualified name, or `?` if the class has replaced it."""
     name = getattr(kind, "__qualname__", "?")
     return name[:200] if type(name) is str else "?"
 
 
-def _why_it_stays(tensor: torch.Tensor) -> str:
-    """What keeps a tensor from travelling, as a description of it; empty where nothing does."""
+def _why_not_sent(tensor: torch.Tensor) -> str:
+    """Describe a tensor that cannot be sent; empty if it can."""
     if tensor.is_nested:
         return "a nested tensor"
     if tensor.layout is not torch.strided:
@@ -228,24 +232,24 @@ def _why_it_stays(tensor: torch.Tensor) -> str:
 
 
 def _from_any_tensor(tensor: torch.Tensor) -> Value:
-    obstacle = _why_it_stays(tensor)
-    return Other(obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
+    obstacle = _why_not_sent(tensor)
+    return Other(description=obstacle[:MAX_TEXT]) if obstacle else _copied(tensor)
 
 
 def seed() -> None:
-    """Have torch draw from the beginning."""
-    torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed keeps the stack for every device there is not
+    """Reset torch's random numbers."""
+    torch.default_generator.manual_seed(WORKER_SEED)  # torch.manual_seed stores a stack trace for each missing device
 
 
 def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
-    """Copy values into parameters by name; what is missing or of another shape is named.
+    """Copy values into parameters by name; return descriptions of parameters that are missing or have another shape.
 
-    Without any, matrices of zeros are drawn: a layer may well begin so, but hides all that comes before it.
+    Without values, matrices of zeros get random values: a layer may start with zeros, but they hide everything before.
     """
     misfits = []
     with torch.no_grad():
         _draw(each for each in parameters.values() if not values and each.dim() > 1 and not bool(each.any()))
-        _draw_again(parameter for name, parameter in parameters.items() if values and name not in values)
+        _redraw(parameter for name, parameter in parameters.items() if values and name not in values)
         for name, value in values.items():
             parameter = parameters.get(name)
             if parameter is None:
@@ -257,14 +261,14 @@ def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str,
     return misfits
 
 
-def _draw_again(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Draw what was drawn anew, so that it depends on nothing else that a constructor draws."""
+def _redraw(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Draw random parameters again, so that they do not depend on other draws in the constructor."""
     _draw(each for each in parameters if each.numel() > 1 and bool((each != each.flatten()[0]).any()))
 
 
 def _draw(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Draw numbers for them, and leave torch's generator as it was."""
-    state = torch.default_generator.get_state()  # a generator of its own would import all of torch
+    """Draw random values for parameters, and restore torch's generator afterwards."""
+    state = torch.default_generator.get_state()  # a new generator would import all of torch
     seed()
     for parameter in parameters:
         if parameter.is_floating_point():
@@ -280,7 +284,7 @@ def outputs_of(value: Any) -> list[Any]:
 
 
 def flatten(value: Any) -> list[torch.Tensor]:
-    """The tensors in a returned value, in order."""
+    """Return the tensors in a returned value, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, tuple | list | dict):
@@ -289,7 +293,7 @@ def flatten(value: Any) -> list[torch.Tensor]:
 
 
 def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """A returned value, its tensors changed; a named tuple as the tuple that it is."""
+    """Return a value with `change` applied to its tensors; named tuples become plain tuples."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -301,5 +305,5 @@ def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> A
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """How often a tensor was written to; what was made of it before is then no longer true. Made for inference: 0."""
-    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - there is no other way to ask
+    """Return how often a tensor was written to; 0 for a tensor made in inference mode."""
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - torch has no public name for it

@@ -14,24 +14,24 @@ MAX_READ_BYTES = 1 << 20
 
 
 class MalformedError(Exception):
-    """What came over the wire is not a message."""
+    """The received bytes are not a valid message."""
 
 
 class ClosedError(Exception):
-    """The other side has gone."""
+    """The other side has closed the connection."""
 
 
 def frame(body: bytes) -> bytes:
-    """Return the frame around a body; `MalformedError` where it is too large."""
+    """Return the frame of a body; raise `MalformedError` if it is too large."""
     if len(body) > MAX_FRAME_BYTES:
         raise MalformedError(f"a message of {len(body):,} bytes is over the limit of {MAX_FRAME_BYTES:,}")
     return HEADER.pack(len(body)) + body
 
 
 def read_frame(read: Callable[[int], bytes]) -> bytes:
-    """Return the body of the next frame; `read` returns at most so many bytes, and none at the end.
+    """Return the body of the next frame. `read(n)` returns at most n bytes, and none at the end.
 
-    `ClosedError` where the frame is cut short, `MalformedError` where it announces too much.
+    Raises `ClosedError` if the frame is cut short, `MalformedError` if it is too large.
     """
     (size,) = HEADER.unpack(_read_exactly(read, HEADER.size))
     if size > MAX_FRAME_BYTES:
@@ -40,7 +40,7 @@ def read_frame(read: Callable[[int], bytes]) -> bytes:
 
 
 def send(connection: socket.socket, body: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Write one frame; `ClosedError` when nobody listens. Descriptors go with its first byte, over a Unix socket."""
+    """Send a frame, over a Unix socket also descriptors; raise `ClosedError` if the other side is gone."""
     content = frame(body)
     try:
         if descriptors:
@@ -53,9 +53,10 @@ def send(connection: socket.socket, body: bytes, descriptors: Sequence[int] = ()
 
 
 def receive(connection: socket.socket, deadline: float | None = None) -> bytes:
-    """Return the next body; `TimeoutError` past the deadline (on `time.monotonic`), `MalformedError` or `ClosedError`.
+    """Return the next body.
 
-    Without a deadline, the connection's own timeout holds.
+    Raises `TimeoutError` after the deadline (on `time.monotonic`; without one, the connection's own timeout applies),
+    `MalformedError` or `ClosedError`.
     """
 
     def read(size: int) -> bytes:
@@ -70,7 +71,7 @@ def receive(connection: socket.socket, deadline: float | None = None) -> bytes:
 
 
 def receive_with_descriptors(connection: socket.socket, most: int) -> tuple[bytes, list[int]]:
-    """Return the next body, and at most so many descriptors that were sent with it."""
+    """Return the next body with at most this many descriptors."""
     descriptors: list[int] = []
 
     def receive_part(size: int) -> bytes:
@@ -82,7 +83,7 @@ def receive_with_descriptors(connection: socket.socket, most: int) -> tuple[byte
 
 
 def _received(receive_part: Callable[[], bytes]) -> bytes:
-    """What a socket gives; `ClosedError` where it gives an error."""
+    """Receive from a socket; raise `ClosedError` for its errors, except `TimeoutError`."""
     try:
         return receive_part()
     except TimeoutError:

@@ -1,1 +1,1 @@
-"""The course: where exercises lie, and exercise.yaml -> Exercise (frozen records), every mistake with its place."""
+"""The course folder, and the records of an exercise.yaml with the code that reads and validates it."""

@@ -1,10 +1,10 @@
-"""What a reference's class takes, found by parsing: the names that a description gives are held against it."""
+"""Check the names in an exercise.yaml against the signatures in a source, which is parsed but not run."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.spec.exercise import Exercise
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
@@ -13,19 +13,21 @@ from grader.spec.properties import Property
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 VARIATION = "Variation"
-"""The class that a check's own source defines, whose methods can be called beside those of the submission's."""
+"""The class in a check's own source. A check can call its methods as well as those of the submission's class."""
 
 
 class Signature(Struct, frozen=True, kw_only=True):
-    """The names that a function takes by keyword, those without a default, and whether it takes any others."""
+    """The keyword arguments of a function."""
 
     names: list[str]
     required: list[str]
+    """The names without a default."""
     takes_any: bool
+    """Whether it has `**kwargs`."""
 
 
 def _signature_of(function: Function, *, is_method: bool = True) -> Signature:
-    """The signature of a function, or of a method without self."""
+    """Return the signature of a function, or of a method without `self`."""
     arguments = function.args
     plain = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     required = plain[: len(plain) - len(arguments.defaults)]
@@ -41,97 +43,136 @@ def _signature_of(function: Function, *, is_method: bool = True) -> Signature:
 
 
 def _methods_of(tree: ast.Module) -> dict[str, dict[str, Function]]:
-    """The classes of a module, each with its methods and those that it inherits in this module."""
-    found: dict[str, dict[str, Function]] = {}
-    for each in tree.body:
-        if isinstance(each, ast.ClassDef):
-            bases = [found[ast.unparse(base)] for base in reversed(each.bases) if ast.unparse(base) in found]
-            own = {node.name: node for node in each.body if isinstance(node, Function)}
-            found[each.name] = {name: method for methods in (*bases, own) for name, method in methods.items()}
-    return found
+    """Return the methods of each class in a module, with those inherited from other classes of the module."""
+    classes: dict[str, dict[str, Function]] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            bases = [classes[ast.unparse(base)] for base in reversed(node.bases) if ast.unparse(base) in classes]
+            own = {method.name: method for method in node.body if isinstance(method, Function)}
+            classes[node.name] = {name: method for methods in (*bases, own) for name, method in methods.items()}
+    return classes
 
 
-def misnamed_parts(exercise: Exercise, source: str) -> Iterator[Problem]:
-    """A class or function, arguments, inputs and methods that a source does not have."""
+def name_problems(exercise: Exercise, source: str) -> Iterator[Problem]:
+    """Yield a problem for each class, function, argument, input and method that the source does not have.
+
+    Required arguments that the exercise.yaml does not give are problems too.
+    """
     tree, interface = ast.parse(source), exercise.interface
-    if interface.function:
-        functions = {node.name: node for node in tree.body if isinstance(node, Function)}
-        if interface.function not in functions:
-            path = ("interface", "function")
-            yield _unknown("a function of the reference", interface.function, functions, path, is_key=False)
-        else:
-            yield from _misnamed_in_function(exercise, functions[interface.function])
-        return
+    functions = {node.name: node for node in tree.body if isinstance(node, Function)}
     classes = _methods_of(tree)
-    if interface.class_name not in classes:
-        yield _unknown("a class of the reference", interface.class_name, classes, ("interface", "class"), is_key=False)
+    part, known = ("function", [*functions]) if interface.function else ("class", [*classes])
+    if interface.entry() not in known:
+        yield _unknown(f"a {part} of the reference", interface.entry(), known, ("interface", part), is_key=False)
+    elif interface.function:
+        yield from _problems_in_call(exercise, _signature_of(functions[interface.function], is_method=False))
     elif interface.kind.class_is_module:
-        yield from _misnamed_in_module(exercise, classes[interface.class_name])
+        yield from _problems_in_module(exercise, classes[interface.class_name])
+    elif "__init__" in classes[interface.class_name]:
+        yield from _problems_in_call(exercise, _signature_of(classes[interface.class_name]["__init__"]))
 
 
-def _misnamed_in_module(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:
-    yield from _misnamed_arguments(exercise, methods)
+def _problems_in_module(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:
+    if "__init__" in methods:
+        signature, given = _signature_of(methods["__init__"]), exercise.interface.constructor
+        yield from _unknown_arguments(signature, given, "an argument of the class", ("interface", "constructor"))
+        yield from _missing_arguments(signature, given, ("interface", "constructor"))
     if "forward" in methods:
         forward = _signature_of(methods["forward"])
-        yield from _misnamed(forward, exercise.interface.inputs, "an input of forward", ("interface", "inputs"))
+        yield from _unknown_arguments(
+            forward, exercise.interface.inputs, "an input of forward", ("interface", "inputs")
+        )
+        yield from _missing_arguments(forward, exercise.interface.inputs, ("interface", "inputs"))
     for index, check in enumerate(exercise.checks):
-        yield from _misnamed_in_check(check, methods, ("checks", index))
+        yield from _problems_in_check(check, methods, ("checks", index))
 
 
-def _misnamed_in_function(exercise: Exercise, function: Function) -> Iterator[Problem]:
-    """Names that the function does not take; what only the kit's own model takes is the kind's business."""
-    taken, interface = _signature_of(function, is_method=False), exercise.interface
-    what = f"an argument of {function.name}"
-    yield from _misnamed(taken, interface.inputs, what, ("interface", "inputs"))
-    if not interface.kind.adapter_takes_arguments:
-        yield from _misnamed(taken, interface.constructor, what, ("interface", "constructor"))
+def _problems_in_call(exercise: Exercise, signature: Signature) -> Iterator[Problem]:
+    """Yield a problem for each name that is not an argument of a function, or of a class that is not a module.
+
+    The kit passes the first arguments itself. The kind's adapter takes further arguments, and sometimes the inputs.
+    """
+    interface = exercise.interface
+    kind = interface.kind
+    own = structs.replace(
+        signature,
+        names=signature.names[len(kind.handed_first) :],
+        required=[name for name in signature.required if name not in signature.names[: len(kind.handed_first)]],
+    )
+    takes_inputs = bool(interface.function) or kind.is_built_from_inputs
+    with_adapter = structs.replace(own, names=[*own.names, *kind.adapter_arguments])
+    what = f"an argument of {interface.entry()}"
+    if takes_inputs:
+        yield from _unknown_arguments(own, interface.inputs, what, ("interface", "inputs"))
+    yield from _unknown_arguments(with_adapter, interface.constructor, what, ("interface", "constructor"))
+    given = {**interface.constructor, **(interface.inputs if takes_inputs else {})}
+    yield from _missing_arguments(own, given, ("interface", "constructor"))
     for index, check in enumerate(exercise.checks):
-        yield from _misnamed(taken, check.inputs, what, ("checks", index, "inputs"))
+        path: KeyPath = ("checks", index)
+        if takes_inputs:
+            yield from _unknown_arguments(own, check.inputs, what, (*path, "inputs"))
+        yield from _unknown_arguments(with_adapter, check.constructor, what, (*path, "constructor"))
+        yield from _unknown_defaults(with_adapter, check, what, path)
 
 
-def _misnamed_arguments(exercise: Exercise, methods: dict[str, Function]) -> Iterator[Problem]:
-    """Arguments of the constructor that it does not take, and those that it needs and nobody gives."""
-    if "__init__" not in methods:
-        return
-    taken, given = _signature_of(methods["__init__"]), exercise.interface.constructor
-    path = ("interface", "constructor")
-    yield from _misnamed(taken, given, "an argument of the class", path)
-    taken_for = {nearest(name, taken.names) for name in given if name not in taken.names}
-    missing = [name for name in taken.required if name not in given and name not in taken_for]
-    if missing:
-        remedy = f"add {', '.join(f'{name}: {name}' for name in missing)}, and a size of that name to every size case"
-        yield Problem(path, "every argument that has no default", f"no {listed(missing, 'or')}", remedy)
+def _missing_arguments(signature: Signature, given: Collection[str], path: KeyPath) -> Iterator[Problem]:
+    """Yield a problem for required arguments that are not given. Some may be given under misspelt names."""
+    unknown = [name for name in given if name not in signature.names]
+    missing = [name for name in signature.required if name not in given]
+    if len(missing) > len(unknown):
+        matched = {nearest(name, missing) for name in unknown}
+        missing = [name for name in missing if name not in matched]
+        shape = "[batch, tokens]" if path[-1] == "inputs" else "2"
+        names = ", ".join(f"{name}: {shape}" for name in missing)
+        what = "a shape or another input" if path[-1] == "inputs" else "a value or the name of a size"
+        yield Problem(
+            path=path,
+            expected="every argument that has no default",
+            found=f"no {listed(missing, 'or')}",
+            remedy=f"add {names}, with {what} for each",
+        )
 
 
-def _misnamed_in_check(check: Property, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
+def _unknown_defaults(signature: Signature, check: Property, what: str, path: KeyPath) -> Iterator[Problem]:
+    for index, name in enumerate(check.defaults):
+        if name not in signature.names and not signature.takes_any:
+            yield _unknown(what, name, signature.names, (*path, "defaults", index), is_key=False)
+
+
+def _problems_in_check(check: Property, methods: dict[str, Function], path: KeyPath) -> Iterator[Problem]:
     try:
         methods = methods | _methods_of(ast.parse(check.variation_source())).get(VARIATION, {})
     except SyntaxError as error:
-        yield Problem((*path, "variation"), "Python", f"{error.msg} in its line {error.lineno}", "mend that line")
+        yield Problem(
+            path=(*path, "variation"),
+            expected="Python",
+            found=f"{error.msg} in its line {error.lineno}",
+            remedy="correct that line",
+        )
         return
     if check.method and check.method not in methods:
         yield _unknown("a method of the class", check.method, methods, (*path, "method"), is_key=False)
         return
     if "__init__" in methods:
         built = _signature_of(methods["__init__"])
-        yield from _misnamed(built, check.constructor, "an argument of the class", (*path, "constructor"))
-        for index, name in enumerate(check.defaults):
-            if name not in built.names and not built.takes_any:
-                yield _unknown("an argument of the class", name, built.names, (*path, "defaults", index), is_key=False)
+        yield from _unknown_arguments(built, check.constructor, "an argument of the class", (*path, "constructor"))
+        yield from _unknown_defaults(built, check, "an argument of the class", path)
     called = methods.get(check.method or "forward")
     if called is not None:
         what = f"an input of {check.method or 'forward'}"
-        yield from _misnamed(_signature_of(called), check.inputs, what, (*path, "inputs"))
+        yield from _unknown_arguments(_signature_of(called), check.inputs, what, (*path, "inputs"))
 
 
-def _misnamed(taken: Signature, given: dict[str, Any], what: str, path: KeyPath) -> Iterator[Problem]:
+def _unknown_arguments(signature: Signature, given: dict[str, Any], what: str, path: KeyPath) -> Iterator[Problem]:
     for name in given:
-        if name not in taken.names and not taken.takes_any:
-            yield _unknown(what, name, taken.names, (*path, name), is_key=True)
+        if name not in signature.names and not signature.takes_any:
+            yield _unknown(what, name, signature.names, (*path, name), is_key=True)
 
 
 def _unknown(what: str, name: str, known: Iterable[str], path: KeyPath, *, is_key: bool) -> Problem:
     names = list(known)
     near = nearest(name, names) or (names[0] if len(names) == 1 else "")
-    remedy = f"write {near}" if near else "write one of them" if names else "take it out"
-    return Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy, at_key=is_key)
+    remedy = f"write {near}" if near else "write one of these names" if names else "remove it"
+    return Problem(
+        path=path, expected=f"{what}: {listed(names, 'or')}", found=quoted(name), remedy=remedy, at_key=is_key
+    )

@@ -1,4 +1,4 @@
-"""Read YAML text into plain values, each with its place; refuse in a sentence what cannot be read."""
+"""Parse YAML into plain values, and remember the place of each. Every YAML error becomes a `Problem`."""
 
 import math
 import re
@@ -12,21 +12,21 @@ A_MAPPING = "a mapping of keys such as format_version and title"
 MAX_BYTES = 1_000_000
 MAX_VALUES = 5_000
 MAX_DEPTH = 20
-"""Deeper files would overflow the stack while nodes are composed."""
+"""The most levels of lists and mappings. Much deeper files would overflow PyYAML's stack."""
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 BARE_EXPONENT = re.compile(r"[-+]?\d[\d_]*(\.\d*)?[eE][-+]?\d+")
-"""Looks like a number; YAML 1.1, and so PyYAML, reads it as text unless it has both a dot and a signed exponent."""
+"""A number with an exponent. YAML 1.1 reads it as text unless it has both a dot and a sign in the exponent."""
 
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
-"""The tags that YAML gives to values without one."""
+"""The tags that YAML gives to values that are written without a tag."""
 
 CONSTRUCTOR = yaml.constructor.SafeConstructor()
 
 
 class RefusedError(Exception):
-    """The text cannot be read at all, or not any further."""
+    """The file cannot be read at all, or not any further."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.found)
@@ -34,7 +34,7 @@ class RefusedError(Exception):
 
 
 class Document:
-    """The values in a file; for each path, its place and its text as written."""
+    """The values of a file, with the place and the written text of each value."""
 
     def __init__(self, root: yaml.Node) -> None:
         self.problems: list[Problem] = []
@@ -44,7 +44,7 @@ class Document:
         self.data = self._value(root, ())
 
     def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column of the value at a path, or of its key; if there is none, of the value around it."""
+        """Return line and column of the value at a path, or of its key. For a missing value, use the one around it."""
         if at_key and path in self._keys:
             return self._keys[path]
         while path not in self._places:
@@ -54,12 +54,12 @@ class Document:
     def _value(self, node: yaml.Node, path: KeyPath) -> Any:
         self._places[path] = _place(node)
         if len(self._places) > MAX_VALUES:
-            found = "more, once its aliases are written out"
-            raise _refused(node, f"at most {MAX_VALUES:,} values", found, "describe one exercise in a file")
+            found = "more values, with aliases written out"
+            raise _refused(node, f"at most {MAX_VALUES:,} values", found, "describe one exercise in each file")
         if len(path) >= MAX_DEPTH:
-            raise _refused(node, f"at most {MAX_DEPTH} levels", "one more", "no part of an exercise lies that deep")
+            raise _refused(node, f"at most {MAX_DEPTH} levels", "one more", "no exercise needs so many levels")
         if node.tag.removeprefix(TAG) not in PLAIN:
-            remedy = "take the tag out; the plain value is enough"
+            remedy = "remove the tag; the plain value is enough"
             self._note(node, path, "a value without a tag", node.tag.replace(TAG, "!!"), remedy)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
@@ -74,15 +74,15 @@ class Document:
             if not isinstance(key_node, yaml.ScalarNode) or key_node.tag == f"{TAG}merge":
                 is_merge = isinstance(key_node, yaml.ScalarNode)
                 found = "the merge key <<" if is_merge else f"a {key_node.id.replace('sequence', 'list')}"
-                quote = "put a word before the colon, and quote a text that has brackets"
+                quote = "write a word before the colon, and put a text with brackets in quotes"
                 remedy = "write the keys out" if is_merge else quote
                 self._note(key_node, path, "a plain word as a key", found, remedy)
                 continue
             key = str(key_node.value)
             at = (*path, key)
             if key in values:
-                found = f"this one again, after {':'.join(map(str, self._keys[at]))}"
-                self._note(key_node, at, "each key once", found, "keep one of them")
+                found = f"a second one, after {':'.join(map(str, self._keys[at]))}"
+                self._note(key_node, at, "each key once", found, "remove one of them")
                 continue
             self._keys[at] = _place(key_node)
             values[key] = self._value(value_node, at)
@@ -93,12 +93,12 @@ class Document:
         raw = self.raw[path] = str(node.value)
         kind, is_plain = node.tag.removeprefix(TAG), not node.style
         key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
-        what = missing_from_blank(raw)
-        if what is not None:
-            self._note(node, path, what, "a blank", "it is still to be filled in")
+        description = missing_from_blank(raw)
+        if description is not None:
+            self._note(node, path, description, "a blank", "fill it in")
         elif is_plain and kind == "str" and BARE_EXPONENT.fullmatch(raw):
             found = f"{raw}, which is text in YAML (a number has a dot and a signed exponent)"
-            self._note(node, path, "a number", found, f"write {key}{_with_dot(raw)}, or quotes around a text")
+            self._note(node, path, "a number", found, f"write {key}{_with_dot(raw)}, or put a text in quotes")
         if kind == "null":
             return None
         if kind == "bool":
@@ -111,19 +111,21 @@ class Document:
                 if math.isnan(number):
                     self._note(node, path, "a number", raw, f"write {key}2")
                 return number
-        except ValueError:  # longer than Python reads, or an octal with a nine
+        except ValueError:  # more digits than Python accepts, or an octal number with a nine
             return raw
         return raw
 
     def _note(self, node: yaml.Node, path: KeyPath, expected: str, found: str, remedy: str) -> None:
         line, column = _place(node)
-        self.problems.append(Problem(path, expected, found, remedy, line=line, column=column))
+        self.problems.append(
+            Problem(path=path, expected=expected, found=found, remedy=remedy, line=line, column=column)
+        )
 
 
 def read_document(content: bytes) -> Document:
-    """Return the values in a file and what is wrong with how they are written.
+    """Return the values of a file, and its problems with YAML.
 
-    Raises `RefusedError` for text that is no YAML, or more of it than an exercise can have.
+    Raise `RefusedError` if the text is not YAML, or longer or deeper than an exercise.yaml can be.
     """
     text = _decode(content)
     try:
@@ -132,7 +134,7 @@ def read_document(content: bytes) -> Document:
     except yaml.MarkedYAMLError as error:
         raise RefusedError(explain_syntax_error(error, text)) from error
     except yaml.YAMLError as error:
-        raise RefusedError(_at(1, 1, "YAML", quoted(str(error)), "write the file anew")) from error
+        raise RefusedError(_at(1, 1, "YAML", quoted(str(error)), "write the file again")) from error
     if root is None:
         raise RefusedError(_at(1, 1, A_MAPPING, "an empty file", "begin it with format_version: 1"))
     if not isinstance(root, yaml.MappingNode):
@@ -142,12 +144,12 @@ def read_document(content: bytes) -> Document:
 
 
 def _require_shallow(text: str) -> None:
-    """Raise `RefusedError` if lists and mappings are nested so deep that composing nodes would overflow the stack."""
+    """Raise `RefusedError` if lists and mappings are nested so deeply that PyYAML would overflow its stack."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise _refused(event, f"at most {MAX_DEPTH} levels", "one more", "no part of an exercise lies that deep")
+            raise _refused(event, f"at most {MAX_DEPTH} levels", "one more", "no exercise needs so many levels")
 
 
 def _place(at: yaml.Node | yaml.Event) -> tuple[int, int]:
@@ -160,14 +162,14 @@ def _refused(at: yaml.Node | yaml.Event, expected: str, found: str, remedy: str)
 
 
 def _at(line: int, column: int, expected: str, found: str, remedy: str) -> Problem:
-    return Problem((), expected, found, remedy, line=line, column=column)
+    return Problem(path=(), expected=expected, found=found, remedy=remedy, line=line, column=column)
 
 
 def _decode(content: bytes) -> str:
     if len(content) > MAX_BYTES:
         found = f"more than {MAX_BYTES:,}"
         raise RefusedError(
-            _at(1, 1, f"a file of at most {MAX_BYTES:,} bytes", found, "describe one exercise in a file")
+            _at(1, 1, f"a file of at most {MAX_BYTES:,} bytes", found, "describe one exercise in each file")
         )
     try:
         text = content.decode("utf-8-sig")
@@ -179,7 +181,7 @@ def _decode(content: bytes) -> str:
     if control:
         found = f"the control character U+{ord(control.group()):04X}"
         place = _place_after(text[: control.start()])
-        raise RefusedError(_at(*place, "printable text", found, "take it out"))
+        raise RefusedError(_at(*place, "printable text", found, "remove it"))
     return text
 
 
@@ -188,7 +190,7 @@ def _place_after(text: str) -> tuple[int, int]:
 
 
 def _with_dot(raw: str) -> str:
-    """Return a number with an exponent as YAML 1.1 expects it: 1e-5 as 1.0e-5."""
+    """Return a number with an exponent in the form that YAML 1.1 reads as a number: 1e-5 as 1.0e-5."""
     mantissa, exponent = raw.lower().split("e")
     mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
     return f"{mantissa}e{exponent if exponent[0] in '+-' else f'+{exponent}'}"
@@ -199,7 +201,7 @@ COMPLAINTS = (
         "mapping values are not allowed",
         "one key in a line",
         "another colon",
-        "put a text that holds a colon in quotes, or line the key up with those above",
+        "put a text that contains a colon in quotes, or indent the key like the keys above",
     ),
     ("did not find expected ',' or ']'", "a comma or ]", "something else", "close the list that begins at CONTEXT"),
     (
@@ -214,9 +216,9 @@ COMPLAINTS = (
         "did not find expected key",
         "a key of the mapping that begins at CONTEXT",
         "something else",
-        "line the keys up in one column, and put a text that begins with a quote in quotes as a whole",
+        "indent all keys equally, and put a text that begins with a quote in quotes as a whole",
     ),
-    ("did not find expected '-' indicator", "a - in the column of the others", "something else", "line the items up"),
+    ("did not find expected '-' indicator", "a - below the other ones", "something else", "indent all items equally"),
     (
         "block sequence entries are not allowed",
         "a value",
@@ -224,22 +226,26 @@ COMPLAINTS = (
         "begin the list on a new line",
     ),
     ("cannot start any token", "a value", "CHARACTER", "put the text in quotes"),
-    ("unknown escape character", "an escape YAML knows", "CHARACTER", "use single quotes, in which \\ is a plain \\"),
-    ("alphabetic or numeric character", "a name after & or *", "CHARACTER", "put a text that begins so in quotes"),
+    ("unknown escape character", "a valid escape", "CHARACTER", "use single quotes, in which \\ is an ordinary \\"),
+    ("alphabetic or numeric character", "a name after & or *", "CHARACTER", "put a text that begins with it in quotes"),
     ("undefined tag handle", "a value without a tag", "CHARACTER", "put a text that begins with ! in quotes"),
-    ("but found another document", "one document", "a second one", "take the line --- out, or split the file"),
-    ("found undefined alias", "the name of an anchor above", "an alias without one", "write the value out"),
+    ("but found another document", "one document", "a second one", "remove the line ---, or split the file"),
+    ("found undefined alias", "the name of an anchor above", "an alias without an anchor", "write the value out"),
     (
         "did not find expected <document start>",
         "one mapping",
         "something after its end",
-        "line the keys up in one column",
+        "indent all keys equally",
     ),
 )
+"""Part of PyYAML's message, what was expected, what was found, and the remedy.
+
+`CONTEXT` stands for the place where the construct begins, `CHARACTER` for the character at which the parser stopped.
+"""
 
 
 def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
-    """The parser's complaint as a problem with its place."""
+    """Return the parser's error as a problem with its place."""
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     lines = text.split("\n")
@@ -249,13 +255,22 @@ def explain_syntax_error(error: yaml.MarkedYAMLError, text: str) -> Problem:
     complaint = str(error.problem or error.context)
     if "\t" in written[: len(written) - len(written.lstrip())] or written[column - 1 : column] == "\t":
         column = written.index("\t") + 1
-        return Problem((), "spaces", "a tab", "indent with spaces; YAML takes no tabs there", line=line, column=column)
+        return Problem(
+            path=(),
+            expected="spaces",
+            found="a tab",
+            remedy="indent with spaces; YAML allows no tabs there",
+            line=line,
+            column=column,
+        )
     for part, expected, found, remedy in COMPLAINTS:
         if part in complaint:
             filled = [_filled(each, context, character) for each in (expected, found, remedy)]
-            return Problem((), filled[0], filled[1], filled[2], line=line, column=column)
-    found = f"what the parser calls {quoted(complaint)}"
-    return Problem((), "YAML", found, "look at this line and the one above it", line=line, column=column)
+            return Problem(path=(), expected=filled[0], found=filled[1], remedy=filled[2], line=line, column=column)
+    found = f"an error that the parser calls {quoted(complaint)}"
+    return Problem(
+        path=(), expected="YAML", found=found, remedy="look at this line and the one above it", line=line, column=column
+    )
 
 
 def _filled(sentence: str, context: str, character: str) -> str:
@@ -263,7 +278,7 @@ def _filled(sentence: str, context: str, character: str) -> str:
 
 
 class Dumper(yaml.SafeDumper):
-    """Writes YAML without aliases: a value that occurs twice is written out twice."""
+    """A YAML writer without aliases: a value that occurs twice is written out twice."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
         return True

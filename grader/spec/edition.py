@@ -1,8 +1,8 @@
-"""Editions: what a course folder contains of its exercises, and how that shows in verdicts and on pages.
+"""Editions: the contents of a course folder, and their effects on verdicts and pages.
 
-The full edition is the instructor's: it has the reference. The sealed edition is the student's: recorded answers
-replace the reference, defects are numbers, and the checks in Python run only when a file is handed in. Every stage
-asks the exercise's edition; a new edition is one more class here.
+The full edition is for instructors and has the reference. The sealed edition is for students: recorded answers
+replace the reference, numbers replace the names of defects, and checks in Python run only when a file is handed in.
+The other rooms call the methods of the exercise's edition; a new edition is one more class here.
 """
 
 from collections.abc import Iterator
@@ -16,76 +16,76 @@ from grader.spec.problem import Problem
 
 
 class SealedDefect(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What a student may know of a defect."""
+    """The public part of a defect."""
 
     points: Points
-    """What fixing it is worth."""
+    """The points for fixing it."""
     stretch: bool = False
     """Whether its points are extra."""
     hints: tuple[str, str, str] = ("", "", "")
-    """Three steps to take; empty in an edition without hints."""
+    """Three hints; empty in an edition without hints."""
 
 
 class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
-    """What editions have in common, as the full one has it."""
+    """The behaviour of an edition; the full edition's by default."""
 
     HAS_REFERENCE: ClassVar[bool] = True
-    """Whether the reference is there to be asked; otherwise its recorded answers are."""
-    REVEALS_TITLES: ClassVar[bool] = True
-    """Whether pages give the title of a defect that is fixed."""
+    """Whether the edition has the reference; otherwise it has recorded answers."""
 
     def sealed_defects(self) -> list[SealedDefect]:
-        """Return what is known of the defects where the description leaves them out."""
+        """Return the public parts of the defects; none if the exercise.yaml describes the defects itself."""
         return []
 
     def sort_key(self, exercise_id: str, defect_id: str, *, stretch: bool) -> tuple[bool, bytes]:
-        """Return what defects are sorted by before they are numbered: extras last, otherwise as good as random."""
+        """Return the sort key by which defects are numbered: stretch defects last, otherwise in arbitrary order."""
         return stretch, sha256(f"{defect_id} of {exercise_id}".encode()).digest()
 
     def problems(self, *, defects: int, decoy: str) -> Iterator[Problem]:
-        """Yield what is wrong with the number of defects that the description has."""
+        """Yield a problem if the number of defects in the exercise.yaml does not fit the edition."""
         if not defects and not decoy.strip():
             remedy = "write - id: swapped-axes and its other keys, or say under decoy what looks wrong and is right"
-            yield Problem(("defects",), "at least one defect", "none", remedy)
+            yield Problem(path=("defects",), expected="at least one defect", found="none", remedy=remedy)
 
     def checks_note(self, *, run: int, described: int) -> str | None:
-        """Return a note on the checks that ran, of so many `described` ones; None if a verdict needs none."""
+        """Return a note on how many of the `described` checks were `run`; None if the edition runs all of them."""
         return None
 
     def decides_at_hand_in(self, *, fails_a_check: bool) -> bool:
-        """Whether only a hand-in shows whether a defect is fixed; `fails_a_check` if left alone it fails one here."""
+        """Return whether only a hand-in can decide a defect's status.
+
+        `fails_a_check` says whether the defect alone fails a check that runs in this edition.
+        """
         return False
 
     def word_for_fixed(self, word: str) -> str:
-        """Return what a verdict of the checks that ran may call a submission in which nothing is wrong."""
+        """Return the word for a submission that passes every check that ran; `word` is the full edition's."""
         return word
 
     def next_step(self, exercise_id: str, *, has_defects: bool) -> str:
-        """Return what a student does once everything is fixed."""
+        """Return the next step for a student who has fixed everything."""
         compare = f"python -m grader solution {exercise_id} shows your change beside the reference's; "
         return f"{compare if has_defects else ''}python -m grader names the next hunt."
 
     def credits(self, title: str, url: str) -> str:
-        """Return where the code comes from, as told once everything is fixed; empty if it is not told."""
+        """Return a sentence on the origin of the code, shown once everything is fixed; empty if it stays secret."""
         return (
             f"It comes from {title}{f': {url}' if url else '.'}"  # no dot after an address: terminals would include it
         )
 
 
-class Full(Edition, frozen=True, tag="full"):
+class Full(Edition, frozen=True, kw_only=True, tag="full"):
     """The instructor's edition: description, reference and hidden checks."""
 
 
-class Sealed(Edition, frozen=True, tag="sealed"):
-    """The student's edition: recorded answers replace the reference, and defects are known by their numbers."""
+class Sealed(Edition, frozen=True, kw_only=True, tag="sealed"):
+    """The student's edition: recorded answers replace the reference, and numbers the names of defects."""
 
     HAS_REFERENCE: ClassVar[bool] = False
-    REVEALS_TITLES: ClassVar[bool] = False
 
     hidden_checks: Index
-    """How many checks run only when a file is handed in."""
+    """The number of checks that run only when a file is handed in."""
     defects: Annotated[list[SealedDefect], Meta(max_length=8)]
-    """The defects in the order of their numbers."""
+    """The public parts of the defects, in the order of their numbers."""
 
     def sealed_defects(self) -> list[SealedDefect]:
         return self.defects
@@ -96,14 +96,18 @@ class Sealed(Edition, frozen=True, tag="sealed"):
     def problems(self, *, defects: int, decoy: str) -> Iterator[Problem]:
         if defects:
             yield Problem(
-                ("edition",), "no edition beside defects", "sealed", "take it out; release writes it", at_key=True
+                path=("edition",),
+                expected="no edition beside defects",
+                found="sealed",
+                remedy="take it out; release writes it",
+                at_key=True,
             )
 
     def checks_note(self, *, run: int, described: int) -> str | None:
         total = described + self.hidden_checks
         if run == total:
-            return "All checks run on your machine. Points and explanations come when you hand in"
-        return f"{run} of {total} checks run here. The others, points and explanations come when you hand in"
+            return "All checks run on your machine. Points come with the hand-in"
+        return f"{run} of {total} checks run here. The others, and points, come with the hand-in"
 
     def decides_at_hand_in(self, *, fails_a_check: bool) -> bool:
         return not fails_a_check
@@ -116,6 +120,17 @@ class Sealed(Edition, frozen=True, tag="sealed"):
 
     def credits(self, title: str, url: str) -> str:
         return ""
+
+
+class Explained(Sealed, frozen=True, tag="explained"):
+    """A student's edition of an exercise whose solution has been revealed."""
+
+    def next_step(self, exercise_id: str, *, has_defects: bool) -> str:
+        compare = f"python -m grader solution {exercise_id} shows your change beside the reference's; "
+        return f"{compare if has_defects else ''}{super().next_step(exercise_id, has_defects=has_defects)}"
+
+    def credits(self, title: str, url: str) -> str:
+        return Edition.credits(self, title, url)
 
 
 AnyEdition = Full | Sealed

@@ -1,4 +1,4 @@
-"""The records an exercise.yaml becomes."""
+"""The records of an exercise.yaml. The docstrings of fields are the descriptions in the editors' schema."""
 
 import typing
 from collections.abc import Iterator
@@ -21,117 +21,115 @@ from grader.spec.fields import (
     Text,
 )
 from grader.spec.interface import Interface
-from grader.spec.properties import AnyProperty
+from grader.spec.properties import AnyProperty, KeepsDtype
 
 
 class Source(
     Record, frozen=True, kw_only=True, omit_defaults=True
-):  # no url is none, not an empty one, when it is remembered too
-    """The public document an exercise comes from."""
+):  # an empty url would not be valid if it were read back from the cache
+    """The public document that an exercise comes from."""
 
     title: Text
-    """What it is, in a few words."""
+    """The document in a few words."""
     url: Link = ""
-    """Where it is."""
+    """The document's address."""
 
 
 class UsualTest(Record, frozen=True, kw_only=True):
-    """A test as a tutorial has it, which passes in spite of a defect."""
+    """A test as tutorials have it, which passes although the starter has the defect."""
 
     says: Text
-    """What it shows to be right, as the end of a sentence."""
+    """What the test checks, as the end of a sentence: "the right shapes"."""
     test: AnyProperty
-    """The test: a property with its arguments."""
+    """A property with its arguments."""
 
 
 class Defect(Record, frozen=True, kw_only=True):
-    """One real fault of the starter, with the fragments that tell starter from reference."""
+    """A fault of the starter, with the fragments in which the starter differs from the reference."""
 
-    ONLY_SHOWN = ("title", "points", "hints", "why", "missed_by")
+    DISPLAY_ONLY = ("title", "points", "hints", "why", "missed_by")
 
     id: Id
-    """Names the defect in verdicts."""
+    """The defect's name in verdicts."""
     title: Text
-    """What was wrong, in one line, told as past: it is shown once it is fixed."""
+    """The fault in one line, in the past tense: students read it after they fixed the defect."""
     points: Points
-    """What fixing it is worth."""
+    """The points for fixing it."""
     was: Fragments
-    """The fragment as the starter has it, once: a part of a line or whole lines; a list where there are several."""
+    """A fragment that occurs exactly once in the starter: a part of a line or whole lines. Several make a list."""
     fix: Fragments
-    """What stands in its place in the reference, once; one for each fragment of `was`."""
+    """The fragment of the reference that replaces it, for each fragment of `was`."""
     hints: tuple[Text, Text, Text]
-    """Three steps to take on this very module: run this, compare these two tensors; only the last names the place."""
+    """Three experiments for the student, such as two tensors to compare. Only the last hint names the place."""
     why: Text
-    """Why it mattered and what hid it, the tutorial's own run for one; shown once it is fixed."""
+    """Why the defect mattered and why nobody noticed it. Students read it after they fixed the defect."""
     stretch: bool = False
     """Whether its points are extra."""
     missed_by: list[UsualTest] = field(default_factory=list)
-    """Usual tests that pass on the starter all the same; told with `why`, once it is fixed."""
+    """Usual tests that pass although the starter has the defect. Students read about them together with `why`."""
 
     def story(self) -> str:
-        """Why it mattered, and which of the usual tests passed all the same."""
-        told, passed = " ".join(self.why.split()), self.missed()
-        return f"{told} The usual tests passed: {passed}." if passed else told
+        """Return why the defect mattered and which usual tests miss it."""
+        why, missed_by = " ".join(self.why.split()), self.missed()
+        return f"{why} The usual tests passed: {missed_by}." if missed_by else why
 
     def missed(self) -> str:
-        """What the usual tests look at that passed all the same."""
+        """Return what the usual tests check that miss the defect; empty if there are none."""
         return "; ".join(" ".join(each.says.split()) for each in self.missed_by)
 
     def edits(self) -> list[tuple[str, str]]:
-        """Pairs of (was, fix)."""
+        """Return the pairs of a `was` fragment and its `fix` fragment."""
         was = [self.was] if isinstance(self.was, str) else self.was
         fix = [self.fix] if isinstance(self.fix, str) else self.fix
         return list(zip(was, fix, strict=True))
 
 
 class Equivalent(Record, frozen=True, kw_only=True):
-    """A change of one place of the reference that no check can see: its lines before and after, and why.
+    """A change of the reference, in one place, that no check can detect.
 
-    `was` and `becomes` are the whole lines, indentation aside.
+    `was` and `becomes` are whole lines without their indentation.
     """
 
     was: Text
-    """The lines as the reference has them."""
+    """The lines of the reference."""
     becomes: str
     """The lines after the change."""
     reason: Text
-    """Why no input can tell the two apart."""
+    """Why the two compute the same for every input."""
 
 
 class Seconds(Record, frozen=True, kw_only=True):
-    """Wall-clock limits, in seconds: for loading a submission, for one check, for everything."""
+    """Limits of wall-clock time, in seconds."""
 
     load: Duration = 6.0
-    """For loading a submission."""
+    """The limit for loading a submission."""
     check: Duration = 5.0
-    """The most for one check; fewer, and at least one, follow from what the reference takes."""
+    """The largest limit for one check. A check's own limit is at least 1 s and depends on the reference's time."""
     total: Duration = 6.0
-    """For everything."""
+    """The limit for the submission as a whole."""
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """What a submission may use."""
+    """The resources that a submission may use."""
 
     seconds: Seconds = Seconds()
-    """Wall-clock limits."""
+    """Limits of wall-clock time."""
     memory_mb: Size = 2048
-    """Memory, in megabytes."""
+    """The limit of memory, in megabytes."""
     output_bytes: Size = 1_000_000
-    """What it may print."""
-    source_bytes: Size = 1_000_000
-    """How long its text may be."""
+    """The limit of printed output, in bytes."""
 
 
 EDITION_KEYS = ("edition",)
-"""Keys that no author writes: releasing an edition does."""
+"""Keys that `release` writes, and no author."""
 
 SEALED_TITLE = "what it was is explained when you hand in"
 
 
 class Exercise(Record, frozen=True, kw_only=True):
-    """A story, a starter, a reference, defects and checks, under one id."""
+    """An exercise: its story, interface, size cases, defects and checks."""
 
-    ONLY_SHOWN = (
+    DISPLAY_ONLY = (
         *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
         *("decoy", *EDITION_KEYS),
     )
@@ -139,35 +137,35 @@ class Exercise(Record, frozen=True, kw_only=True):
     id: str
     """The name of the folder."""
     format_version: typing.Literal[1]
-    """The version of this format."""
+    """The version of the file format."""
     title: Text
-    """One line for the list: what people notice, not its cause."""
+    """One line for the list of hunts: the symptom, not its cause."""
     difficulty: Annotated[int, Meta(ge=1, le=5)]
     """From 1, a first hunt, to 5."""
     source: Source
-    """Where the code comes from."""
+    """The document that the code comes from."""
     story: Text
-    """One paragraph: who wrote it and what they noticed."""
+    """One paragraph: who wrote the code and what they noticed."""
     interface: Interface
-    """What a fix must keep."""
+    """What a submission must offer; a fix must not change it."""
     sizes: SizeCases
-    """The size cases of every check, smallest first; all sizes of one but ones are distinct. The last may be random."""
+    """The size cases of every check, smallest first. The sizes of a case must differ; 1 may repeat."""
     defects: Annotated[list[Defect], Meta(max_length=8)]
-    """The faults of the starter; none where all that looks wrong is a decoy."""
+    """The faults of the starter. With a `decoy`, the list may be empty."""
     nothing_else_broke: Annotated[float, Meta(ge=0, le=1000)]
     """The points for a fix that breaks nothing else."""
     checks: list[AnyProperty]
-    """The hidden tests that need no Python: built-in properties with their arguments."""
+    """Built-in properties with their arguments. Checks that need Python are in `tests/hidden/`."""
     limits: Limits = Limits()
-    """What a submission may use."""
+    """The resources that a submission may use."""
     equivalents: list[Equivalent] = field(default_factory=list)
-    """Changes of the reference that no check can see, each with its reason."""
+    """Changes of the reference that no check can detect, each with its reason."""
     theme: str = ""
-    """The heading in the list under which it stands: what its code is; none for the end of the list."""
+    """The exercise's heading in the list of hunts. Exercises without a theme come last."""
     decoy: str = ""
-    """What in the starter looks wrong and is right, and why; told once everything is right."""
+    """What looks wrong in the starter but is right, and why. Students read it once everything is right."""
     edition: AnyEdition = Full()
-    """What this folder contains of the exercise."""
+    """The edition of the course folder."""
 
     @property
     def fixed_sizes(self) -> list[dict[str, int]]:
@@ -177,8 +175,13 @@ class Exercise(Record, frozen=True, kw_only=True):
 
     @property
     def random_sizes(self) -> list[SizeCase]:
-        """The size cases from the first one with a range on, whose sizes are random in each run."""
+        """The first size case with a range, and all cases after it. Their sizes change with each run."""
         return self.sizes[self._first_random() :]
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether float64 inputs must be computed in float64; the precision of float32 suffices otherwise."""
+        return any(isinstance(check, KeepsDtype) and check.in_float64() for check in self.checks)
 
     def _first_random(self) -> int:
         return next(
@@ -187,11 +190,11 @@ class Exercise(Record, frozen=True, kw_only=True):
         )
 
     def max_score(self) -> float:
-        """All points but those of stretch defects."""
-        return self.nothing_else_broke + sum(d.points for d in self.defects if not d.stretch)
+        """Return the sum of all points without those of stretch defects."""
+        return self.nothing_else_broke + sum(defect.points for defect in self.defects if not defect.stretch)
 
     def numbers(self) -> dict[str, int]:
-        """Return the numbers by which students know the defects, by id; extras come last."""
+        """Return the number by which students know each defect, keyed by id; stretch defects come last."""
 
         def order(defect: Defect) -> tuple[bool, bytes]:
             return self.edition.sort_key(self.id, defect.id, stretch=defect.stretch)
@@ -199,11 +202,11 @@ class Exercise(Record, frozen=True, kw_only=True):
         return {defect.id: number for number, defect in enumerate(sorted(self.defects, key=order), 1)}
 
     def has_hints(self) -> bool:
-        """Whether there is a step to give."""
+        """Return whether students can ask for hints. A sealed edition may have none."""
         return any(defect.hints[0] for defect in self.defects)
 
     def with_placeholders(self) -> "Exercise":
-        """Return the exercise with a defect, named by its number, for each that the edition seals."""
+        """Return the exercise with a placeholder for each defect of a sealed edition; its id is its number."""
         placeholders = [
             Defect(
                 id=str(number),
@@ -220,7 +223,7 @@ class Exercise(Record, frozen=True, kw_only=True):
         return structs.replace(self, defects=placeholders) if placeholders else self
 
     def subsets(self) -> Iterator[frozenset[str]]:
-        """Every subset of the defects' ids, the empty one first: the signatures."""
+        """Yield every subset of the defects' ids, smaller subsets first."""
         ids = [defect.id for defect in self.defects]
         for size in range(len(ids) + 1):
             yield from map(frozenset, combinations(ids, size))

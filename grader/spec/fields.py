@@ -1,4 +1,4 @@
-"""The types of a description's fields: texts, names, sizes, shapes, made inputs."""
+"""The types of an exercise.yaml's fields: texts, names, sizes, shapes, inputs."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -16,22 +16,22 @@ PATTERNS = {
     ID: "a name of letters, digits, - and _",
     LINK: "a link that begins with https://",
 }
-"""What each pattern asks for, in words."""
+"""A description of each pattern for error messages."""
 
-LONGEST = 86_400
-"""A day, in seconds."""
+MAX_SECONDS = 86_400
+"""A day."""
 
 Text = Annotated[str, Meta(pattern=TEXT)]
 Name = Annotated[str, Meta(pattern=NAME)]
 Id = Annotated[str, Meta(pattern=ID)]
 Fragments = Annotated[str, Meta(min_length=1)] | list[Text]
-"""One fragment or several. msgspec 0.22 corrupts memory where a string with a pattern and a list are alternatives."""
+"""One fragment or several. A pattern here would make msgspec 0.22 corrupt memory, because a list is allowed too."""
 
 Link = Annotated[str, Meta(pattern=LINK)]
 Size = Annotated[int, Meta(ge=1)]
 Index = Annotated[int, Meta(ge=0)]
 Points = Annotated[float, Meta(gt=0, le=1000)]
-Duration = Annotated[float, Meta(gt=0, le=LONGEST)]
+Duration = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 
 Literal = bool | int | float | str | None
 Shape = Annotated[list[Name | Size], Meta(max_length=8)]
@@ -39,15 +39,15 @@ Arguments = Annotated[dict[Name, Literal], Meta(max_length=32)]
 Sizes = Annotated[dict[Name, Size], Meta(max_length=16)]
 FixedSizes = Annotated[list[Sizes], Meta(max_length=32)]
 Range = Annotated[list[Name | Size], Meta(min_length=2, max_length=3)]
-"""A random size: between two numbers, or a multiple of another size, as in `[2, 6]` and `[num_heads, 3, 7]`."""
+"""A random size: `[2, 6]` is a number from 2 to 6, and `[num_heads, 3, 7]` is 3 to 7 times the size `num_heads`."""
 
 SizeCase = Annotated[dict[Name, Size | Range], Meta(max_length=16)]
 SizeCases = Annotated[list[SizeCase], Meta(max_length=48)]
-"""Fixed sizes from the smallest up. From the first size case with a range on, the cases are the random ones."""
+"""Size cases from the smallest to the largest. The first case with a range and all cases after it are random."""
 
 
 class MaskKind(StrEnum):
-    """What a made mask hides."""
+    """Which keys a mask hides."""
 
     CAUSAL = "causal"
     RANDOM = "random"
@@ -56,26 +56,27 @@ class MaskKind(StrEnum):
 
 
 class MadeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A tensor that is not Gaussian: a mask, whole numbers (`integers`), or numbers within bounds (`between`)."""
+    """A tensor that is not Gaussian: a mask, integers, or uniform numbers (`between`)."""
 
     shape: Shape
     """Its shape."""
     mask: MaskKind | None = None
-    """A mask, true where a query may look at a key: what it hides."""
+    """The kind of a mask. Masks are true where a query may attend to a key."""
     axes: tuple[int, int] = (-2, -1)
     """The axes of a mask's queries and keys."""
     integers: bool | int | str = False
-    """Whole numbers below this one, a size or a number; `true` for a mask of ones and zeros."""
+    """Integers below this bound, a number or the name of a size. `true` makes a mask of ones and zeros."""
     start: int = 0
-    """The smallest of the whole numbers."""
+    """The smallest of the integers."""
     inclusive: bool = False
-    """Whether `integers` itself occurs too, as in lengths of texts of which one is as long as there are tokens."""
+    """Whether the bound itself may occur, as for the lengths of texts with up to `tokens` tokens."""
     ignored: int | None = None
-    """A whole number that stands in some of the places besides, such as -100 for labels that do not count."""
+    """An integer that replaces a quarter of the values, such as -100 for labels that a loss ignores."""
     between: tuple[float, float] | None = None
-    """Numbers drawn evenly between these two."""
+    """Uniform numbers between these two."""
 
     def is_mask(self) -> bool:
+        """Return whether the tensor is a mask."""
         return self.mask is not None
 
 
@@ -83,12 +84,12 @@ Inputs = Annotated[dict[Name, Shape | MadeInput | Literal], Meta(max_length=32)]
 
 
 def size_names(fixed_sizes: FixedSizes) -> set[str]:
-    """The names that some size case gives."""
+    """Return the names of the sizes in any of the size cases."""
     return {name for size_case in fixed_sizes for name in size_case}
 
 
 def names_in(spec: Any) -> set[str]:
-    """The names of sizes in a shape, a mask or a constructor's value."""
+    """Return the names of sizes in a shape, a `MadeInput` or a constructor's value."""
     shape = [*spec.shape, spec.integers] if isinstance(spec, MadeInput) else spec if isinstance(spec, list) else [spec]
     return {name for name in shape if isinstance(name, str)}
 
@@ -99,17 +100,17 @@ def shape_of(spec: Any) -> list[Any]:
 
 
 def size_of(value: str | int, sizes: dict[str, int]) -> int:
-    """A size by its name, or as it stands."""
+    """Return the size of a name, or the number itself."""
     return sizes[value] if isinstance(value, str) else value
 
 
 def sizes_of(shape: Shape, sizes: dict[str, int]) -> list[int]:
-    """Return the numbers that a shape's sizes stand for."""
+    """Return a shape as numbers, given the size of each name."""
     return [size_of(size, sizes) for size in shape]
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A part of an exercise's description; unknown keys are refused."""
+    """A part of an exercise.yaml. Unknown keys are errors."""
 
-    ONLY_SHOWN: ClassVar[tuple[str, ...]] = ()
-    """The fields that no verdict depends on: what is told, and points, which are added up from outcomes."""
+    DISPLAY_ONLY: ClassVar[tuple[str, ...]] = ()
+    """The fields that outcomes do not depend on: texts, and points, from which the score is computed later."""

@@ -1,4 +1,4 @@
-"""Fragments of a description against the reference: each stands where its defect can be put back, and nowhere else."""
+"""Apply the fragments of defects to sources, and find fragments that cannot be applied."""
 
 import ast
 import difflib
@@ -10,7 +10,7 @@ from grader.spec.problem import KeyPath, Problem, listed, quoted
 
 
 def put_back(reference: str, defects: Iterable[Defect]) -> str:
-    """The reference's text with each of the given defects in it again."""
+    """Return the reference with the given defects: replace each `fix` by its `was`."""
     text = reference
     for defect in defects:
         for was, fix in defect.edits():
@@ -18,8 +18,8 @@ def put_back(reference: str, defects: Iterable[Defect]) -> str:
     return text
 
 
-def mend(starter: str, defects: Iterable[Defect]) -> str:
-    """The starter's text with each of the given defects out of it: `put_back`, backwards."""
+def fix_defects(starter: str, defects: Iterable[Defect]) -> str:
+    """Return the starter without the given defects: replace each `was` by its `fix`, in the opposite order."""
     text = starter
     for defect in reversed(list(defects)):
         for was, fix in reversed(defect.edits()):
@@ -30,8 +30,8 @@ def mend(starter: str, defects: Iterable[Defect]) -> str:
 def replace_fragment(text: str, old: str, new: str, owner: str) -> str:
     """Return the text with `old` replaced by `new`; raise `SpecError` unless `old` occurs exactly once.
 
-    A fragment of one line is any part of a line; one of several lines is whole lines, without their common indentation
-    or as they stand. `owner` is what the error says the fragment belongs to, as in "defect swapped-axes".
+    A fragment of one line is any part of a line. A fragment of several lines is whole lines, with or without their
+    common indentation. `owner` names the fragment's owner in the error: "defect swapped-axes".
     """
     old, new = old.rstrip("\n"), new.rstrip("\n")
     places = _places(text, old)
@@ -46,12 +46,12 @@ def replace_fragment(text: str, old: str, new: str, owner: str) -> str:
 
 
 def _find_fragment(text: str, fragment: str) -> list[int]:
-    """The lines, counted from one, at which the fragment stands."""
+    """Return the numbers of the lines, counted from 1, at which the fragment occurs."""
     return [text.count("\n", 0, start) + 1 for start, _, _ in _places(text, fragment.rstrip("\n"))]
 
 
 def _places(text: str, fragment: str) -> list[tuple[int, int, str]]:
-    """Where the fragment stands: start, end, and by how much its lines are indented there more than in it."""
+    """Return where the fragment occurs: start, end, and the indentation that each of its lines has in addition."""
     if "\n" in fragment:
         return _places_of_lines(text, fragment.split("\n"))
     places = []
@@ -76,7 +76,7 @@ def _places_of_lines(text: str, wanted: list[str]) -> list[tuple[int, int, str]]
         end = start + len("\n".join(window))
         if window == [_indent(part, indent) for part in wanted]:
             places.append((start, end, indent))
-        elif window == wanted:  # indented as they stand there
+        elif window == wanted:  # the fragment includes the indentation
             places.append((start, end, ""))
         start += len(line) + 1
     return places
@@ -86,123 +86,141 @@ def _indent(line: str, indent: str) -> str:
     return indent + line if line else line
 
 
-MOST_LINES = 5
-"""As many places of a fragment are named."""
+MAX_LINES = 5
+"""The most lines that an error names for one fragment."""
 
-LIKENESS = 0.4
-"""How much of two lines must agree for one to be shown beside the other."""
+SIMILARITY = 0.4
+"""How similar a line must be to a missing one for an error to show it, from 0 to 1."""
 
 
-def mismatches(exercise: Exercise, reference: str) -> Iterator[Problem]:
-    """Fragments that cannot be found once in the reference, or in a variant of it, or in the starter."""
-    if any(len(parts) > 1 for parts in map(_counts, exercise.defects)):
-        return
-    sound = True
-    for index, defect in enumerate(exercise.defects):
-        for problem in _lost_fragments(defect, reference, "fix", ("defects", index)):
-            sound = False
-            yield problem
-    if not sound:
-        return
-    clashes = list(_clashes(exercise, reference))
-    yield from clashes
-    if clashes:
+def reference_problems(exercise: Exercise, reference: str) -> Iterator[Problem]:
+    """Yield a problem for each fragment that cannot be applied to the reference, or to the starter made from it."""
+    if any(len(counts) > 1 for counts in map(_fragment_counts, exercise.defects)):
+        return  # `was` and `fix` cannot be paired, which `soundness.py` reports
+    problems = [
+        problem
+        for index, defect in enumerate(exercise.defects)
+        for problem in _missing_fragments(defect, reference, "fix", ("defects", index))
+    ]
+    problems = problems or list(_overlaps(exercise, reference))
+    if problems:
+        yield from problems
         return
     try:
         starter = put_back(reference, exercise.defects)
     except SpecError as error:
-        expected = "fragments that can be put back all together"
-        yield Problem(("defects",), expected, str(error), "keep the defects' lines apart")
+        expected = "fragments that can all be put back together"
+        remedy = "choose fragments that do not overlap"
+        yield Problem(path=("defects",), expected=expected, found=str(error), remedy=remedy)
         return
-    lost = list(lost_in_starter(exercise, starter))
-    yield from lost or _unparsable(exercise, reference)
+    problems = list(starter_problems(exercise, starter))
+    yield from problems or _syntax_problems_of_variants(exercise, reference)
 
 
-def lost_in_starter(exercise: Exercise, starter: str) -> Iterator[Problem]:
-    """Fragments of the starter that do not stand there once, or whose fix is no code there."""
-    sound = True
+def starter_problems(exercise: Exercise, starter: str) -> Iterator[Problem]:
+    """Yield a problem for each fragment that cannot be replaced in the starter by its `fix`."""
+    problems = [
+        problem
+        for index, defect in enumerate(exercise.defects)
+        for problem in _missing_fragments(defect, starter, "was", ("defects", index), "the starter")
+    ]
+    if problems:
+        yield from problems
+        return
     for index, defect in enumerate(exercise.defects):
-        for problem in _lost_fragments(defect, starter, "was", ("defects", index), "the starter"):
-            sound = False
-            yield problem
-    for index, defect in enumerate(exercise.defects if sound else []):
         try:
-            mended = mend(starter, [defect])
+            fixed = fix_defects(starter, [defect])
         except SpecError as error:
-            expected = "fragments that can be mended one after the other"
-            yield Problem(("defects", index, "was"), expected, str(error), "keep the fragments' lines apart")
+            yield Problem(
+                path=("defects", index, "was"),
+                expected="fragments that can be fixed one after another",
+                found=str(error),
+                remedy="choose fragments that do not overlap",
+            )
         else:
-            yield from _syntax_problem(mended, ("defects", index, "fix"), "once it stands in the starter")
+            yield from _syntax_problem(fixed, ("defects", index, "fix"), "in the starter")
 
 
-def _unparsable(exercise: Exercise, reference: str) -> Iterator[Problem]:
+def _syntax_problems_of_variants(exercise: Exercise, reference: str) -> Iterator[Problem]:
     for index, defect in enumerate(exercise.defects):
         variant = put_back(reference, [defect])
-        yield from _syntax_problem(variant, ("defects", index, "was"), "once it stands in the reference")
+        yield from _syntax_problem(variant, ("defects", index, "was"), "in the reference")
 
 
 def _syntax_problem(text: str, path: KeyPath, where: str) -> Iterator[Problem]:
+    """Yield a problem if the text is not Python; `where` says where the fragment was put."""
     try:
         ast.parse(text)
     except SyntaxError as error:
         line = text.split("\n")[(error.lineno or 1) - 1].strip()
         found = f"{error.msg}, at {quoted(line)}"
         yield Problem(
-            path, f"code that can be parsed {where}", found, "write whole lines, indented as they stand there"
+            path=path,
+            expected=f"valid Python after the replacement {where}",
+            found=found,
+            remedy=f"write whole lines, with the indentation that they have {where}",
         )
 
 
-def _counts(defect: Defect) -> set[int]:
-    """How many fragments there are in was and in fix."""
+def _fragment_counts(defect: Defect) -> set[int]:
+    """Return the numbers of fragments in `was` and in `fix`; one number if they are equal."""
     return {1 if isinstance(part, str) else len(part) for part in (defect.was, defect.fix)}
 
 
-def _lost_fragments(
+def _missing_fragments(
     defect: Defect, text: str, part: str, path: KeyPath, where: str = "the reference"
 ) -> Iterator[Problem]:
+    """Yield a problem for each fragment of `was` or `fix`, the `part`, that does not occur exactly once in the text."""
     value = getattr(defect, part)
     for index, fragment in enumerate([value] if isinstance(value, str) else value):
         at = (*path, part) if isinstance(value, str) else (*path, part, index)
         lines = _find_fragment(text, fragment)
         if not lines:
             yield Problem(
-                at, f"a fragment that stands once in {where}", "one that stands nowhere", _nearest_line(text, fragment)
+                path=at,
+                expected=f"a fragment that occurs once in {where}",
+                found="no occurrence",
+                remedy=_nearest_line(text, fragment),
             )
         elif len(lines) > 1:
-            some = sorted(set(lines))[:MOST_LINES]
-            places = f"in line{'s' if len(some) > 1 else ''} {listed(map(str, some))}"
-            found = f"one that stands {len(lines)} times, {places}"
+            first_lines = sorted(set(lines))[:MAX_LINES]
+            places = f"in line{'s' if len(first_lines) > 1 else ''} {listed(map(str, first_lines))}"
             yield Problem(
-                at, f"a fragment that stands once in {where}", found, "take in more of the line, or a line beside it"
+                path=at,
+                expected=f"a fragment that occurs once in {where}",
+                found=f"{len(lines)} occurrences, {places}",
+                remedy="include more of the line, or a neighbouring line",
             )
 
 
 def _nearest_line(text: str, fragment: str) -> str:
-    """What to look at: the first line of the fragment that the text does not have, and the one most like it."""
-    lines = text.split("\n")
-    stripped = [line.strip() for line in lines]
+    """Return a remedy for a fragment that does not occur: the most similar line, or where to compare."""
+    lines = [line.strip() for line in text.split("\n")]
     wanted = [line.strip() for line in fragment.strip("\n").split("\n")]
-    lost = [line for line in wanted if line and not any(line in each for each in stripped)]
-    if not lost:
-        number = next(number for number, line in enumerate(stripped, 1) if wanted[0] in line)
-        return f"its lines do not follow each other so; compare line {number} on, blank lines and indentation too"
-    near = difflib.get_close_matches(lost[0], stripped, n=1, cutoff=LIKENESS)
+    missing = [line for line in wanted if line and not any(line in each for each in lines)]
+    if not missing:
+        number = next(number for number, line in enumerate(lines, 1) if wanted[0] in line)
+        return f"compare the lines from line {number} on, with blank lines and indentation: the order or layout differs"
+    near = difflib.get_close_matches(missing[0], lines, n=1, cutoff=SIMILARITY)
     if not near:
-        return f"no line is like {quoted(lost[0])}"
-    of = f"for {quoted(lost[0])} " if len(wanted) > 1 else ""
-    return f"the nearest line {of}is {stripped.index(near[0]) + 1}: {near[0]}"
+        return f"no line is similar to {quoted(missing[0])}"
+    wanted_line = f"for {quoted(missing[0])} " if len(wanted) > 1 else ""
+    return f"the most similar line {wanted_line}is {lines.index(near[0]) + 1}: {near[0]}"
 
 
-def _clashes(exercise: Exercise, reference: str) -> Iterator[Problem]:
-    """Defects that cannot be put back once another one is: their fragments overlap."""
+def _overlaps(exercise: Exercise, reference: str) -> Iterator[Problem]:
+    """Yield a problem for each defect that cannot be put back after some other defect."""
     for index, defect in enumerate(exercise.defects):
         for other in exercise.defects:
             pair = [defect] if other is defect else [other, defect]
             try:
                 put_back(reference, pair)
             except SpecError:
-                expected = "a fragment that stands once, whatever else is put back"
-                culprit = "another fragment of its own" if other is defect else other.id
-                found = f"one that {culprit} takes away or doubles"
-                yield Problem(("defects", index, "fix"), expected, found, f"keep clear of the lines of {culprit}")
+                culprit = "another fragment of this defect" if other is defect else other.id
+                yield Problem(
+                    path=("defects", index, "fix"),
+                    expected="a fragment that occurs once, whichever other defects are put back",
+                    found=f"a fragment that {culprit} removes or repeats",
+                    remedy=f"choose fragments that do not overlap those of {culprit}",
+                )
                 break

@@ -1,4 +1,4 @@
-"""What a submission offers: a kind of class or function, and how it is built and called."""
+"""The interface of an exercise: the class or function of a submission, and how it is built and called."""
 
 from msgspec import field
 
@@ -7,20 +7,20 @@ from grader.spec.kinds import KINDS, USUAL_KIND, Kind, KindName
 
 
 class Interface(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What a submission must offer: a class or function, how it is built, what goes in, what comes out."""
+    """What a submission must offer: a class or function with its arguments, inputs and outputs."""
 
     constructor: Arguments
-    """What the class is built with, by keyword; the name of a size stands for that size. A function gets it too."""
+    """Keyword arguments of the class or function. The name of a size stands for that size."""
     inputs: Inputs
-    """What is passed to forward, by keyword: a shape means a Gaussian tensor, masks and integers are made."""
+    """Keyword arguments of the call. A shape stands for a Gaussian tensor; masks and integers are mappings."""
     outputs: list[Shape]
-    """The shapes of the tensors that forward returns, in order, of a dictionary by sorted key; `[]` is a number."""
+    """The shapes of the returned tensors, in order or by sorted key. `[]` is the shape of a number."""
     kind_name: KindName = field(name="kind", default=USUAL_KIND)
-    """What it is."""
+    """The kind of subject."""
     class_name: Name = field(name="class", default="")
     """The class's name."""
     function: Name = ""
-    """The function's name, where it is one."""
+    """The function's name, if the subject is a function."""
 
     @property
     def kind(self) -> Kind:
@@ -28,12 +28,14 @@ class Interface(Record, frozen=True, kw_only=True, omit_defaults=True):
         return KINDS[self.kind_name]
 
     def entry(self) -> str:
-        """The name of what a submission must define."""
+        """Return the name of the class or function that a submission must define."""
         return self.function or self.class_name
 
     def called(self) -> str:
-        """What findings say is called."""
+        """Return the name that findings use for what is called."""
         return self.kind.called(self.class_name, self.function)
 
     keyword_only: bool = False
-    """Whether forward takes its inputs by keyword alone; otherwise by position too, in the order of `inputs`."""
+    """Whether forward accepts its inputs only by keyword. Otherwise also by position, in the order of `inputs`."""
+    trains_after_inference: bool = True
+    """Whether a module that was first called under inference_mode must record gradients afterwards."""

@@ -17,7 +17,7 @@ Shape = list[str | int]
 
 
 class KindName(StrEnum):
-    """What a submission offers."""
+    """The kind of class or function that a submission offers."""
 
     MODULE = "module"
     FUNCTION = "function"
@@ -40,7 +40,7 @@ class Definition(Struct, frozen=True, kw_only=True):
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
-    """A value that `new` gives to arguments whose names match, and another one that it tries besides."""
+    """A value that `new` proposes for arguments whose names match, and a second value for further checks."""
 
     names: re.Pattern[str]
     value: float
@@ -50,21 +50,21 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class OwnCheck(Struct, frozen=True, kw_only=True):
-    """A check with arguments that the kit's adapter understands, for files in which a pattern is found."""
+    """A check with arguments for the kit's adapter. `new` proposes it if the file contains a pattern."""
 
     id: str
     constructor: dict[str, Any]
     pattern: str = ""
     about: str = ""
-    """A word of the lines that it reaches, by which a proof proposes it."""
+    """A word of the lines that the check reaches; a proof proposes the check for mutants of such lines."""
 
 
 class Kind:
-    """A kind of subject, as most of them are; a subclass says what is different."""
+    """A kind of subject. The defaults suit most kinds; subclasses change them."""
 
     name: ClassVar[KindName]
     described: ClassVar[str]
-    """What a submission offers, for students."""
+    """A description of what a submission offers, for students."""
     file: ClassVar[str] = USUAL_MODULE
     """The usual name of the file."""
 
@@ -72,45 +72,45 @@ class Kind:
     offers_class: ClassVar[bool] = False
     offers_function: ClassVar[bool] = False
     class_is_module: ClassVar[bool] = False
-    """Whether a class of this kind is an `nn.Module`, which is called itself."""
+    """Whether a class of this kind is an `nn.Module`, which needs no adapter."""
     is_module: ClassVar[bool] = False
-    """Whether it always has what only modules have: parameters by name, modes, devices."""
+    """Whether every subject of this kind has named parameters, modes and devices, as modules do."""
     adapter: ClassVar[str] = ""
-    """The module in `sandbox/probes` that calls what is no `nn.Module`."""
+    """The module in `sandbox/probes` with the adapter for subjects that are not an `nn.Module`."""
     has_calling_variants: ClassVar[bool] = False
-    """Whether a call can be made in other calling variants than the plain one (`checks/calling_variants.py`)."""
+    """Whether checks call the subject in calling variants (`checks/calling_variants.py`)."""
     handed_first: ClassVar[tuple[str, ...]] = ()
-    """What the kit itself hands over before the inputs."""
+    """The arguments that the kit itself passes before the inputs."""
     is_built_from_inputs: ClassVar[bool] = False
-    adapter_takes_arguments: ClassVar[bool] = False
-    """Whether some of the constructor's arguments are the adapter's and unknown to the submission."""
+    adapter_arguments: ClassVar[tuple[str, ...]] = ()
+    """The constructor's arguments that are for the adapter and are not passed to the submission."""
 
     # How it is compared
     shared: ClassVar[str] = "inputs"
-    """What it shares with the reference when the two are compared."""
+    """What submission and reference have in common when they are compared, as the end of a sentence."""
     returns_outputs: ClassVar[bool] = False
-    """Whether the interface's outputs are what it returns, rather than what its adapter does."""
+    """Whether the interface's `outputs` describe the subject's own return value, not its adapter's."""
 
     # How it is shown
     trial: ClassVar[str] = "{entry}({inputs}, {arguments})"
-    """What its adapter does, for students."""
+    """A description of what the adapter does, for students."""
 
     # How `new` recognizes and describes it
     precedence: ClassVar[int] = 3
-    """Of a file's definitions, those of the kinds with the lowest number count, and of them the last."""
+    """`new` chooses the definition whose kind has the lowest number; among equals, the last one in the file."""
     inputs_are: ClassVar[str]
     own_inputs: ClassVar[dict[str, Shape]] = {}
-    """The inputs, where the kit rather than the signature decides."""
+    """The inputs, if the kit and not the signature determines them."""
     input_axes: ClassVar[Shape] = ["batch", "tokens"]
     """The axes of an input before its features."""
     step_axes: ClassVar[Shape] = []
-    """Axes before those that a submission sees."""
+    """Axes of an input that the adapter removes before it calls the submission."""
     integers_below: ClassVar[str | int] = "width"
     whole_inputs: ClassVar[dict[str, Any] | None] = None
-    """What all inputs are, whatever they are called."""
+    """The type of all inputs, whatever their names are."""
     outputs: ClassVar[list[Shape] | None] = None
-    """The outputs, where they do not have the shape of the first input."""
-    fixed_batches: ClassVar[tuple[int, int, int]] = (1, 1, 3)
+    """The outputs, if they do not have the shape of the first input."""
+    fixed_batches: ClassVar[tuple[int, int, int]] = (1, 1, 2)
     random_batches: ClassVar[tuple[Any, Any, Any, Any]] = ([2, 6], 2, [37, 48], 4)
     sizes_by_name: ClassVar[re.Pattern[str] | None] = None
     """Names of required arguments that are sizes."""
@@ -119,7 +119,7 @@ class Kind:
     own_checks: ClassVar[tuple[OwnCheck, ...]] = ()
 
     def recognizes(self, definition: Definition) -> bool:
-        """Whether a definition is of this kind."""
+        """Return whether a definition is of this kind."""
         raise NotImplementedError
 
     def noun(self) -> str:
@@ -131,11 +131,11 @@ class Kind:
         return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.noun()}"
 
     def called(self, class_name: str, function: str) -> str:
-        """Return what findings say is called."""
+        """Return the name that findings use for a call."""
         return function or ("forward" if self.class_is_module else class_name)
 
     def adapter_for(self, function: str) -> str:
-        """Return the adapter of an interface that names a `function`, or a class where that is empty."""
+        """Return the adapter for the interface's `function`, or for its class if `function` is empty."""
         return "" if self.class_is_module and not function else self.adapter
 
     def arguments(self, function: str, inputs: list[str], constructor: list[str]) -> list[str]:
@@ -144,11 +144,11 @@ class Kind:
         return [*self.handed_first, *given]
 
     def parts(self, inputs: list[str], count: int) -> list[str]:  # noqa: ARG002 - most have none
-        """Return a name for each of `count` values that the adapter returns; none where their numbers do."""
+        """Return a name for each of `count` values that the adapter returns; none if their numbers suffice."""
         return []
 
     def own_arguments(self, inputs: str) -> dict[str, Any]:  # noqa: ARG002 - most have none
-        """Return what `new` gives to the adapter, for inputs as text."""
+        """Return the arguments that `new` proposes for the adapter; `inputs` are the inputs as YAML text."""
         return {}
 
 
@@ -204,13 +204,14 @@ class Function(Kind):
 
 
 class Optimizer(Kind):
-    """Tried by some steps from the same start, twice."""
+    """An optimizer: the adapter takes some steps from the same parameters, twice."""
 
     name = KindName.OPTIMIZER
     described = "an optimizer"
     file = "optimizer.py"
     offers_class = True
     adapter = "optimizer"
+    adapter_arguments = ("steps", "closure")
     handed_first = ("parameters",)
     shared = "parameters and gradients"
     trial = "{entry}([{inputs}], {arguments}), and some steps of it"
@@ -218,10 +219,10 @@ class Optimizer(Kind):
     inputs_are = "the parameters' first values"
     own_inputs: ClassVar[dict[str, Shape]] = {"weights": ["rows", "columns"], "bias": ["columns"]}
     seen = 5
-    """Parameters are compared before the adapter's four steps and after each."""
+    """The adapter's four steps, and the parameters before them."""
     outputs: ClassVar[list[Shape] | None] = [[seen, "rows", "columns"], [seen, "columns"], [seen, 2]] * 2
     suggestions = (Suggestion(names=re.compile(r"^(lr|learning_rate)$"), value=0.05, is_required=False),)
-    """A step as large as what is compared: a default's may be lost in rounding."""
+    """A learning rate with visible steps: steps with a default learning rate may be lost in rounding."""
     own_checks = (
         OwnCheck(id="values_after_many_steps", constructor={"steps": 23}),
         OwnCheck(
@@ -242,7 +243,7 @@ class Optimizer(Kind):
 
 
 class TrainingStep(Kind):
-    """Tried with a model, an optimizer and batches that are the kit's."""
+    """A training step: the adapter calls it with a model, an optimizer and batches of the kit."""
 
     name = KindName.TRAINING_STEP
     described = "one step of a training loop, `step(model, optimizer, ...)`"
@@ -250,7 +251,7 @@ class TrainingStep(Kind):
     offers_function = True
     adapter = "training_step"
     handed_first = ("model", "optimizer")
-    adapter_takes_arguments = True
+    adapter_arguments = ("width", "outputs", "learning_rate", "momentum", "unused")
     shared = "model and batches"
     trial = "{entry}(model, optimizer, ...) for each step of {inputs}, with {arguments}"
     precedence = 0
@@ -260,12 +261,12 @@ class TrainingStep(Kind):
     integers_below = "classes"
     outputs: ClassVar[list[Shape] | None] = [["steps", 8, "width"]]
     fixed_batches = (6, 8, 9)
-    """Batch norm takes no batch of one, nor half or a third of a batch that is one."""
+    """The smallest batch: batch norm needs two samples, also in a half or a third of the batch."""
     random_batches = ([8, 19], [130, 160], [37, 48], 4)
     suggestions = (
         Suggestion(names=re.compile(r"max_norm|clip|max_grad"), value=1000.0, is_required=False, other=0.001),
     )
-    """A norm that no gradient reaches, and one that all do: in between, a fault shows in some draws alone."""
+    """A norm above all gradients, and one below all: with a norm in between, a fault shows only at some seeds."""
     own_checks = (
         OwnCheck(
             id="values_with_an_unused_parameter",
@@ -279,7 +280,7 @@ class TrainingStep(Kind):
         *("first.weight", "first.bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"),
         *("norm.num_batches_tracked", "last.weight", "last.bias"),
     )
-    """The state of the adapter's model, in order."""
+    """The names of the adapter's model's state, in order."""
     after_layers = ("what it returns", "the modes of the model and its layers", "what is drawn at random next")
 
     def recognizes(self, definition: Definition) -> bool:
@@ -288,7 +289,7 @@ class TrainingStep(Kind):
         return not definition.is_class and is_named and first == "model" and second.startswith("opt")
 
     def parts(self, inputs: list[str], count: int) -> list[str]:  # noqa: ARG002 - see Kind
-        others = count - len(self.layers)  # a step that returns nothing has one value less
+        others = count - len(self.layers)  # one value fewer if the step returns nothing
         return [*(f"the model's {name}, step by step" for name in self.layers), *self.after_layers[-others:]]
 
     def own_arguments(self, inputs: str) -> dict[str, Any]:
@@ -296,7 +297,7 @@ class TrainingStep(Kind):
 
 
 class Dataset(Kind):
-    """A dataset or a sampler, of which the items are compared."""
+    """A dataset or a sampler, whose items are compared."""
 
     name = KindName.DATASET
     described = "a dataset or sampler"
@@ -324,7 +325,7 @@ USUAL_KIND = KindName.MODULE
 
 
 def recognize(definitions: Sequence[Definition]) -> tuple[Kind, Definition] | None:
-    """Return the definition of a file that an exercise is about, and its kind; None where there is none."""
+    """Return the definition in a file that an exercise can be made of, with its kind; None if there is none."""
     found = [(kind, each) for each in definitions for kind in KINDS.values() if kind.recognizes(each)]
     precedence = min((kind.precedence for kind, _ in found), default=0)
     entries = [(kind, each) for kind, each in found if kind.precedence == precedence]
@@ -332,7 +333,7 @@ def recognize(definitions: Sequence[Definition]) -> tuple[Kind, Definition] | No
 
 
 def suggested(kind: Kind, names: Collection[str], *, is_required: bool) -> Iterator[tuple[str, Suggestion]]:
-    """Yield those of the names for which a kind has a suggestion."""
+    """Yield the names for which a kind has a suggestion."""
     for name in names:
         for each in kind.suggestions:
             if each.is_required == is_required and each.names.search(name):

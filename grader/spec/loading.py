@@ -1,4 +1,7 @@
-"""Read exercise.yaml into an Exercise, report all problems at once, and cache it: most runs need no YAML."""
+"""Read an exercise.yaml into an `Exercise`, and report all its problems at once.
+
+The result is cached in the course folder, because parsing YAML is slow.
+"""
 
 import functools
 import hashlib
@@ -7,33 +10,33 @@ from pathlib import Path
 import msgspec
 
 from grader.errors import SpecError
-from grader.spec.call_signatures import misnamed_parts
+from grader.spec.call_signatures import name_problems
 from grader.spec.document import MAX_BYTES, Document, RefusedError, read_document
 from grader.spec.exercise import Exercise
-from grader.spec.fragments import lost_in_starter, mismatches
-from grader.spec.misfits import misfits
+from grader.spec.fragments import reference_problems, starter_problems
 from grader.spec.paths import write_versioned_cache
-from grader.spec.problem import MOST_PROBLEMS, Problem
-from grader.spec.soundness import unsound_parts
+from grader.spec.problem import MAX_PROBLEMS, Problem
+from grader.spec.schema_problems import schema_problems
+from grader.spec.soundness import soundness_problems
 
 _decode = msgspec.msgpack.Decoder(Exercise).decode
 
 Stamp = tuple[int, int, int]
-"""A file's number, size and time of its last change."""
+"""A file's inode, size and time of the last change."""
 
 _loaded: dict[Path, tuple[Stamp, Exercise]] = {}
-"""What this process has loaded, for as long as the file stays as it was."""
+"""The exercises that this process has loaded. Each is valid until its file's stamp changes."""
 
 
 def load_exercise(path: Path) -> Exercise:
-    """The exercise described by the file.
+    """Return the exercise in the file, from a cache if possible.
 
-    Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
+    Raise `SpecError` with a sentence for each problem: its place, what was expected, what was found, and the remedy.
     """
     stamp = _stamp(path)
-    known = _loaded.get(path.absolute())
-    if known is not None and known[0] == stamp:
-        return known[1]
+    loaded = _loaded.get(path.absolute())
+    if loaded is not None and loaded[0] == stamp:
+        return loaded[1]
     exercise = _read_or_cached(path).with_placeholders()
     if stamp is not None:
         _loaded[path.absolute()] = stamp, exercise
@@ -54,7 +57,7 @@ def _read_or_cached(path: Path) -> Exercise:
         try:
             return _decode(cached.read_bytes())
         except (OSError, msgspec.MsgspecError):
-            pass  # never read, or by another version of the kit
+            pass  # not cached yet, or cached by another version of the kit
 
     exercise = read_exercise(path)
     if cached is not None:
@@ -63,7 +66,7 @@ def _read_or_cached(path: Path) -> Exercise:
 
 
 def _cached_file(path: Path) -> Path | None:
-    """Where this description, as this version of the reader reads it, is cached; None where there is none to read."""
+    """Return the cache file for the file's present content and this version of the kit; None if it cannot be read."""
     try:
         digest = hashlib.sha256(path.read_bytes())
     except OSError:
@@ -75,7 +78,7 @@ def _cached_file(path: Path) -> Path | None:
 
 @functools.cache
 def _reader_stamp() -> bytes:
-    """The version of the reader that this process runs."""
+    """Return a text that changes with the code of `spec/`."""
     kit = Path(__file__).parents[1]
     sources = sorted((kit / "spec").glob("*.py"))
     status = {source.relative_to(kit): source.stat() for source in sources}
@@ -83,11 +86,11 @@ def _reader_stamp() -> bytes:
 
 
 def read_exercise(path: Path, reference: str | None = None, starter: str | None = None) -> Exercise:
-    """The exercise described by the file, its names and fragments held against the sources that are given.
+    """Return the exercise in the file. If sources are given, check its names and fragments against them.
 
-    Raises `SpecError`, whose problems each say where, what was expected, what was found and what to write.
+    Raise `SpecError` with a sentence for each problem: its place, what was expected, what was found, and the remedy.
     """
-    shown = _shown(path)
+    shown = _display_path(path)
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -99,21 +102,23 @@ def read_exercise(path: Path, reference: str | None = None, starter: str | None 
         raise SpecError([_sentence(error.problem, shown)]) from error
     wrong = {each.path for each in document.problems}
     try:
-        exercise = _made(document.data, path.parent.name)
+        exercise = _convert(document.data, path.parent.name)
     except msgspec.ValidationError as error:
-        found = misfits(document) or [_unexplained(str(error))]
+        found = schema_problems(document)
+        if not found and not document.problems:
+            found = [_unexplained(str(error))]
     else:
-        found = _meaningless_parts(exercise, reference, starter)
+        found = _semantic_problems(exercise, reference, starter)
     problems = [*document.problems, *(each for each in found if each.path not in wrong)]
     if problems:
         sentences = _sentences(problems, document, shown)
-        more = [f"{shown}: and {len(sentences) - MOST_PROBLEMS} more problems"] * (len(sentences) > MOST_PROBLEMS)
-        raise SpecError(sentences[:MOST_PROBLEMS] + more)
+        more = [f"{shown}: and {len(sentences) - MAX_PROBLEMS} more problems"] * (len(sentences) > MAX_PROBLEMS)
+        raise SpecError(sentences[:MAX_PROBLEMS] + more)
     return exercise
 
 
-def _made(data: dict[str, object], exercise_id: str) -> Exercise:
-    """Return the exercise; a check without an id is named by its property."""
+def _convert(data: dict[str, object], exercise_id: str) -> Exercise:
+    """Return the exercise; name each check without an id after its property."""
     if "id" in data:
         raise msgspec.ValidationError("the folder's name is the id")
     exercise = msgspec.convert({**data, "id": exercise_id}, Exercise, strict=True)
@@ -124,30 +129,31 @@ def _made(data: dict[str, object], exercise_id: str) -> Exercise:
     return msgspec.structs.replace(exercise, checks=checks)
 
 
-def _unexplained(complaint: str) -> Problem:
-    return Problem((), "a description of an exercise", complaint, "compare it with another exercise's")
+def _unexplained(message: str) -> Problem:
+    remedy = "compare it with the file of another exercise"
+    return Problem(path=(), expected="a description of an exercise", found=message, remedy=remedy)
 
 
-def _meaningless_parts(exercise: Exercise, reference: str | None, starter: str | None) -> list[Problem]:
-    """Return names and numbers that make no sense together.
+def _semantic_problems(exercise: Exercise, reference: str | None, starter: str | None) -> list[Problem]:
+    """Return the problems of values that have the right types.
 
-    Checks are skipped if they rest on a name that is not in the sources: that name is reported already.
+    A check with a name that is not in the sources is reported for that name only.
     """
     found: list[Problem] = []
-    for source, compare in ((starter, lost_in_starter), (reference, mismatches)):
+    for source, fragment_problems in ((starter, starter_problems), (reference, reference_problems)):
         if source is not None:
-            found += [*compare(exercise, source), *misnamed_parts(exercise, source)]
+            found += [*fragment_problems(exercise, source), *name_problems(exercise, source)]
     is_interface_wrong = any(each.path[:1] == ("interface",) for each in found)
     wrong_checks = {each.path[:2] for each in found if each.path[:1] == ("checks",)}
     return found + [
         each
-        for each in unsound_parts(exercise)
+        for each in soundness_problems(exercise)
         if each.path[:1] != ("checks",) or not (is_interface_wrong or each.path[:2] in wrong_checks)
     ]
 
 
 def _sentences(problems: list[Problem], document: Document, shown: str) -> list[str]:
-    """Return the problems in the order of the file; report once what an alias repeats."""
+    """Return the problems as sentences in the order of the file; report a problem once if an alias repeats it."""
     placed: dict[tuple[object, ...], Problem] = {}
     for each in problems:
         line, column = (each.line, each.column) if each.line else document.place(each.path, at_key=each.at_key)
@@ -160,7 +166,7 @@ def _sentence(each: Problem, shown: str) -> str:
     return each.sentence(f"{shown}:{each.line}:{each.column}")
 
 
-def _shown(path: Path) -> str:
-    """The path as messages show it: from here where it lies below."""
+def _display_path(path: Path) -> str:
+    """Return a path for messages: relative to the current folder if it is inside."""
     absolute = path.absolute()
     return str(absolute.relative_to(Path.cwd())) if absolute.is_relative_to(Path.cwd()) else str(absolute)

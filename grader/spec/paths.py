@@ -1,4 +1,4 @@
-"""Where a course keeps its things: every path follows from an exercise's id."""
+"""The paths of a course's files: each follows from an exercise's id."""
 
 import contextlib
 import errno
@@ -28,12 +28,12 @@ def exercise_number(exercise_id: str) -> int:
 STARTERS = ".starter"
 
 USUAL_MODULE = "attention.py"
-"""What an exercise's module is called that no starter names."""
+"""The name of an exercise's module if the exercise has no starter yet."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Course:
-    """A folder with `exercises/` and, for those who may know, `solutions/` and `tests/hidden/`."""
+    """A folder with `exercises/` and, unless it is a student edition, `solutions/` and `tests/hidden/`."""
 
     root: Path
 
@@ -43,7 +43,7 @@ class Course:
         return sorted((each.name for each in folders if EXERCISE_ID.fullmatch(each.name)), key=exercise_number)
 
     def first_exercise(self) -> str:
-        """The first id. `UsageError` in a course that has none."""
+        """Return the first id; raise `UsageError` if the course has no exercises."""
         ids = self.exercise_ids()
         if not ids:
             raise UsageError(f"there is no exercise in {self.root / 'exercises'}; make one with python -m grader new")
@@ -55,7 +55,7 @@ class Course:
             raise UsageError(f"there is no {exercise_id} here; {self.listed()}")
 
     def listed(self) -> str:
-        """The exercises in a sentence: by their names where there are few."""
+        """Return a sentence that lists the exercises, or the first and the last one if there are many."""
         ids = self.exercise_ids()
         if not ids:
             return "there are no exercises yet"
@@ -67,34 +67,34 @@ class Course:
         return self.root / "exercises" / exercise_id
 
     def module_name(self, exercise_id: str) -> str:
-        """What the exercise's module is called (`attention.py`, `loss.py`): as its starter is."""
+        """Return the name of the exercise's module, such as `attention.py`: it is the name of the starter."""
         starters = sorted(self.starters(exercise_id).glob("*.py"))
         return starters[0].name if starters else USUAL_MODULE
 
     def module_names(self) -> dict[str, str]:
-        """What every exercise's module is called."""
+        """Return the name of each exercise's module, by exercise."""
         return {exercise_id: self.module_name(exercise_id) for exercise_id in self.exercise_ids()}
 
     def editable_files(self, exercise_id: str) -> tuple[Path, Path]:
-        """The two files a student may edit: the module and its notebook."""
+        """Return the two files that a student may edit: the module and its notebook."""
         module = self.exercise_folder(exercise_id) / self.module_name(exercise_id)
         return module, module.with_suffix(".ipynb")
 
     def shown(self, path: Path) -> str:
-        """A path as verdicts show it: inside the course where it lies there."""
+        """Return a path as verdicts show it: relative to the course if it is inside the course."""
         absolute = path.absolute()
         return str(absolute.relative_to(self.root)) if absolute.is_relative_to(self.root) else str(path)
 
     def starters(self, exercise_id: str) -> Path:
-        """The folder with the untouched copies of the files that a student edits."""
+        """Return the folder with the untouched copies of the files that a student edits."""
         return self.exercise_folder(exercise_id) / STARTERS
 
     def pristine(self, path: Path) -> Path:
-        """The untouched copy of a file that a student edits."""
+        """Return the untouched copy of a file that a student edits."""
         return path.parent / STARTERS / path.name
 
     def description(self, exercise_id: str) -> Path:
-        """The exercise.yaml: the whole one, or in a student edition, which has no `solutions/`, the public one."""
+        """Return the path of the exercise.yaml; in a student edition, which has no `solutions/`, of the public one."""
         home = self.root / "solutions" if (self.root / "solutions").is_dir() else self.root / "exercises"
         return home / exercise_id / "exercise.yaml"
 
@@ -105,20 +105,27 @@ class Course:
         return self.description(exercise_id).parent / "key.json"
 
     def answers(self, exercise_id: str) -> Path:
-        """In a sealed edition: what the reference answered."""
+        """Return the path of the recorded answers of a sealed edition."""
         return self.exercise_folder(exercise_id) / "answers.safetensors"
+
+    def explanations(self, exercise_id: str) -> Path:
+        """Return the path of the locked explanations of a sealed edition."""
+        return self.exercise_folder(exercise_id) / "explanations.safetensors"
 
     def hidden_tests(self, exercise_id: str) -> Path:
         return self.root / "tests" / "hidden" / exercise_id
 
     def judged_by(self, exercise_id: str) -> list[Path]:
-        """What an exercise is judged by, as far as it is there: description, reference and hidden tests."""
+        """Return the files on which an exercise's verdicts depend: the exercise.yaml, the reference, the hidden tests.
+
+        Files that this edition does not have are omitted.
+        """
         files = [self.description(exercise_id), self.reference(exercise_id)]
         files += sorted(self.hidden_tests(exercise_id).rglob("*.py"))
         return [file for file in files if file.is_file()]
 
     def stamps(self, exercise_id: str) -> tuple[tuple[str, int, int], ...]:
-        """Names, sizes and times of what an exercise is judged by: others when a file is changed, added or gone."""
+        """Return the names, sizes and times of the files of `judged_by`; any change to the files changes the result."""
         found = []
         for path in self.judged_by(exercise_id):
             with contextlib.suppress(OSError):
@@ -127,24 +134,27 @@ class Course:
         return tuple(found)
 
     def alternatives(self, exercise_id: str) -> Path:
-        """Right fixes, written in other ways than the reference."""
+        """Return the folder of correct solutions that are written differently from the reference."""
         return self.root / "tests" / "corpus" / "alternatives" / exercise_id
 
     def secret_folders(self) -> tuple[str, ...]:
-        """What no submission may read while it is judged: what it is judged by, and others' work."""
+        """Return the folders that submissions must not read: the judged exercise's files, and other students' work."""
         return tuple(str((self.root / name).absolute()) for name in ("exercises", "solutions", "tests"))
 
     def state_folder(self) -> Path:
-        """Where the kit remembers: last verdicts, hints given, kept copies, what this machine has proven."""
+        """Return the folder of the kit's own files: progress, hints given, copies of students' files, caches."""
         return self.root / ".grader"
 
 
 def find_course(start: Path) -> Course:
-    """The course that `start` lies in, or else the one this package was installed from."""
+    """Return the course that contains `start`, or else the course from which this package was installed.
+
+    Raise `UsageError` if there is neither.
+    """
     beside_package = PACKAGE.parent
     for folder in (start, *start.parents, beside_package):
         if (folder / "exercises").is_dir():
-            return Course(folder)
+            return Course(root=folder)
     raise UsageError(f"no exercises/ in {start} or above it; run this inside the course's folder")
 
 
@@ -196,13 +206,13 @@ def is_special_file(path: Path) -> bool:
 
 
 def write_cache(path: Path, content: bytes) -> None:
-    """Write a file the kit can do without: whole or not at all, and not at all where the disk does not take it."""
+    """Write a file that the kit can do without, atomically. Do nothing if the disk is full or read-only."""
     with contextlib.suppress(OSError), _draft(path) as draft:
         draft.write_bytes(content)
 
 
 def write_versioned_cache(path: Path, content: bytes) -> None:
-    """Write `<name>-<digest><suffix>`, which the kit can do without, in place of those of the name's other digests."""
+    """Write a cache file `<name>-<digest><suffix>`, and delete the files with other digests of the same name."""
     write_cache(path, content)
     name = path.stem.rpartition("-")[0]
     with contextlib.suppress(OSError):
@@ -213,11 +223,11 @@ def write_versioned_cache(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[Path]:
-    """Readers and other writers, of this process too, see the old file or the new one."""
+    """Yield the path of a draft that replaces the file at the end, so that readers never see half of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{os.urandom(8).hex()}.draft")  # not longer than most names: names have a limit
+    draft = path.with_name(f".{os.urandom(8).hex()}.draft")  # short, because file systems limit the length of names
     try:
         yield draft
         draft.replace(path)
     finally:
-        draft.unlink(missing_ok=True)  # it is gone where it has become the file
+        draft.unlink(missing_ok=True)  # a draft that replaced the file is gone already

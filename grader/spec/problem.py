@@ -1,4 +1,4 @@
-"""One thing that is wrong with a description, its syntax included: where, what was expected, found, what to write."""
+"""A problem in an exercise.yaml: its place, what was expected, what was found, and the remedy."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,36 +6,38 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 KeyPath = tuple[str | int, ...]
-"""Keys and indices from the top of the description down."""
+"""The keys and indices that lead from the top of the file to a value."""
 
-LONGEST_QUOTE = 72
-LONGEST_NAME = 64
-MOST_PROBLEMS = 100
-"""As many are told, and no likenesses are looked for beyond."""
+MAX_QUOTE_LENGTH = 72
+MAX_NAME_LENGTH = 64
+MAX_PROBLEMS = 100
+"""The most problems that are reported. Similar names are searched for no more of them either."""
 
-LIKENESS = 0.7
-"""How much of two words must agree for one to be taken for the other, from 0 to 1."""
+SIMILARITY = 0.7
+"""How similar two words must be for one to be suggested in place of the other, from 0 to 1."""
 
 
-class Problem(Struct, frozen=True):
-    """A problem at `path`; where `line` is 0, the path says where it is."""
+class Problem(Struct, frozen=True, kw_only=True):
+    """A problem with the value at `path`."""
 
     path: KeyPath
     expected: str
     found: str
     remedy: str
     at_key: bool = False
+    """Whether the problem is with the key rather than its value."""
     line: int = 0
+    """The line, counted from 1; 0 if it follows from the path."""
     column: int = 0
 
     def sentence(self, place: str) -> str:
-        """The problem in words; `place` is file:line:column."""
+        """Return the problem as a sentence; `place` is file:line:column."""
         at = f"{path_text(self.path)}: " if self.path else ""
         return f"{place}: {at}expected {self.expected}, got {self.found}; {self.remedy}"
 
 
 def path_text(path: KeyPath) -> str:
-    """A path as people write it: `defects[1].points`."""
+    """Return a path as text, such as `defects[1].points`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{_name(part)}" if text else _name(part)
@@ -43,41 +45,41 @@ def path_text(path: KeyPath) -> str:
 
 
 def _name(key: str) -> str:
-    """A key as it was written, or between quotes where it is long or goes over lines."""
-    return key if len(key) <= LONGEST_NAME and key.isprintable() else quoted(key)
+    """Return a key, quoted if it is long or has unprintable characters."""
+    return key if len(key) <= MAX_NAME_LENGTH and key.isprintable() else quoted(key)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that is most like this one; empty where none is like it."""
-    if len(word) > LONGEST_NAME:
+    """Return the known word that is most similar to this one; empty if none is similar."""
+    if len(word) > MAX_NAME_LENGTH:
         return ""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=LIKENESS)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=SIMILARITY)
     return close[0] if close else ""
 
 
 def quoted(text: str) -> str:
-    """A text on one line, between quotes, cut where it is long."""
+    """Return a text on one line in quotes, shortened if it is long."""
     line = " ".join(text.split())
-    return f'"{line[:LONGEST_QUOTE]}..."' if len(line) > LONGEST_QUOTE else f'"{line}"'
+    return f'"{line[:MAX_QUOTE_LENGTH]}..."' if len(line) > MAX_QUOTE_LENGTH else f'"{line}"'
 
 
 def listed(words: Iterable[str], last: str = "and") -> str:
-    """`a, b and c`."""
+    """Return words as a list in a sentence: `a, b and c`, or `none`."""
     *others, final = list(words) or ["none"]
     return f"{', '.join(others)} {last} {final}" if others else final
 
 
 BLANK = "FILL IN"
-"""How a value begins that nobody has filled in yet; what belongs there follows in parentheses."""
+"""The beginning of a value that the author has yet to fill in. A description follows in parentheses."""
 
 
 def blank(what: str) -> str:
-    """A value to be filled in."""
+    """Return a value for the author to fill in; `what` describes it."""
     return f"{BLANK} ({what})"
 
 
 def missing_from_blank(value: str) -> str | None:
-    """What belongs in the place of a value that nobody has filled in; None for any other value."""
+    """Return the description in a value that the author has yet to fill in; None for any other value."""
     if not value.lstrip().startswith(BLANK):
         return None
     return value.strip().removeprefix(BLANK).strip().removeprefix("(").removesuffix(")")

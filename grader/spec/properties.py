@@ -1,7 +1,7 @@
-"""The built-in properties: what a check in YAML may say, one record each.
+"""One record for each built-in property, with the arguments that YAML may give.
 
-A record holds a property's arguments and the facts that describe it, and checks its own arguments. What runs is the
-function of `grader/checks/properties/` that is registered for the record.
+A record also validates its arguments and states facts about the property. The code that runs is the function in
+`grader/checks/properties/` that is registered for the record.
 """
 
 import builtins
@@ -30,11 +30,11 @@ from grader.spec.interface import Interface
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
 
 SAMPLES = "batch"
-"""The size that says how many samples there are."""
+"""The name of the size that counts the samples."""
 
 MaskDtype = OneOf["bool", "int64", "float32", "uint8", "int32", "int16", "int8", "float64", "float16", "bfloat16"]
 DTYPES = get_args(MaskDtype)
-"""Truth values, and ones and zeros of integers and of floats."""
+"""The dtypes of masks: booleans, and ones and zeros as integers and floats."""
 
 HALVES = ("bfloat16", "float16")
 
@@ -53,94 +53,92 @@ class Property(
     forbid_unknown_fields=True,
     kw_only=True,
     tag_field="property",
-    omit_defaults=True,  # some would not pass for what may be given, and are not when it is remembered
+    omit_defaults=True,  # a default such as id="" would not be valid if it were read back from the cache
 ):
-    """What every property takes."""
+    """The arguments of every property."""
 
     id: Id = ""
-    """Names the check in verdicts; the property's name unless given."""
+    """The check's name in verdicts. Default: the property's name."""
     constructor: Arguments = {}
-    """Added to the interface's, or in place of them."""
+    """Arguments that are added to the interface's `constructor` or replace them."""
     inputs: Inputs = {}
-    """Added to the interface's, or in place of them; for a `method`, all there are."""
+    """Inputs that are added to the interface's or replace them. A `method` gets only these."""
     sizes: FixedSizes = []
-    """Walked in place of the exercise's."""
+    """The check's own size cases. Default: the exercise's."""
     method: Name = ""
-    """Called in place of the module."""
+    """The method to call. Default: the module itself."""
     training: bool = False
-    """Whether the module is left in training mode."""
+    """Whether the module stays in training mode."""
     defaults: tuple[Name, ...] = ()
-    """The constructor's arguments that are left out, so that their defaults count."""
+    """Constructor arguments to leave out, so that their default values are tested."""
     for_: tuple[Id, ...] = field(default=(), name="for")
-    """The only defects that it may see when they stand alone; any unless given."""
+    """The defects that may fail this check if they are the only defect. Default: every defect."""
 
     needs_reference: ClassVar[bool] = True
-    """Whether it compares with the reference, which a student edition does not have."""
-    shows_values: ClassVar[bool] = True
-    """Whether passing shows that something is computed right: what lacks this shows no defect mended by itself."""
+    """Whether the check compares with the reference, which a student edition does not have."""
+    checks_values: ClassVar[bool] = True
+    """Whether the check passes only if values are right. Other checks alone never show that a defect is fixed."""
     needs_module: ClassVar[bool] = False
-    """Whether it looks at what only a module has: parameters, attributes, devices, training mode."""
+    """Whether the check uses parameters, attributes, devices or training mode, which only modules have."""
     is_slow: ClassVar[bool] = False
-    """Whether most of its time is the kit's own, so that it may take the most that any check may."""
+    """Whether the kit itself needs most of the check's time. Such a check gets the full time limit."""
     walks_all_size_cases: ClassVar[bool] = False
-    """Whether, in its plainest form, it is tried at every size case of the exercise's sizes, not only at both ends."""
+    """Whether the check, without arguments of its own, runs at all size cases instead of the first and the last."""
 
-    draws_sizes: ClassVar[bool] = False
-    """Whether it is tried at sizes drawn anew in each run too, and in calling variants drawn for the uppermost size
-    cases.
-    """
+    uses_random_sizes: ClassVar[bool] = False
+    """Whether the check also runs at random sizes. The largest size cases then share out the calling variants."""
 
-    draws_equal_sizes: ClassVar[bool] = False
-    """Whether it is tried where most of the drawn sizes are equal too: there, axes are easily taken for each other."""
+    uses_equal_sizes: ClassVar[bool] = False
+    """Whether the check also runs at random sizes that are mostly equal, where code easily confuses two axes."""
 
-    draws_longest: ClassVar[bool] = False
-    """Whether it is tried at the longest of the drawn inputs too, beyond any constant that somebody would write."""
+    uses_longest_input: ClassVar[bool] = False
+    """Whether the check also runs at the longest random input, longer than a constant that somebody would write."""
 
     def variation_source(self) -> str:
-        """Python whose class `Variation` is built in place of the submission's; empty where that is built itself."""
+        """Return Python source whose class `Variation` replaces the submission's class; empty if none does."""
         return ""
 
     def all_inputs(self, interface: Interface) -> dict[str, Any]:
-        """The inputs it is tried with: the interface's and its own, or for a method its own alone."""
+        """Return the inputs of the check: the interface's and its own, or only its own for a method."""
         return self.inputs if self.method else {**interface.inputs, **self.inputs}
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        """What is wrong with its own arguments; `sizes` are the names that its sizes gives."""
+        """Yield a problem for each wrong argument; `sizes` has the names of the sizes in the check's size cases."""
         yield from ()
 
     def shapes_needed(self, interface: Interface) -> list[Shape]:
-        """Shapes of the interface, beside those of its inputs, whose sizes its sizes has to give."""
+        """Return shapes, other than those of inputs, whose sizes every size case of the check must give."""
         return []
 
     def compares_values(self) -> bool:
-        """Whether passing takes the reference's values."""
-        return self.needs_reference and self.shows_values
+        """Return whether the check compares values with the reference's."""
+        return self.needs_reference and self.checks_values
 
-    def tells_of_values(self) -> bool:
-        """Whether passing shows that something is computed: not by a property alone, nor at sizes of one."""
+    def shows_right_values(self) -> bool:
+        """Return whether a pass shows that values are right. At sizes of one, wrong code may compute them too."""
         is_tiny = bool(self.sizes) and all(1 in sizes.values() for sizes in self.sizes)
-        return self.shows_values and not is_tiny
+        return self.checks_values and not is_tiny
 
     def is_plain(self) -> bool:
-        """Whether it is tried as the interface says, with nothing added or replaced."""
+        """Return whether the check uses the interface without additions or replacements."""
         return not (self.constructor or self.inputs or self.method)
 
     def sizes_of_calls(self, sizes: dict[str, int]) -> dict[str, int]:
-        """Those of a size case's sizes that what it calls is called with, so that findings may tell them."""
+        """Return the sizes of a size case that the check's calls depend on; findings name only these."""
         return {name: size for name, size in sizes.items() if name not in self.constructor}
 
 
-# Properties of dropout: when it acts, and on what.
+# Dropout: when it acts, and on which values.
 
 
 class DropoutOnlyInTraining(Property, frozen=True, kw_only=True, tag="dropout_only_in_training"):
-    """Dropout draws anew in training, and never in eval mode."""
+    """Dropout acts in training mode, differently in each call, and never in eval mode."""
 
     needs_module: ClassVar[bool] = True
 
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
-    draws_longest: ClassVar[bool] = True
+    uses_longest_input: ClassVar[bool] = True
 
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
@@ -150,29 +148,29 @@ class DropoutOnlyInTraining(Property, frozen=True, kw_only=True, tag="dropout_on
 
 
 class DropoutActsOnWeights(Property, frozen=True, kw_only=True, tag="dropout_acts_on_weights"):
-    """In training each attention weight is dropped or scaled up, by a chance of its own, and nothing else changes."""
+    """In training mode each attention weight is either dropped, independently of the others, or scaled up."""
 
     needs_module: ClassVar[bool] = True
 
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     probability: Name = "dropout"
     """The constructor's argument that is the chance of being dropped."""
     called: Text = "attention weight"
-    """What findings call one of what is dropped."""
+    """The name that findings use for one dropped value."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, interface, path)
 
 
-# Properties of what may influence what: later tokens, masked tokens, other samples.
+# Influence: later tokens, masked tokens, other samples.
 
 
 class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_not_leak"):
-    """Changing a token leaves the outputs of earlier ones alone, and moves its own or a later one's."""
+    """Changing a token changes its own output or a later token's, and no earlier token's output."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
     unit: ClassVar[str] = "token"
 
     input: Name = "x"
@@ -188,10 +186,10 @@ class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_no
 
 
 class MaskHides(Property, frozen=True, kw_only=True, tag="mask_hides"):
-    """Changing a token that the mask hides from everybody leaves the other tokens' outputs alone."""
+    """Changing a token that the mask hides from all queries does not change the other tokens' outputs."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
     unit: ClassVar[str] = "token"
 
     input: Name = "x"
@@ -210,10 +208,10 @@ class MaskHides(Property, frozen=True, kw_only=True, tag="mask_hides"):
 
 
 class SamplesDoNotMix(Property, frozen=True, kw_only=True, tag="samples_do_not_mix"):
-    """Changing one sample leaves the outputs of the others alone."""
+    """Changing one sample does not change the outputs of the other samples."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
     unit: ClassVar[str] = "sample"
 
     input: Name = "x"
@@ -228,20 +226,20 @@ class SamplesDoNotMix(Property, frozen=True, kw_only=True, tag="samples_do_not_m
         yield from output_problems(interface, self, self.output, path)
 
 
-# Properties of masks: every shape and dtype that can say which key is hidden, and rows in which every key is.
+# Masks: their shapes and dtypes, and queries for which every key is hidden.
 
 
 class AcceptsMasks(Property, frozen=True, kw_only=True, tag="accepts_masks"):
-    """With a mask of each of the shapes, in one dtype after another, outputs equal the reference's."""
+    """Outputs equal the reference's for masks of every given shape and dtype."""
 
-    draws_equal_sizes: ClassVar[bool] = True
+    uses_equal_sizes: ClassVar[bool] = True
 
     shapes: tuple[Shape, ...]
     """The shapes that a mask may have."""
     mask: Name = "mask"
     """The input that is the mask."""
     keys: int = -1
-    """The axis of the keys in all of them."""
+    """The axis of the keys in every shape."""
     dtypes: tuple[MaskDtype, ...] = DTYPES
     """The dtypes that a mask may have."""
 
@@ -249,13 +247,15 @@ class AcceptsMasks(Property, frozen=True, kw_only=True, tag="accepts_masks"):
         for index, shape in enumerate(self.shapes):
             yield from unknown_sizes(shape, sizes, (*path, "shapes", index))
             if not -len(shape) <= self.keys < len(shape):
-                yield Problem((*path, "keys"), f"an axis of {shape}", str(self.keys), "write keys: -1")
+                yield Problem(
+                    path=(*path, "keys"), expected=f"an axis of {shape}", found=str(self.keys), remedy="write keys: -1"
+                )
 
 
 class MaskedRowsStayFinite(Property, frozen=True, kw_only=True, tag="masked_rows_stay_finite"):
-    """A query that may look at no key gets zero weights, and no NaN spreads from it."""
+    """A query for which the mask hides every key gets zero weights and spreads no NaN."""
 
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     mask: Name = "mask"
     """The input that is the mask."""
@@ -267,7 +267,7 @@ class MaskedRowsStayFinite(Property, frozen=True, kw_only=True, tag="masked_rows
 
 
 class OtherRowsMatchReference(Property, frozen=True, kw_only=True, tag="other_rows_match_reference"):
-    """A mask that hides everything from one query leaves the other queries what the reference gives them."""
+    """If a mask hides every key from one query, the outputs of the other queries equal the reference's."""
 
     mask: Name = "mask"
     """The input that is the mask."""
@@ -279,56 +279,61 @@ class OtherRowsMatchReference(Property, frozen=True, kw_only=True, tag="other_ro
         outputs = interface.outputs
         if len(self.axes) != len(outputs):
             remedy = f"write axes: {[1] * len(outputs)}"
-            yield Problem((*path, "axes"), f"an axis for each of {len(outputs)} outputs", str(len(self.axes)), remedy)
+            yield Problem(
+                path=(*path, "axes"),
+                expected=f"an axis for each of {len(outputs)} outputs",
+                found=str(len(self.axes)),
+                remedy=remedy,
+            )
 
 
-# The property of what cannot work: it is refused, with the right exception, however it is called.
+# Errors: invalid arguments and inputs raise the right exception, in every calling variant.
 
 
 class Raises(Property, frozen=True, kw_only=True, tag="raises"):
-    """What cannot work is refused with the right exception; its message has to name the numbers where promised."""
+    """Invalid arguments or inputs raise the right exception; if required, its message names the given numbers."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     at: OneOf["call", "constructor"] = "call"
-    """When it is refused."""
+    """What must raise: the call or the constructor."""
     errors: tuple[Name, ...] = ("ValueError",)
-    """The exceptions that will do, and those derived from them."""
+    """The accepted exceptions; their subclasses are accepted too."""
     mentions: tuple[Name | int, ...] = ()
-    """The sizes and numbers that the message should say."""
+    """The sizes and numbers that the message should name."""
     must_mention: bool = False
-    """Whether it has to say them, where a promise is that it does."""
+    """Whether the check fails if the message does not name them."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from unknown_sizes(self.mentions, sizes, (*path, "mentions"))
         yield from _exception_problems(self.errors, path)
 
 
-# Properties of how a module behaves among others: prints, inputs, attributes, layers.
+# Side effects and structure: printed text, inputs, attributes, layers.
 
 
 class LeavesInputsAlone(Property, frozen=True, kw_only=True, tag="leaves_inputs_alone"):
-    """The tensors handed in are the same after the call."""
+    """A call does not change its input tensors."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
 
 class PrintsNothing(Property, frozen=True, kw_only=True, tag="prints_nothing"):
     """A call writes nothing to stdout."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
-    draws_longest: ClassVar[bool] = True
+    checks_values: ClassVar[bool] = False
+    uses_longest_input: ClassVar[bool] = True
 
     building: bool = False
-    """Whether building the module must be silent too."""
+    """Whether the constructor must print nothing either."""
     after: Inputs = field(default_factory=dict)
-    """Given to one more call, added to the inputs or in place of them: it may print, and the call after it may not."""
+    """Inputs, added to the others or replacing them, of an extra call that may print. The next call must not print."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-        yield from made_inputs(self.after, (*path, "after"))
+        yield from tensor_problems(self.after, (*path, "after"))
 
 
 class Prints(Property, frozen=True, kw_only=True, tag="prints"):
@@ -338,7 +343,7 @@ class Prints(Property, frozen=True, kw_only=True, tag="prints"):
 
 
 class AttributeEquals(Property, frozen=True, kw_only=True, tag="attribute_equals"):
-    """An attribute that the interface names has its value."""
+    """An attribute that the interface promises has its value."""
 
     needs_module: ClassVar[bool] = True
 
@@ -347,9 +352,9 @@ class AttributeEquals(Property, frozen=True, kw_only=True, tag="attribute_equals
     name: Name
     """The attribute."""
     equals: Literal
-    """Its value; the name of a size stands for that size, `a // b` for how often one goes into another."""
+    """Its value. The name of a size stands for that size, and `a // b` for the quotient of two sizes."""
     any_number: bool = False
-    """Whether a number of another type will do, where its value is the same."""
+    """Whether an equal number of another type is accepted."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         value = self.equals
@@ -359,42 +364,42 @@ class AttributeEquals(Property, frozen=True, kw_only=True, tag="attribute_equals
 
 
 class HasLayer(Property, frozen=True, kw_only=True, tag="has_layer"):
-    """What the interface names is there, and is a layer of torch's class where it says so."""
+    """An attribute that the interface promises exists and, if `layer` is given, is a layer of that class."""
 
     needs_module: ClassVar[bool] = True
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     name: Text
-    """The attribute, or one of an attribute, as in `attention.dropout`."""
+    """The attribute, which may be nested: `attention.dropout`."""
     layer: Name = ""
-    """The class in `torch.nn` that it is of; anything will do unless given."""
+    """The layer's class in `torch.nn`. Default: any class."""
 
 
-# Properties of what a module keeps: its state dict, what a call leaves to the next, what moves between devices.
+# State: the state dict, successive calls, devices.
 
 
 class KeepsStateDict(Property, frozen=True, kw_only=True, tag="keeps_state_dict"):
-    """The state dict has the reference's keys and shapes, buffers included, and loads strictly both ways."""
+    """The state dict has the reference's keys and shapes; each of the two modules loads the other's strictly."""
 
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     free_buffers: bool = False
-    """Whether the submission may save other buffers than the reference, or none."""
+    """Whether the submission may have buffers that the reference does not have, and the other way round."""
 
 
 class CallsInTurn(Property, frozen=True, kw_only=True, tag="calls_in_turn"):
-    """Called again and again, each time with inputs of other sizes, one module returns what the reference does."""
+    """Successive calls of one module, with inputs of different sizes, return what the reference returns."""
 
     calls: tuple[Sizes, ...]
-    """The sizes that are others in each call, in order."""
+    """For each call, the sizes that it changes."""
     then: Inputs = field(default_factory=dict)
-    """Added to the inputs, or in place of them, from the second call on."""
+    """Inputs that are added or replaced from the second call on."""
     after_each: Name = ""
-    """A method that is called after each call, with nothing."""
+    """A method to call without arguments after each call."""
     evaluates_last: bool = False
-    """Whether the last call is made in eval mode, to show what those before it left."""
+    """Whether the last call is made in eval mode, which shows the state that earlier calls left."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         for index, call in enumerate(self.calls):
@@ -406,58 +411,58 @@ class CallsInTurn(Property, frozen=True, kw_only=True, tag="calls_in_turn"):
 
 
 class MovesBetweenDevices(Property, frozen=True, kw_only=True, tag="moves_between_devices"):
-    """Moved to another device, the module works there: nothing that it computes with stays behind."""
+    """A module that is moved to another device works there: all tensors that it uses are moved with it."""
 
     needs_module: ClassVar[bool] = True
-    is_slow: ClassVar[bool] = True  # torch completes its import
+    is_slow: ClassVar[bool] = True  # the first use of a device makes torch import further modules
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
 
-# Properties of what must make no difference: the order and split of samples, padding, a shift of places, a dtype.
+# Invariance: changes that must not change the result.
 
 
 class SamplesInAnyOrder(Property, frozen=True, kw_only=True, tag="samples_in_any_order"):
-    """A batch in reversed order, or in two parts, gives each sample the output that it has in the whole batch."""
+    """A sample's output does not change if the batch is reversed or split in two."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     output: Index = 0
     """Which output is looked at."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(interface, self, self.output, path)
-        shapes = [*self.all_inputs(interface).values(), *interface.outputs[self.output : self.output + 1]]
-        if not all(any(SAMPLES in shape_of(each) for each in some) for some in (shapes[:-1], shapes[-1:])):
+        inputs, outputs = self.all_inputs(interface).values(), interface.outputs[self.output : self.output + 1]
+        if not all(any(SAMPLES in shape_of(spec) for spec in specs) for specs in (inputs, outputs)):
             remedy = f"name the axis of the samples {SAMPLES}, in an input and in the output"
-            yield Problem(path, f"samples along an axis called {SAMPLES}", "none", remedy)
+            yield Problem(path=path, expected=f"samples along an axis called {SAMPLES}", found="none", remedy=remedy)
 
 
 class UnchangedBy(Property, frozen=True, kw_only=True, tag="unchanged_by"):
-    """A module with other values for some arguments of forward, and one without, give the same, up to rounding."""
+    """Other values for some arguments of forward do not change the output, up to rounding."""
 
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     instead: Inputs
-    """The arguments and their other values, as they stand."""
+    """The arguments with their other values."""
     dtype: Name = ""
-    """The dtype of module and inputs; as they are unless given. In half precision much more is rounding."""
+    """The dtype of module and inputs; half precision has a larger tolerance. Default: the usual dtype."""
     loudness: float = 1.0
-    """How many times as large the inputs are as usual."""
+    """The factor by which the inputs are larger than usual."""
     output: Index = 0
     """Which output is looked at."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(interface, self, self.output, path)
-        yield from made_inputs(self.instead, (*path, "instead"))
+        yield from tensor_problems(self.instead, (*path, "instead"))
 
 
 class PaddingChangesNothing(Property, frozen=True, kw_only=True, tag="padding_changes_nothing"):
-    """What a padding mask hides may as well be cut off: the output at the tokens that stay is the same."""
+    """Cutting off the tokens that a padding mask hides does not change the outputs of the other tokens."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     tokens: Name = "tokens"
     """The size that counts the tokens, in the shapes of inputs and outputs."""
@@ -468,81 +473,81 @@ class PaddingChangesNothing(Property, frozen=True, kw_only=True, tag="padding_ch
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(interface, self, self.output, path)
-        yield from unknown_name("a size that the sizes gives", self.tokens, sizes, (*path, "tokens"))
+        yield from unknown_name("a name in the size cases", self.tokens, sizes, (*path, "tokens"))
         spec = self.all_inputs(interface).get(self.mask)
         if not (isinstance(spec, MadeInput) and spec.mask is MaskKind.PADDING):
             found = quoted(str(spec.mask)) if isinstance(spec, MadeInput) else "no mask"
             remedy = f"write inputs: {{{self.mask}: {{mask: padding, shape: [batch, {self.tokens}]}}}}"
-            yield Problem((*path, "mask"), "a padding mask", found, remedy)
+            yield Problem(path=(*path, "mask"), expected="a padding mask", found=found, remedy=remedy)
 
 
-# Properties as tutorials test them. They pass on much that is wrong: `missed_by` shows a student on what.
+# Tests as tutorials have them. They pass on much wrong code; a defect's `missed_by` lists those that miss it.
 
 
 class LossFalls(Property, frozen=True, kw_only=True, tag="loss_falls"):
-    """Twenty short steps of gradient descent on one batch make a loss smaller."""
+    """Twenty short steps of gradient descent on one batch reduce a loss."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
     needs_module: ClassVar[bool] = True
 
 
 class RepeatsWithASeed(Property, frozen=True, kw_only=True, tag="repeats_with_a_seed"):
-    """After `torch.manual_seed` with the same number, two calls give the same."""
+    """Two calls after `torch.manual_seed` with the same number return the same values."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
     needs_module: ClassVar[bool] = True
 
 
-# Properties of what is computed: values, shapes, gradients, weights.
+# Values, shapes, gradients and weights.
 
 
 class MatchesReference(Property, frozen=True, kw_only=True, tag="matches_reference"):
-    """Outputs (and gradients) equal the reference's, given the same weights and inputs."""
+    """Outputs and gradients equal the reference's, given equal weights and inputs."""
 
     walks_all_size_cases: ClassVar[bool] = True
-    draws_sizes: ClassVar[bool] = True
+    uses_random_sizes: ClassVar[bool] = True
 
     gradients: bool = True
     """Whether gradients are compared too."""
     variation: str = ""
-    """Python that defines a class `Variation` of `submission`'s, which is built in place of its own."""
+    """Python source of a class `Variation`, which is built instead of the class in the module `submission`."""
 
     def variation_source(self) -> str:
         return self.variation
 
 
 class ReturnsShapes(Property, frozen=True, kw_only=True, tag="returns_shapes"):
-    """Outputs have the shapes the interface declares, at every size."""
+    """Outputs have the shapes that the interface declares."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     def shapes_needed(self, interface: Interface) -> list[Shape]:
         return interface.outputs
 
 
 class EveryParameterLearns(Property, frozen=True, kw_only=True, tag="every_parameter_learns"):
-    """Each parameter gets a gradient wherever the reference's does."""
+    """Each parameter has a gradient wherever the reference's parameter has one."""
 
     needs_module: ClassVar[bool] = True
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     parameters: tuple[Text, ...] = ()
-    """The names of those that are looked at; all of them unless given."""
+    """The names of the parameters to check. Default: all parameters."""
 
 
 class RowsSumToOne(Property, frozen=True, kw_only=True, tag="rows_sum_to_one"):
-    """The attention weights, returned or kept in an attribute, sum to one along `axis`."""
+    """The attention weights, from an output or an attribute, sum to one along `axis`."""
 
     needs_reference: ClassVar[bool] = False
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
     output: Index = 1
-    """Which output holds the weights."""
+    """The index of the output with the weights."""
     attribute: Name = ""
-    """The attribute that keeps the weights, where no output holds them."""
+    """The attribute with the weights, if no output has them."""
     axis: int = -1
     """The axis of the keys."""
 
@@ -555,26 +560,40 @@ class RowsSumToOne(Property, frozen=True, kw_only=True, tag="rows_sum_to_one"):
             return
         rank = len(outputs[self.output])
         if not -rank <= self.axis < rank:
-            what = f"an axis of the output, from 0 to {rank - 1}"
-            yield Problem((*path, "axis"), what, str(self.axis), "write axis: -1")
+            expected = f"an axis of the output, from 0 to {rank - 1}"
+            yield Problem(path=(*path, "axis"), expected=expected, found=str(self.axis), remedy="write axis: -1")
 
 
 class KeepsDtype(Property, frozen=True, kw_only=True, tag="keeps_dtype"):
-    """A module in float64 takes and returns float64, with the precision of float32 at least."""
+    """A module in float64 accepts and returns float64, and computes in float64."""
 
-    precise: bool = False
-    """Whether the values must have the precision of the dtype too."""
+    uses_longest_input: ClassVar[bool] = True
+
+    precise: bool = True
+    """Whether values must have the dtype's full precision. Otherwise float32's, or two digits in half precision."""
     dtype: Name = "float64"
-    """Another dtype, of which two digits have to be right unless it is `precise`."""
+    """The dtype of module and inputs."""
     loudness: float = 1.0
-    """How many times as large the inputs are as usual."""
+    """The factor by which the inputs are larger than usual."""
+
+    def in_float64(self) -> bool:
+        """Return whether values must have the precision of float64."""
+        return self.precise and self.dtype == "float64"
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from unknown_name("a dtype", self.dtype, [*HALVES, "float64"], (*path, "dtype"))
 
 
 class KeepsParameters(Property, frozen=True, kw_only=True, tag="keeps_parameters"):
-    """The parameters have the reference's names and shapes, no fewer and no more."""
+    """The parameters have exactly the reference's names and shapes."""
+
+    needs_module: ClassVar[bool] = True
+
+    checks_values: ClassVar[bool] = False
+
+
+class InitialWeights(Property, frozen=True, kw_only=True, tag="initial_weights"):
+    """The parameters of new modules have the reference's mean and spread, and are zero where the reference's are."""
 
     needs_module: ClassVar[bool] = True
 
@@ -582,7 +601,7 @@ class KeepsParameters(Property, frozen=True, kw_only=True, tag="keeps_parameters
 
 
 class AttributeMatchesReference(Property, frozen=True, kw_only=True, tag="attribute_matches_reference"):
-    """After a call, a tensor kept in an attribute equals the reference's."""
+    """After a call, a tensor in an attribute equals the reference's."""
 
     needs_module: ClassVar[bool] = True
 
@@ -590,17 +609,17 @@ class AttributeMatchesReference(Property, frozen=True, kw_only=True, tag="attrib
     """The attribute."""
 
     def compares_values(self) -> bool:
-        """What is kept aside says nothing of what is returned."""
+        """Return False: an attribute's values show nothing about the returned values."""
         return False
 
 
 class WeightsTransfer(Property, frozen=True, kw_only=True, tag="weights_transfer"):
-    """The state dict of one module loads into one of other sizes, which then computes what the reference does."""
+    """The state dict loads into a module of other sizes, which then computes the reference's values."""
 
     needs_module: ClassVar[bool] = True
 
     to: Sizes
-    """The sizes that are others in the module that receives the weights."""
+    """The sizes that differ in the module that loads the state dict."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         for name in self.to:
@@ -636,47 +655,52 @@ AnyProperty = (
     | RowsSumToOne
     | KeepsDtype
     | KeepsParameters
+    | InitialWeights
     | AttributeMatchesReference
     | WeightsTransfer
 )
 
 PROPERTIES: dict[str, type[Property]] = {str(record.__struct_config__.tag): record for record in get_args(AnyProperty)}
-"""Each property's record by the name that YAML gives it."""
+"""Each property's record by its name in YAML."""
 
 
 def unknown_sizes(names: Iterable[Any], sizes: set[str], path: KeyPath, *, is_item: bool = True) -> Iterator[Problem]:
-    """Names that no size case gives; `is_item` where each lies in a list at the path."""
+    """Yield a problem for each name that is in no size case; `is_item` if the path leads to a list of names."""
     for index, name in enumerate(names):
         if isinstance(name, str) and name not in sizes:
             near = nearest(name, sizes)
-            remedy = f"write {near}" if near else "write one of them, or add it to every size case"
-            known = f"a size that `sizes` gives: {listed(sorted(sizes), 'or')}"
-            yield Problem((*path, index) if is_item else path, known, quoted(name), remedy)
+            remedy = f"write {near}" if near else f"write a name from the size cases, or add {name} to each of them"
+            known = f"a name in the size cases: {listed(sorted(sizes), 'or')}"
+            yield Problem(path=(*path, index) if is_item else path, expected=known, found=quoted(name), remedy=remedy)
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], path: KeyPath) -> Iterator[Problem]:
-    """A name that is not among those declared."""
+    """Yield a problem if the name is not among the known ones; `what` says what it should name."""
     names = list(known)
     if name not in names:
         near = nearest(name, names) or (names[0] if len(names) == 1 else "")
         key = f"{path[-1]}: " if isinstance(path[-1], str) else ""
-        remedy = f"write {key}{near}" if near else f"write one of them, or declare {name} too"
-        yield Problem(path, f"{what}: {listed(names, 'or')}", quoted(name), remedy)
+        remedy = f"write {key}{near}" if near else f"write one of these names, or declare {name}"
+        yield Problem(path=path, expected=f"{what}: {listed(names, 'or')}", found=quoted(name), remedy=remedy)
 
 
-def made_inputs(inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
-    """Tensors where plain values are given as they stand."""
+def tensor_problems(inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
+    """Yield a problem for each tensor among inputs that must be plain values."""
     for name, value in inputs.items():
         if isinstance(value, list | MadeInput):
-            yield Problem((*path, name), "a plain value", "a tensor", "write a number or a truth value")
+            yield Problem(
+                path=(*path, name), expected="a plain value", found="a tensor", remedy="write a number or a truth value"
+            )
 
 
 def output_problems(interface: Interface, check: Property, output: int, path: KeyPath) -> Iterator[Problem]:
-    """An output that the interface does not declare."""
+    """Yield a problem if the interface does not declare the output with this index."""
     outputs = interface.outputs
     if outputs and not check.method and output >= len(outputs):
-        what = f"an output from 0 to {len(outputs) - 1}" if len(outputs) > 1 else "0, the only output"
-        yield Problem((*path, "output"), what, str(output), f"write output: {len(outputs) - 1}")
+        expected = f"an output from 0 to {len(outputs) - 1}" if len(outputs) > 1 else "0, the only output"
+        yield Problem(
+            path=(*path, "output"), expected=expected, found=str(output), remedy=f"write output: {len(outputs) - 1}"
+        )
 
 
 def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
@@ -685,32 +709,46 @@ def _input_problems(name: str, axis: int, inputs: dict[str, Any], path: KeyPath)
     yield from unknown_name("an input", name, tensors, (*path, "input"))
     if name in tensors and not -len(tensors[name]) <= axis < len(tensors[name]):
         rank = len(tensors[name])
-        yield Problem((*path, "axis"), f"an axis of {name}, from 0 to {rank - 1}", str(axis), f"write axis: {rank - 1}")
+        yield Problem(
+            path=(*path, "axis"),
+            expected=f"an axis of {name}, from 0 to {rank - 1}",
+            found=str(axis),
+            remedy=f"write axis: {rank - 1}",
+        )
 
 
 def _mask_problems(name: str, kind: MaskKind, inputs: dict[str, Any], path: KeyPath) -> Iterator[Problem]:
     masks = {each: spec for each, spec in inputs.items() if isinstance(spec, MadeInput) and spec.is_mask()}
     if not masks:
         remedy = f"write inputs: {{{name}: {{mask: {kind}, shape: [tokens, tokens]}}}}"
-        yield Problem((*path, "mask"), "a mask among the check's inputs", "none", remedy)
+        yield Problem(path=(*path, "mask"), expected="a mask among the check's inputs", found="none", remedy=remedy)
         return
     yield from unknown_name("a mask", name, masks, (*path, "mask"))
     if name in masks and masks[name].mask is not kind:
         at = (*path, "inputs", name, "mask")
-        yield Problem(at, f"{kind}, which this property looks at", str(masks[name].mask), f"write mask: {kind}")
+        yield Problem(
+            path=at,
+            expected=f"{kind}, the kind of mask that this property needs",
+            found=str(masks[name].mask),
+            remedy=f"write mask: {kind}",
+        )
 
 
 def _exception_problems(errors: tuple[str, ...], path: KeyPath) -> Iterator[Problem]:
-    """Misspelt exceptions; a name unlike any of Python's may be one that the submission defines."""
+    """Yield a problem for each misspelt exception. A submission may define exceptions with other names."""
     if not errors:
-        yield Problem((*path, "errors"), "at least one exception", "none", "write errors: [ValueError]")
+        yield Problem(
+            path=(*path, "errors"), expected="at least one exception", found="none", remedy="write errors: [ValueError]"
+        )
     for index, name in enumerate(errors):
         near = nearest(name, EXCEPTIONS)
         if near and name not in EXCEPTIONS:
-            yield Problem((*path, "errors", index), "an exception", quoted(name), f"write {near}")
+            yield Problem(
+                path=(*path, "errors", index), expected="an exception", found=quoted(name), remedy=f"write {near}"
+            )
 
 
 def _probability_problems(check: Property, name: str, interface: Interface, path: KeyPath) -> Iterator[Problem]:
-    """A probability that no argument of the constructor is."""
+    """Yield a problem if no argument of the constructor has this name."""
     constructor = {**interface.constructor, **check.constructor}
     yield from unknown_name(AN_ARGUMENT, name, constructor, (*path, "probability"))

@@ -1,4 +1,4 @@
-"""The records as a JSON Schema, by which editors complete and check an exercise.yaml while it is typed."""
+"""Make the JSON Schema of exercise.yaml from its records; editors complete and check the file with it."""
 
 import ast
 import functools
@@ -18,13 +18,13 @@ from grader.spec.properties import PROPERTIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 GIVEN = ("id", *EDITION_KEYS)
-"""Fields that no author writes: the folder gives the id, a release gives the others."""
+"""Fields that authors do not write: the id is the folder's name, and `release` writes the others."""
 
 EDITION_PARTS = (*(each.__name__ for each in get_args(AnyEdition)), "SealedDefect")
-"""Parts that describe editions, which no author writes."""
+"""Parts of the schema about editions, which authors do not write."""
 
 SHARED = {"constructor": "Arguments", "inputs": "Inputs", "sizes": "Sizes"}
-"""Keys whose values are many lines of schema and the same wherever they stand."""
+"""Keys whose schema is long and occurs several times, with the name of its shared definition."""
 
 
 def render_schema() -> str:
@@ -34,13 +34,13 @@ def render_schema() -> str:
 
 @functools.cache
 def description_schema() -> dict[str, Any]:
-    """Return the schema of what an author writes."""
+    """Return the schema of the keys that authors write."""
     _, parts = msgspec.json.schema_components([Exercise], ref_template="#/$defs/{name}")
     for name in EDITION_PARTS:
         del parts[name]
     for name, part in parts.items():
         _make_friendly(name, part)
-    exercise = parts.pop("Exercise")  # whose sizes may be random, unlike those of a check
+    exercise = parts.pop("Exercise")  # its sizes may be random, unlike the sizes of a check
     shared = {name: _shared_part(parts, key, name) for key, name in SHARED.items()}
     for key in GIVEN:
         del exercise["properties"][key]
@@ -55,7 +55,7 @@ def description_schema() -> dict[str, Any]:
 
 
 def _chosen_by_property(references: list[dict[str, str]]) -> dict[str, Any]:
-    """Return a schema that holds a check against its own property alone, so that errors speak of that one."""
+    """Return a schema that compares a check only with the property that it names, so that errors are about that one."""
     names = {str(record.__struct_config__.tag): record.__name__ for record in PROPERTIES.values()}
     assert {f"#/$defs/{name}" for name in names.values()} == {each["$ref"] for each in references}
     return {
@@ -74,7 +74,7 @@ def _chosen_by_property(references: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def _make_friendly(name: str, part: dict[str, Any]) -> None:
-    """Descriptions on one line, one for each key, and a closed set of one value said as the constant it is."""
+    """Give each key a description on one line, and write a choice of a single value as a constant."""
     del part["title"]
     part["description"] = part["description"].split("\n\n")[0]
     descriptions = _descriptions(_record(name))
@@ -90,7 +90,7 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
 
 
 def _record(name: str) -> type:
-    """The record that a part of the schema describes."""
+    """Return the record that a part of the schema describes."""
     properties = {each.__name__: each for each in PROPERTIES.values()}
     record: type = next(
         found
@@ -101,7 +101,7 @@ def _record(name: str) -> type:
 
 
 def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-    """What records say alike of a key, taken out of them and put behind a reference."""
+    """Replace a key's schema, which is equal in all records, by a reference to a shared definition; return that."""
     shared: dict[str, Any] = {}
     for part in parts.values():
         schema = part.get("properties", {}).get(key)
@@ -116,7 +116,7 @@ def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
 
 
 def _descriptions(record: type) -> dict[str, str]:
-    """The docstring below each field of a record and of those it inherits from, by the field's key."""
+    """Return the docstring below each field of a record, inherited fields included, by the field's key."""
     descriptions: dict[str, str] = {}
     for owner in reversed(record.__mro__):
         if not issubclass(owner, msgspec.Struct) or owner is msgspec.Struct:
@@ -128,7 +128,7 @@ def _descriptions(record: type) -> dict[str, str]:
 
 
 def _docstrings(module: ModuleType | None, record: str) -> list[tuple[str, str]]:
-    """Names of the fields that a class's text declares, each with the string that follows it."""
+    """Return the fields that a class declares in its source, each with the string below it."""
     assert module is not None
     tree = ast.parse(inspect.getsource(module))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == record)

@@ -1,4 +1,4 @@
-"""What a description says, where its values have the right types: names that exist, parts that go together."""
+"""Find problems that a schema cannot: names that do not exist, values that contradict each other."""
 
 from collections.abc import Iterator, Sequence
 from math import prod
@@ -12,8 +12,8 @@ from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
 from grader.spec.properties import AN_ARGUMENT, Property, unknown_name, unknown_sizes
 
 
-def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
-    """Every part that cannot be meant; checks have their ids already."""
+def soundness_problems(exercise: Exercise) -> Iterator[Problem]:
+    """Yield every problem of an exercise whose values have the right types and whose checks have ids."""
     yield from exercise.edition.problems(defects=len(exercise.defects), decoy=exercise.decoy)
     yield from _repeated_ids(exercise.defects, "defects")
     yield from _repeated_ids(exercise.checks, "checks")
@@ -21,12 +21,22 @@ def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
         yield from _defect_problems(defect, ("defects", index))
     for index, each in enumerate(exercise.equivalents):
         if each.was.strip() == each.becomes.strip():
-            yield Problem(("equivalents", index, "becomes"), "another text than was", "the same", "write the change")
+            yield Problem(
+                path=("equivalents", index, "becomes"),
+                expected="a text that differs from was",
+                found="the same text",
+                remedy="write the lines after the change",
+            )
     if not exercise.fixed_sizes:
-        yield Problem(("sizes",), "at least one size case", "none", "write sizes: [{batch: 1, tokens: 5}]")
+        yield Problem(
+            path=("sizes",),
+            expected="at least one size case",
+            found="none",
+            remedy="write sizes: [{batch: 1, tokens: 5}]",
+        )
     yield from size_problems(exercise.fixed_sizes, ("sizes",))
     yield from random_size_problems(exercise)
-    yield from _sizes_beyond_reason(exercise.fixed_sizes, exercise.interface.inputs, ("sizes",))
+    yield from _large_size_problems(exercise.fixed_sizes, exercise.interface.inputs, ("sizes",))
     yield from _interface_problems(exercise)
     for index, check in enumerate(exercise.checks):
         yield from _check_problems(exercise, check, ("checks", index))
@@ -35,59 +45,94 @@ def unsound_parts(exercise: Exercise) -> Iterator[Problem]:
             yield from _check_problems(exercise, usual.test, ("defects", index, "missed_by", number, "test"))
 
 
-LARGEST_SIZE = 100_000
-MOST_NUMBERS = 1_000_000
-"""In one input: what is larger takes seconds to draw and to send, and shows nothing that less does not."""
+MAX_SIZE = 100_000
+MAX_NUMBERS = 1_000_000
+"""The most numbers in one input. Larger inputs take seconds to make and send, and reveal no more defects."""
 
 
-def _sizes_beyond_reason(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
-    """Sizes that no machine grades in time."""
+def _large_size_problems(fixed_sizes: FixedSizes, inputs: Inputs, path: KeyPath) -> Iterator[Problem]:
+    """Yield a problem for each size, and each input, that is too large to be graded in time."""
     for index, size_case in enumerate(fixed_sizes):
-        large = [name for name, size in size_case.items() if size > LARGEST_SIZE]
+        large = [name for name, size in size_case.items() if size > MAX_SIZE]
         for name in large:
-            expected = f"a size of at most {LARGEST_SIZE:,}"
+            expected = f"a size of at most {MAX_SIZE:,}"
             yield Problem(
-                (*path, index, name), expected, f"{size_case[name]:,}", "write a size of at most a few hundred"
+                path=(*path, index, name),
+                expected=expected,
+                found=f"{size_case[name]:,}",
+                remedy="write a size of at most a few hundred",
             )
         for name, spec in inputs.items() if not large else ():
             shape = spec.shape if isinstance(spec, MadeInput) else spec
             if not isinstance(shape, list):
                 continue
             numbers = prod(size_case.get(size, 1) if isinstance(size, str) else size for size in shape)
-            if numbers > MOST_NUMBERS:
+            if numbers > MAX_NUMBERS:
                 found = f"{numbers:,} in {name}"
                 remedy = f"write smaller sizes for {listed([str(size) for size in shape])}"
-                yield Problem((*path, index), f"inputs of at most {MOST_NUMBERS:,} numbers", found, remedy)
+                yield Problem(
+                    path=(*path, index),
+                    expected=f"inputs of at most {MAX_NUMBERS:,} numbers",
+                    found=found,
+                    remedy=remedy,
+                )
 
 
 def _repeated_ids(records: Sequence[Defect | Property], part: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, record in enumerate(records):
         if record.id in first:
-            found = f"{record.id}, as {part}[{first[record.id]}] has it"
-            yield Problem((part, index, "id"), "an id of its own", found, f"write id: {record.id}_{index}")
+            yield Problem(
+                path=(part, index, "id"),
+                expected="a unique id",
+                found=f"{record.id}, the id of {part}[{first[record.id]}]",
+                remedy=f"write id: {record.id}_{index}",
+            )
         first.setdefault(record.id, index)
 
 
 def _defect_problems(defect: Defect, path: KeyPath) -> Iterator[Problem]:
     was, fix = ([part] if isinstance(part, str) else part for part in (defect.was, defect.fix))
     if len(was) != len(fix):
-        found = f"{len(fix)} for {len(was)} in was"
-        yield Problem((*path, "fix"), "as many fragments as was has", found, "pair each fragment with what replaces it")
+        found = f"{len(fix)}, and {len(was)} in was"
+        yield Problem(
+            path=(*path, "fix"),
+            expected="as many fragments as was has",
+            found=found,
+            remedy="pair each fragment with its replacement",
+        )
     elif not was:
-        yield Problem((*path, "was"), "at least one fragment", "an empty list", "write the lines of the starter")
+        yield Problem(
+            path=(*path, "was"),
+            expected="at least one fragment",
+            found="an empty list",
+            remedy="write the lines of the starter",
+        )
     for index, (old, new) in enumerate(zip(was, fix, strict=False)):
         at = () if isinstance(defect.fix, str) else (index,)
         if not old.strip() or not new.strip():
             part = "fix" if old.strip() else "was"
-            yield Problem((*path, part, *at), "a line of code", "none", "take in a line beside it, in was and in fix")
+            yield Problem(
+                path=(*path, part, *at),
+                expected="a line of code",
+                found="none",
+                remedy="include a neighbouring line, in was and in fix",
+            )
         elif old.strip() == new.strip():
-            remedy = "write the line as it is once mended"
-            yield Problem((*path, "fix", *at), "another text than was", f"the same, {quoted(new)}", remedy)
+            yield Problem(
+                path=(*path, "fix", *at),
+                expected="a text that differs from was",
+                found=f"the same text, {quoted(new)}",
+                remedy="write the line of the reference",
+            )
     for index, hint in enumerate(defect.hints):
         if hint.strip() in [other.strip() for other in defect.hints[:index]]:
-            found = f"hints[{defect.hints.index(hint)}] again"
-            yield Problem((*path, "hints", index), "a hint that says more than the ones before", found, "write another")
+            yield Problem(
+                path=(*path, "hints", index),
+                expected="a hint that says more than the hints before it",
+                found=f"the text of hints[{defect.hints.index(hint)}]",
+                remedy="write another hint",
+            )
 
 
 def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
@@ -101,90 +146,146 @@ def _interface_problems(exercise: Exercise) -> Iterator[Problem]:
     for index, shape in enumerate(interface.outputs):
         yield from unknown_sizes(shape, sizes, ("interface", "outputs", index))
     if not interface.outputs:
-        yield Problem(("interface", "outputs"), "at least one shape", "none", "write outputs: [[batch, tokens, width]]")
+        yield Problem(
+            path=("interface", "outputs"),
+            expected="at least one shape",
+            found="none",
+            remedy="write outputs: [[batch, tokens, width]]",
+        )
 
 
 def _entry_problems(interface: Interface) -> Iterator[Problem]:
-    """A class or a function, as the kind has it, and not both."""
+    """Yield problems with `class` and `function`: the kind decides which of them may be given, and only one may."""
     kind = interface.kind
     wanted = ["class"] * kind.offers_class + ["function"] * kind.offers_function
     given = [name for name, value in (("class", interface.class_name), ("function", interface.function)) if value]
     if not given:
         example = "MultiHeadAttention" if wanted[0] == "class" else "label_smoothing"
         path = ("interface", wanted[0])
-        yield Problem(path, PATTERNS[NAME], "no such key", f"write {wanted[0]}: {example}")
+        yield Problem(path=path, expected=PATTERNS[NAME], found="no such key", remedy=f"write {wanted[0]}: {example}")
     for name in given:
         if name not in wanted:
-            of = f"a {wanted[0]}, which {kind.phrase()} is"
-            yield Problem(("interface", name), of, f"a {name}", f"write {wanted[0]}: and its name", at_key=True)
+            yield Problem(
+                path=("interface", name),
+                expected=f"a {wanted[0]}, because the kind is {kind.noun()}",
+                found=f"a {name}",
+                remedy=f"write {wanted[0]}: and its name",
+                at_key=True,
+            )
     if given == ["class", "function"] == wanted:
-        yield Problem(("interface", "function"), "a class or a function", "both", "take one of them out", at_key=True)
+        yield Problem(
+            path=("interface", "function"),
+            expected="a class or a function",
+            found="both",
+            remedy="remove one of them",
+            at_key=True,
+        )
 
 
 def _constructor_problems(constructor: dict[str, Any], sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-    """Texts that look like the name of a size and are none; other texts are passed on as they are."""
+    """Yield a problem for each text that looks like a misspelt size. Other texts are ordinary arguments."""
     for name, value in constructor.items():
         if isinstance(value, str) and value not in sizes and (value == name or nearest(value, sizes)):
             yield from unknown_sizes([value], sizes, (*path, name), is_item=False)
 
 
 def _input_problems(spec: Any, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-    """A shape of unknown sizes, a mask without the axes it names, whole numbers of which there are none."""
+    """Yield problems with one input: unknown sizes, axes that its mask does not have, an empty range of integers."""
     if isinstance(spec, list):
         yield from unknown_sizes(spec, sizes, path)
     elif isinstance(spec, MadeInput):
         yield from unknown_sizes(spec.shape, sizes, (*path, "shape"))
         yield from _mask_problems(spec, path) if spec.is_mask() else _numbers_problems(spec, sizes, path)
     elif isinstance(spec, str) and (spec in sizes or nearest(spec, sizes)):
-        yield Problem(path, "a shape, a made tensor or a number", quoted(spec), f"write {path[-1]}: [{spec}]")
+        yield Problem(
+            path=path,
+            expected="a shape, a mapping or a number",
+            found=quoted(spec),
+            remedy=f"write {path[-1]}: [{spec}]",
+        )
 
 
 def _mask_problems(spec: MadeInput, path: KeyPath) -> Iterator[Problem]:
     rank = len(spec.shape)
     for name, default in (("start", 0), ("ignored", None), ("between", None)):
         if getattr(spec, name) != default:
-            yield Problem((*path, name), "a mask alone", f"{name} beside mask", "take one of them out", at_key=True)
+            yield Problem(
+                path=(*path, name),
+                expected=f"mask without {name}",
+                found="both",
+                remedy="remove one of them",
+                at_key=True,
+            )
     if not isinstance(spec.integers, bool):
         remedy = "write integers: true for a mask of ones and zeros"
-        yield Problem((*path, "integers"), "true or false beside mask", str(spec.integers), remedy)
+        expected = "true or false for a mask"
+        yield Problem(path=(*path, "integers"), expected=expected, found=str(spec.integers), remedy=remedy)
     if rank < len(spec.axes):
-        yield Problem((*path, "shape"), "at least two axes", str(rank), "write shape: [tokens, tokens]")
+        yield Problem(
+            path=(*path, "shape"), expected="at least two axes", found=str(rank), remedy="write shape: [tokens, tokens]"
+        )
         return
     for index, axis in enumerate(spec.axes):
         if not -rank <= axis < rank:
             yield _axis_problem(axis, rank, (*path, "axes", index))
     if len({axis % rank for axis in spec.axes}) == 1:
-        yield Problem((*path, "axes"), "two different axes", f"{spec.axes[0]} twice", "write axes: [-2, -1]")
+        yield Problem(
+            path=(*path, "axes"),
+            expected="two different axes",
+            found=f"{spec.axes[0]} twice",
+            remedy="write axes: [-2, -1]",
+        )
 
 
 def _numbers_problems(spec: MadeInput, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-    """What is wrong with a tensor of whole numbers, or of numbers between bounds."""
+    """Yield problems with a tensor of integers or of uniform numbers."""
     if spec.between is not None:
         if spec.integers is not False:
-            yield Problem((*path, "integers"), "between alone", "integers beside it", "take it out", at_key=True)
+            yield Problem(
+                path=(*path, "integers"),
+                expected="between without integers",
+                found="both",
+                remedy="remove one of them",
+                at_key=True,
+            )
         elif not spec.between[0] < spec.between[1]:
             found = f"{spec.between[0]:g} and {spec.between[1]:g}"
-            yield Problem((*path, "between"), "a smaller and a larger number", found, "write between: [0.0, 1.0]")
+            yield Problem(
+                path=(*path, "between"),
+                expected="two numbers, the smaller first",
+                found=found,
+                remedy="write between: [0.0, 1.0]",
+            )
     elif isinstance(spec.integers, bool):
         remedy = "write mask: causal, integers: vocab or between: [0.0, 1.0]"
-        yield Problem(path, "what it is made of: mask, integers or between", "none of them", remedy)
+        yield Problem(path=path, expected="one of mask, integers and between", found="none of them", remedy=remedy)
     elif isinstance(spec.integers, str):
         yield from unknown_sizes([spec.integers], sizes, (*path, "integers"), is_item=False)
     elif spec.integers + spec.inclusive <= spec.start:
-        expected = f"a number above {spec.start}, the smallest"
-        yield Problem((*path, "integers"), expected, str(spec.integers), f"write integers: {spec.start + 2}")
+        expected = f"a number above start, which is {spec.start}"
+        yield Problem(
+            path=(*path, "integers"),
+            expected=expected,
+            found=str(spec.integers),
+            remedy=f"write integers: {spec.start + 2}",
+        )
 
 
 def _axis_problem(axis: int, rank: int, path: KeyPath) -> Problem:
-    """An axis that a tensor does not have."""
-    return Problem(path, f"an axis from {-rank} to {rank - 1}", str(axis), f"write {rank - 1} for the last one")
+    """Return the problem of an axis that the tensor does not have."""
+    return Problem(
+        path=path,
+        expected=f"an axis from {-rank} to {rank - 1}",
+        found=str(axis),
+        remedy=f"write {rank - 1} for the last axis",
+    )
 
 
 def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Iterator[Problem]:
     fixed_sizes = check.sizes or exercise.fixed_sizes
     yield from size_problems(check.sizes, (*path, "sizes"))
     inputs = check.inputs if check.method else {**exercise.interface.inputs, **check.inputs}
-    yield from _sizes_beyond_reason(check.sizes, inputs, (*path, "sizes"))
+    yield from _large_size_problems(check.sizes, inputs, (*path, "sizes"))
     if not fixed_sizes:
         return
     sizes = size_names(fixed_sizes)
@@ -193,86 +294,99 @@ def _check_problems(exercise: Exercise, check: Property, path: KeyPath) -> Itera
         yield from _input_problems(spec, sizes, (*path, "inputs", name))
     if check.sizes:
         yield from missing_sizes(exercise, check, path)
-    if isinstance(check, Property) and check.needs_module and not exercise.interface.kind.is_module:
-        found = f"{check.__struct_config__.tag} for {exercise.interface.kind.phrase()}"
-        yield Problem((*path, "property"), "a property that is not of modules alone", found, "take the check out")
+    if check.needs_module and not exercise.interface.kind.is_module:
+        tag, kind = check.__struct_config__.tag, exercise.interface.kind.phrase()
+        yield Problem(
+            path=(*path, "property"),
+            expected=f"a property that can check {kind}",
+            found=f"{tag}, which checks only modules",
+            remedy="remove the check",
+        )
     yield from argument_problems(exercise, check, sizes, path)
 
 
 def size_problems(fixed_sizes: FixedSizes, path: KeyPath) -> Iterator[Problem]:
-    """Size cases with other names than the first, and size cases in which two sizes are the same."""
+    """Yield problems with size cases whose names differ from the first case's, or whose sizes are equal."""
     names = next(filter(None, fixed_sizes), {}).keys()
     for index, size_case in enumerate(fixed_sizes):
         if not size_case:
             yield Problem(
-                (*path, index), "a number for every size", "an empty size case", "write {batch: 1, tokens: 5}"
+                path=(*path, index),
+                expected="a number for every size",
+                found="an empty size case",
+                remedy="write {batch: 1, tokens: 5}",
             )
         elif size_case.keys() != names:
             missing, extra = names - size_case.keys(), size_case.keys() - names
-            found = [f"no {listed(sorted(missing), 'or')}"] * bool(missing) + [
-                f"{listed(sorted(extra))} besides"
-            ] * bool(extra)
-            remedy = "give every size case the same sizes"
-            yield Problem((*path, index), f"the first size case's sizes, {listed(names)}", " and ".join(found), remedy)
+            found = [f"no {listed(sorted(missing), 'or')}"] if missing else []
+            found += [f"also {listed(sorted(extra))}"] if extra else []
+            yield Problem(
+                path=(*path, index),
+                expected=f"the names of the first size case, {listed(names)}",
+                found=" and ".join(found),
+                remedy="give every size case the same names",
+            )
         yield from _equal_sizes(size_case, (*path, index), fixed_sizes)
 
 
 def _equal_sizes(size_case: dict[str, int], path: KeyPath, fixed_sizes: list[dict[str, int]]) -> Iterator[Problem]:
-    """Sizes that are the same and not one: a swapped axis would hide there.
+    """Yield a problem for sizes of one case that are equal, because they would hide a swapped axis.
 
-    What is another size times a third on every size case, as a width is the size of a head times their number, may
-    be the other where the third is one.
+    Sizes of one may be equal. So may a product and its factor: a width is the head size times the number of heads,
+    so that both are equal where there is one head.
     """
     by_size: dict[int, list[str]] = {}
     for name, size in size_case.items():
         by_size.setdefault(size, []).append(name)
     for size, names in by_size.items():
         if size != 1 and len(names) > 1 and not _is_product(names, fixed_sizes):
-            found = f"{listed(names)} of {size} each"
-            remedy = f"write another number for {names[-1]}"
-            yield Problem((*path, names[-1]), "sizes that differ, so that a swapped axis shows", found, remedy)
+            yield Problem(
+                path=(*path, names[-1]),
+                expected="different sizes, because equal ones hide a swapped axis",
+                found=f"{size} for {listed(names)}",
+                remedy=f"write another number for {names[-1]}",
+            )
 
 
 def _is_product(names: list[str], fixed_sizes: list[dict[str, int]]) -> bool:
-    """Whether one of two sizes is the other times a third on every size case, and not the same on all of them."""
+    """Return whether in every size case one of two sizes is the product of the other and some third size."""
     if any(size_case.keys() != fixed_sizes[0].keys() for size_case in fixed_sizes):
         return False
-    match [(name, [size_case[name] for size_case in fixed_sizes]) for name in names]:
-        case [(one, ours), (other, theirs)] if ours != theirs:
-            factors = [
-                [size_case[third] for size_case in fixed_sizes] for third in fixed_sizes[0] if third not in (one, other)
-            ]
-            products = [list(map(mul, each, factor)) for factor in factors for each in (ours, theirs)]
-            return ours in products or theirs in products
+    columns = {name: [size_case[name] for size_case in fixed_sizes] for name in fixed_sizes[0]}
+    match [columns[name] for name in names]:
+        case [first, second] if first != second:
+            factors = [column for name, column in columns.items() if name not in names]
+            products = [list(map(mul, column, factor)) for factor in factors for column in (first, second)]
+            return first in products or second in products
     return False
 
 
 def random_size_problems(exercise: Exercise) -> Iterator[Problem]:
-    """Random size cases with other sizes than the fixed ones, ranges that end before they begin, multiples of no
-    size.
-    """
+    """Yield problems with random size cases: other names than the fixed ones have, empty ranges, unknown factors."""
     names = size_names(exercise.fixed_sizes)
     for index, size_case in enumerate(exercise.random_sizes):
         path: KeyPath = ("sizes", len(exercise.fixed_sizes) + index)
         if size_case.keys() != names:
-            wanted, found = f"the sizes of the first size case, {listed(sorted(names))}", listed(sorted(size_case))
-            yield Problem(path, wanted, found, "give each of them a number or a range")
-        multiples = {name for name, given in size_case.items() if isinstance(given, list) and isinstance(given[0], str)}
-        for name, given in size_case.items():
-            numbers: list[str | int] = given if isinstance(given, list) else [given, given]
+            expected, found = f"the names of the first size case, {listed(sorted(names))}", listed(sorted(size_case))
+            yield Problem(path=path, expected=expected, found=found, remedy="give each name a number or a range")
+        multiples = {name for name, size in size_case.items() if isinstance(size, list) and isinstance(size[0], str)}
+        for name, size in size_case.items():
+            numbers: list[str | int] = size if isinstance(size, list) else [size, size]
             *factor, low, high = numbers
             if not (isinstance(low, int) and isinstance(high, int) and low <= high):
                 yield Problem(
-                    (*path, name), "two numbers, the smaller first", listed(map(str, numbers)), "write [2, 6]"
+                    path=(*path, name),
+                    expected="two numbers, the smaller first",
+                    found=listed(map(str, numbers)),
+                    remedy="write [2, 6]",
                 )
             elif factor:
-                yield from unknown_name(
-                    "a size that is no multiple itself", str(factor[0]), size_case.keys() - multiples, (*path, name)
-                )
+                known = size_case.keys() - multiples
+                yield from unknown_name("a size that is not itself a multiple", str(factor[0]), known, (*path, name))
 
 
 def missing_sizes(exercise: Exercise, check: Property, path: KeyPath) -> Iterator[Problem]:
-    """Sizes that the interface needs and the check's own sizes does not give."""
+    """Yield a problem for sizes of the interface that are missing in the check's own size cases."""
     interface = exercise.interface
     specs: list[Any] = [value for name, value in interface.constructor.items() if name not in check.constructor]
     if not check.method:
@@ -284,12 +398,13 @@ def missing_sizes(exercise: Exercise, check: Property, path: KeyPath) -> Iterato
         if missing and (index == 0 or size_case.keys() == check.sizes[0].keys()):
             found = f"no {listed(missing, 'or')}"
             remedy = f"add {', '.join(f'{name}: 2' for name in missing)}"
-            yield Problem((*path, "sizes", index), "the sizes that the interface needs", found, remedy)
+            expected = "the sizes that the interface uses"
+            yield Problem(path=(*path, "sizes", index), expected=expected, found=found, remedy=remedy)
             return
 
 
 def argument_problems(exercise: Exercise, check: Property, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
-    """Arguments of the check that name what is not there: those of its property, and those that all have."""
+    """Yield problems with the arguments of a check's property, and with `defaults` and `for`."""
     yield from check.argument_problems(exercise.interface, sizes, path)
     for index, name in enumerate(check.defaults):
         yield from unknown_name(AN_ARGUMENT, name, exercise.interface.constructor, (*path, "defaults", index))

@@ -1,1 +1,1 @@
-"""What the kit stores for a student, and commands besides grading: hints, changes, reset, trial, watch."""
+"""A student's stored progress, and the commands besides grading: hints, changes, reset, trial, watch."""

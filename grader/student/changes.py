@@ -1,4 +1,4 @@
-"""Compare a student's file with the starter and, after the hunt, with the reference; restore the starter."""
+"""Compare a student's file with the starter and with the reference; restore the starter."""
 
 import difflib
 import itertools
@@ -9,22 +9,26 @@ from msgspec import Struct
 
 from grader.errors import UsageError
 from grader.spec.paths import Course, write_product
+from grader.student.explanations import has_locked_solution, load_revealed
 from grader.student.progress import forget_progress
 from grader.submission import Unreadable, read_submission
 from grader.submission.choice import choose_file, is_edited
 
 
 def changes(course: Course, exercise_id: str) -> str:
-    """Return a unified diff from the starter to the student's file; empty if nothing changed."""
+    """Return a unified diff from the starter to the student's file; empty if nothing changed.
+
+    Raise `UsageError` if one of the files is unreadable.
+    """
     path = choose_file(course, exercise_id).path
     before, after = _source_lines(course.pristine(path)), _source_lines(path)
     return "".join(difflib.unified_diff(before, after, f"starter/{path.name}", f"yours/{path.name}"))
 
 
-def start_again(course: Course, exercise_id: str) -> list[str]:
-    """Restore the starter and rewind the hints. A copy of the student's file is kept; one returned line says where.
+def restore_starter(course: Course, exercise_id: str) -> list[str]:
+    """Restore the starter and forget the progress. Keep a copy of an edited file.
 
-    Raise `UsageError`, with nothing changed, if there is no starter.
+    Return lines for the student, which name the copies. Raise `UsageError`, before any change, if there is no starter.
     """
     starters = {path: _starter(course, path) for path in course.editable_files(exercise_id)}
     lines, has_copy = [], False
@@ -50,12 +54,13 @@ def _starter(course: Course, path: Path) -> bytes:
     try:
         return pristine.read_bytes()
     except OSError:
-        lost = pristine.relative_to(path.parent)
-        raise UsageError(f"there is no {lost} in {course.shown(path.parent)}; unpack the course again for it") from None
+        missing = pristine.relative_to(path.parent)
+        folder = course.shown(path.parent)
+        raise UsageError(f"there is no {missing} in {folder}; unpack the course again to restore it") from None
 
 
 def _free_name(folder: Path, path: Path) -> Path:
-    """A name that says when, and that no kept copy has."""
+    """Return a path for a copy, with the current time in its name, at which there is no file."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     kept = folder / f"{path.stem}-{stamp}{path.suffix}"
     for number in itertools.count(2):
@@ -83,15 +88,25 @@ class SideBySide(Struct, frozen=True, kw_only=True):
 
 
 def compare_with_reference(course: Course, exercise_id: str) -> SideBySide:
-    """Both changes; `UsageError` in a student edition, which has no reference."""
-    path = course.reference(exercise_id)
-    if not path.is_file():
-        raise UsageError(f"this edition has no reference of {exercise_id}; ask whoever gave it to you")
+    """Return both diffs. Raise `UsageError` in a student edition whose solution has not been revealed."""
+    reference = _reference_text(course, exercise_id)
     module, _ = course.editable_files(exercise_id)
     starter = read_submission(course.pristine(module), module.name)
     if isinstance(starter, Unreadable):
         raise UsageError(starter.reason)
     before = "".join(chunk.text for chunk in starter.chunks).splitlines(keepends=True)
-    after = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    theirs = "".join(difflib.unified_diff(before, after, f"starter/{module.name}", f"reference/{path.name}"))
-    return SideBySide(yours=changes(course, exercise_id), reference=theirs)
+    after = reference.splitlines(keepends=True)
+    difference = "".join(difflib.unified_diff(before, after, f"starter/{module.name}", f"reference/{module.name}"))
+    return SideBySide(yours=changes(course, exercise_id), reference=difference)
+
+
+def _reference_text(course: Course, exercise_id: str) -> str:
+    path = course.reference(exercise_id)
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    solution = load_revealed(course, exercise_id).solution
+    if solution is not None:
+        return solution.reference
+    if has_locked_solution(course, exercise_id):
+        raise UsageError(f"the reference of {exercise_id} can be read here once everything in it is fixed")
+    raise UsageError(f"this edition has no reference of {exercise_id}; it is shown after the hand-in")

@@ -1,4 +1,4 @@
-"""Hints: steps for the student's current file, one more at each call, for the first defect that is not fixed."""
+"""Hints for the student's current file: one more step at each call, for the first defect that is not fixed."""
 
 from pathlib import PurePath
 
@@ -14,9 +14,9 @@ from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
-from grader.verdict.verdict import WORDS, DefectVerdict, Result, Verdict
+from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
 
-WAYS_OUT = {
+REMEDIES = {
     (FailureKind.CRASH, "SyntaxError"): (
         "Read that line and the one above it: a bracket or a quote that is not closed is found late."
     ),
@@ -32,96 +32,116 @@ WAYS_OUT = {
         "Take out what runs by itself, loops and training above all: only imports and definitions are needed."
     ),
 }
-"""What to do where a file does not run, by the kind and detail of the finding."""
+"""What to do if a file does not run, by the kind and detail of the finding."""
 
-ELSE_WAY_OUT = "Run {file} by itself, and mend what it stops at first."
+DEFAULT_REMEDY = "Run {file} by itself, and mend what it stops at first."
 
 
 def next_hint(
     course: Course, exercise: Exercise, verdict: Verdict, number: int = 0, *, only_given: bool = False
 ) -> Hint:
-    """One step more for a defect that the verdict does not find fixed: the one of that `number`, or else the first.
+    """Give one more step for a defect that is not fixed: the one with this `number`, or else the first.
 
-    What stops the file comes before that, be it a crash that hides all else. Steps given are remembered, and
-    `only_given` gives none but those.
+    If the file does not run, or a crash hides everything else, the hint is about that instead. Store how many steps
+    were given. `only_given` repeats these and gives no new one.
+
+    Raise `UsageError` if no defect has this number.
     """
     progress = load_progress(course, exercise.id)
     if verdict.outcome is Result.NOT_GRADABLE:
-        return _way_out(verdict, exercise)
+        return _repair_hint(verdict, exercise)
     if exercise.defects and not exercise.has_hints():
-        return Hint(exercise.id, [], 0, f"This edition has no hints; ask whoever gave you {exercise.id}.")
+        return _without_steps(exercise, f"This edition has no hints; ask whoever gave you {exercise.id}.")
     crash = hiding_crash(group_causes(verdict))
-    left = _left(exercise, verdict, crash)
-    other = _instead_of_steps(exercise, verdict, crash, left, is_asked=bool(number))
+    remaining = _remaining(exercise, verdict, crash)
+    other = _instead_of_steps(exercise, verdict, crash, remaining, has_number=bool(number))
     if other is not None:
         return other
-    defect = _of_number(exercise, number) if number else left[0]
-    called, judged = exercise.numbers()[defect.id], _verdict_on(verdict, defect)
+    defect = _defect_with_number(exercise, number) if number else remaining[0]
+    label, judged = exercise.numbers()[defect.id], _verdict_on(verdict, defect)
     if judged.status is DefectStatus.FIXED:
-        return Hint(f"{exercise.id} · defect {called}", [], 0, f"Defect {called} is fixed: {defect.title}.")
-    given = _given(course, exercise, progress, defect.id, len(defect.hints), only_given=only_given)
+        message = f"Defect {label} is fixed: {defect.title}."
+        return Hint(title=f"{exercise.id} · defect {label}", next_action=message)
+    count = _count_step(course, exercise, progress, defect, only_given=only_given)
     worth = f"{defect.points:g} {'extra ' if defect.stretch else ''}{'point' if defect.points == 1 else 'points'}"
-    about = f"{exercise.id} · defect {called} · {WORDS[judged.status]} · {worth}"
     command = f"python -m grader hint {exercise.id}"
-    others = [exercise.numbers()[each.id] for each in left if each.id != defect.id]
-    last = f"For defect {others[0]}: {command} {others[0]}" if others else f"What follows is yours: {_looks(exercise)}"
-    return _hint(about, defect.hints, given, f"{command} {called}", last, _doubt(judged))
+    others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id]
+    if count < len(defect.hints):
+        upcoming = "The next one" if count else "None has been given yet; the first one"
+        next_action = f"{upcoming}: {command} {label}"
+    elif others:
+        next_action = f"That was the last one. For defect {others[0]}: {command} {others[0]}"
+    else:
+        next_action = f"That was the last one. What follows is yours: {_next_commands(exercise)}"
+    return Hint(
+        title=f"{exercise.id} · defect {label} · {STATUS_WORDS[judged.status]} · {worth}",
+        steps=[" ".join(text.split()) for text in defect.hints[:count]],
+        total=len(defect.hints),
+        next_action=next_action,
+        caveat=_caveat(judged),
+    )
+
+
+def _without_steps(exercise: Exercise, message: str) -> Hint:
+    return Hint(title=exercise.id, next_action=message)
 
 
 def _instead_of_steps(
-    exercise: Exercise, verdict: Verdict, crash: Cause | None, left: list[Defect], *, is_asked: bool
+    exercise: Exercise, verdict: Verdict, crash: Cause | None, remaining: list[Defect], *, has_number: bool
 ) -> Hint | None:
-    """What is said where there is no defect to give steps for, or something comes before it; None where there is one.
+    """Return a hint that replaces the steps of a defect; None if the steps should be given.
 
-    `is_asked` tells that one was asked for by its number.
+    `has_number` is true if the student named a defect by its number.
     """
     name, is_fixed = exercise.id, verdict.outcome is Result.FIXED
-    if verdict.is_right_so_far() and not is_asked:
-        return Hint(name, [], 0, f"Nothing wrong is seen in {name} here: hand it in, and it is found out.")
-    if crash is not None and not crash.defects and not is_asked:
+    if verdict.is_right_so_far() and not has_number:
+        message = f"Nothing wrong is seen in {name} here: hand it in, and it is found out."
+        return _without_steps(exercise, message)
+    if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = f"It stops with {sentence(crash.finding)}{at}. Follow the call there: python -m grader try {name}"
-        return Hint(f"{name} does not run", [step], 1)
+        return Hint(title=f"{name} does not run", steps=[step], total=1)
     if not exercise.defects and is_fixed:
-        return Hint(name, [], 0, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
-    if left or is_asked:
+        return _without_steps(exercise, f"Nothing is wrong with {name} as it stands; there is nothing to hint at.")
+    if remaining or has_number:
         return None
     new = f"what fails is new: python -m grader diff {name} shows what you changed."
     done = "there is nothing left to hint at." if is_fixed else new
     fixed = f"Every defect of {name} is fixed; " if exercise.defects else f"{name} had no defect; "
-    return Hint(name, [], 0, f"{fixed}{done}")
+    return _without_steps(exercise, f"{fixed}{done}")
 
 
-def _looks(exercise: Exercise) -> str:
+def _next_commands(exercise: Exercise) -> str:
     return f"python -m grader try {exercise.id} runs your file, python -m grader diff {exercise.id} shows your change."
 
 
-def _doubt(judged: DefectVerdict) -> str:
-    """What is to be known of steps for a defect that may be gone: they were written for the starter."""
+def _caveat(judged: DefectVerdict) -> str:
+    """Return a warning if the defect may be fixed: its steps were written for the starter."""
     if judged.status is not DefectStatus.UNKNOWN:
         return ""
-    why = f": {reason_words(judged.reason)}" if judged.reason else ""
-    return f"Whether your file still has it is not known{why}. You may have mended it already."
+    reason = f": {reason_words(judged.reason)}" if judged.reason else ""
+    return f"Whether your file still has it is not known{reason}. You may have mended it already."
 
 
-def _left(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
-    """Return the defects that are not fixed: the present ones first, in the order of the page, crashes before all
-    others.
+def _remaining(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
+    """Return the defects that are not fixed, in the order in which to look into them.
+
+    Defects behind a crash that hides the others come first, then those that are present, in the order of the page.
     """
     numbers = exercise.numbers()
-    told = [defect for cause in group_causes(verdict) for defect in cause.defects]
+    shown = [defect for cause in group_causes(verdict) for defect in cause.defects]
     crashed = crash.defects if crash else []
 
-    def place(defect: Defect) -> tuple[bool, bool, bool, int, int]:
+    def sort_key(defect: Defect) -> tuple[bool, bool, bool, int, int]:
         is_present = _verdict_on(verdict, defect).status is DefectStatus.PRESENT
-        shown = told.index(defect.id) if defect.id in told else len(told)
-        return defect.id not in crashed, not is_present, defect.stretch, shown, numbers[defect.id]
+        position = shown.index(defect.id) if defect.id in shown else len(shown)
+        return defect.id not in crashed, not is_present, defect.stretch, position, numbers[defect.id]
 
-    left = [each for each in exercise.defects if _verdict_on(verdict, each).status is not DefectStatus.FIXED]
-    return sorted(left, key=place)
+    remaining = [each for each in exercise.defects if _verdict_on(verdict, each).status is not DefectStatus.FIXED]
+    return sorted(remaining, key=sort_key)
 
 
-def _of_number(exercise: Exercise, number: int) -> Defect:
+def _defect_with_number(exercise: Exercise, number: int) -> Defect:
     numbers = exercise.numbers()
     if number > len(numbers):
         known = f"its defects are 1 to {len(numbers)}" if numbers else "leave the number out"
@@ -133,32 +153,23 @@ def _verdict_on(verdict: Verdict, defect: Defect) -> DefectVerdict:
     return next(each for each in verdict.defects if each.id == defect.id)
 
 
-def _way_out(verdict: Verdict, exercise: Exercise) -> Hint:
+def _repair_hint(verdict: Verdict, exercise: Exercise) -> Hint:
+    """Return a hint on how to make a file gradable."""
     finding, misspelt = verdict.unloadable, misspelt_name(verdict, exercise)
-    way = WAYS_OUT.get((finding.kind, finding.detail), ELSE_WAY_OUT) if finding else ELSE_WAY_OUT
-    way = way.format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
+    remedy = REMEDIES.get((finding.kind, finding.detail), DEFAULT_REMEDY) if finding else DEFAULT_REMEDY
+    remedy = remedy.format(exercise=verdict.exercise, file=PurePath(verdict.file).name)
     if misspelt:
-        way = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
-    step = f"{verdict.reason}. {way}"
-    return Hint(f"{verdict.exercise} cannot be graded as it stands", [step], 1)
+        remedy = f"{misspelt} is probably it, spelled in another way: compare the two names letter by letter."
+    step = f"{verdict.reason}. {remedy}"
+    return Hint(title=f"{verdict.exercise} cannot be graded as it stands", steps=[step], total=1)
 
 
-def _given(course: Course, exercise: Exercise, progress: Progress, key: str, total: int, *, only_given: bool) -> int:
-    """How many steps have been given now; remembered."""
-    given = progress.hints_given.get(key, 0)
+def _count_step(course: Course, exercise: Exercise, progress: Progress, defect: Defect, *, only_given: bool) -> int:
+    """Return how many steps of the defect the student has, one more than stored unless `only_given`; store it."""
+    given = progress.hints_given.get(defect.id, 0)
     if only_given:
         return given
-    given = min(given + 1, total)
-    hints_given = {**progress.hints_given, key: given}
+    given = min(given + 1, len(defect.hints))
+    hints_given = {**progress.hints_given, defect.id: given}
     save_progress(course, exercise.id, msgspec.structs.replace(progress, hints_given=hints_given))
     return given
-
-
-def _hint(
-    about: str, texts: "tuple[str, ...] | list[str]", given: int, command: str, last: str = "", doubt: str = ""
-) -> Hint:
-    steps = [" ".join(text.split()) for text in texts[:given]]
-    if given == len(texts):
-        return Hint(about, steps, len(texts), " ".join(filter(None, ("That was the last one.", last))), doubt)
-    what = "The next one" if given else "None has been given yet; the first one"
-    return Hint(about, steps, len(texts), f"{what}: {command}", doubt)

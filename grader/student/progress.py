@@ -1,8 +1,9 @@
-"""What the kit remembers between runs, in the course's `.grader/`: last verdicts and the hints given."""
+"""A student's progress, stored in the course's `.grader/`: the last verdicts and the hints given so far."""
 
 import contextlib
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,30 +17,30 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result, Verdict
 
 MOST_ATTEMPTS = 200
-"""Gradings that are remembered of one exercise."""
+"""The most attempts that are stored for one exercise; older ones are dropped."""
 
 
 def load_progress(course: Course, exercise_id: str) -> Progress:
-    """What is remembered; nothing where the file is missing or spoilt."""
+    """Return the stored progress; an empty one if the file is missing or invalid."""
     try:
         return msgspec.json.decode(_path(course, exercise_id).read_bytes(), type=Progress)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return Progress()
 
 
 def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = True) -> None:
-    """Store the state that the list and the hints need. The state of the defects survives a file that cannot be
-    graded.
+    """Store the result, the best result so far and, if the file was gradable, the state of the defects.
 
-    It counts as an attempt if the student requested a verdict, not for a hint or a report.
+    `is_attempt` is true if the student asked for a verdict, and false if a hint or a report needed one.
     """
-    before = load_progress(course, verdict.exercise)
+    before, attempt = load_progress(course, verdict.exercise), _attempt(verdict)
     progress = msgspec.structs.replace(
         before,
         outcome=verdict.outcome,
-        score=verdict.score,
+        score=verdict.judged_score(),
         max_score=verdict.max_score,
-        attempts=[*before.attempts, *([_attempt(verdict)] if is_attempt else [])][-MOST_ATTEMPTS:],
+        attempts=[*before.attempts, *([attempt] if is_attempt else [])][-MOST_ATTEMPTS:],
+        best=max(filter(None, (before.best, attempt)), key=Attempt.rank),
     )
     if verdict.outcome is not Result.NOT_GRADABLE:
         progress = msgspec.structs.replace(
@@ -53,43 +54,52 @@ def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = Tru
 
 
 def _attempt(verdict: Verdict) -> Attempt:
-    fixed = sum(defect.status is DefectStatus.FIXED for defect in verdict.defects)
-    return Attempt(time.time(), verdict.outcome, verdict.score, fixed, len(verdict.defects))
+    fixed = [defect for defect in verdict.defects if defect.status is DefectStatus.FIXED]
+    return Attempt(
+        at=time.time(),
+        outcome=verdict.outcome,
+        score=verdict.judged_score(),
+        fixed=sum(not defect.stretch for defect in fixed),
+        defects=sum(not defect.stretch for defect in verdict.defects),
+        extras=sum(defect.stretch for defect in fixed),
+    )
 
 
 def first_seen(verdict: Verdict) -> dict[str, str]:
-    """Return in words the smallest sizes at which each defect shows that explains a failed check."""
-    found: dict[str, tuple[int, str]] = {}
+    """Map each defect that explains a failed check to the smallest failing sizes, in words."""
+    smallest: dict[str, tuple[int, str]] = {}
     for outcome in verdict.checks:
         finding = outcome.finding
         if finding is not None and finding.size_case and finding.sizes is not None:
-            shown = math.prod(finding.size_case.values()), where_words(finding.sizes)
+            sizes = math.prod(finding.size_case.values()), where_words(finding.sizes)
             for defect in verdict.causes.get(outcome.check, []):
-                found[defect] = min(found.get(defect, shown), shown)
-    return {defect: words for defect, (_, words) in found.items()}
+                smallest[defect] = min(smallest.get(defect, sizes), sizes)
+    return {defect: words for defect, (_, words) in smallest.items()}
 
 
 def last_worked_on(course: Course) -> str | None:
-    """The exercise that was edited, graded or hinted at last; None where nothing was done yet."""
-    times: list[tuple[float, str, Path | None]] = []
+    """Return the exercise that was last edited, graded or hinted at; None if there is none."""
+    newest_first = sorted(_changes(course), key=lambda each: each[0], reverse=True)
+    return next((exercise_id for _, exercise_id, file in newest_first if file is None or is_edited(course, file)), None)
+
+
+def _changes(course: Course) -> Iterator[tuple[float, str, Path | None]]:
+    """Yield when each progress file and each editable file changed, its exercise, and the path of an editable file."""
     for exercise_id in course.exercise_ids():
-        for path, own in [
-            (_path(course, exercise_id), None),
-            *((own, own) for own in course.editable_files(exercise_id)),
-        ]:
+        with contextlib.suppress(OSError):
+            yield _path(course, exercise_id).stat().st_mtime, exercise_id, None
+        for file in course.editable_files(exercise_id):
             with contextlib.suppress(OSError):
-                times.append((path.stat().st_mtime, exercise_id, own))
-    newest_first = sorted(times, key=lambda each: each[0], reverse=True)
-    return next((each for _, each, own in newest_first if own is None or is_edited(course, own)), None)
+                yield file.stat().st_mtime, exercise_id, file
 
 
 def forget_progress(course: Course, exercise_id: str) -> None:
-    """Whoever starts again is given the hints from the first one on."""
+    """Replace the stored progress by an empty one, so that hints start with the first step."""
     save_progress(course, exercise_id, Progress())
 
 
 def save_progress(course: Course, exercise_id: str, progress: Progress) -> None:
-    """Write, whole or not at all; a course on a read-only disk simply forgets."""
+    """Store the progress atomically. On a read-only disk, do nothing."""
     write_cache(_path(course, exercise_id), msgspec.json.format(msgspec.json.encode(progress), indent=1) + b"\n")
 
 

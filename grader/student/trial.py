@@ -1,6 +1,7 @@
-"""A trial: the student's file run once as their own code is, with the inputs that a check failed with, and no check.
+"""A trial: call the student's module once, unsandboxed, with the inputs with which a check failed.
 
-It runs in a process of its own: nothing of the kit's that matters is in its memory, and stdin is the terminal's.
+`start_trial` runs this file as a separate process, which holds no check and no reference, and whose stdin is the
+terminal. The module's own prints, `input()` and `breakpoint()` therefore work.
 """
 
 import gc
@@ -16,9 +17,9 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from grader.checks.outcome import Status, in_words
+from grader.checks.outcome import CallingVariant, Status, in_words
 from grader.checks.subjects import adapter_of
 from grader.errors import UsageError
 from grader.report.console import printable, width
@@ -34,20 +35,21 @@ from grader.verdict.causes import group_causes
 from grader.verdict.verdict import Verdict
 
 ROUNDING = 5e-3
-"""What rounding to three digits changes at most."""
+"""The largest relative error of rounding to three digits."""
 
 MORE_THAN_A_CALL = "A plain call works. The check also does something else, such as a backward pass."
-"""Shown where a check crashed and its call by itself does not."""
+"""Shown if a check crashed although its call alone does not."""
 
 COMMENT = "# "
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What is run: a file, and the check and size case that make the inputs; without a check they are the interface's.
+    """What to run: a file, and the check and the name of the size case from which the inputs are drawn.
 
-    `size_case` is the size case's name, `in_calling_variant` tells whether its second call is the one that failed,
-    and `note` what it was. `value_path` is the index of the number that the note is about in what the call returns,
-    with the numbers `expected` and `observed` there; it is None where the note is about no number.
+    Without a check, the inputs are those of an ordinary call. `calling_variant` is the number of the calling variant
+    that failed; None if the plain call did. `note` is the finding in words. `value_path` is the index, within the
+    returned value, of the number that the finding is about, where the check found `observed` instead of `expected`;
+    None if the finding is about no number.
     """
 
     exercise: str
@@ -55,7 +57,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     seed: int
     check: str = ""
     size_case: str = ""
-    in_calling_variant: bool = False
+    calling_variant: int | None = None
     note: str = ""
     value_path: str | None = None
     expected: str = ""
@@ -65,7 +67,11 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verdict) -> Trial:
-    """The smallest sizes that fail, of the finding that matters most; where none is known, the largest there are."""
+    """Choose the smallest failing sizes of the most important finding.
+
+    If there is no finding with sizes, choose an ordinary call at the largest fixed sizes. Raise `UsageError` if the
+    file is unreadable.
+    """
     from grader.checks.size_cases import size_cases_of
 
     file = str(_runnable(course, exercise, choice))
@@ -74,7 +80,7 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
         check = next((each for each in exercise.checks if each.id == cause.checks[0] and finding.size_case), None)
         if check is None:
             continue
-        size_cases = (size_case for some in size_cases_of(check, exercise, verdict.seed) for size_case in some)
+        size_cases = size_cases_of(check, exercise, verdict.seed).all()
         size_case = next((each for each in size_cases if each.sizes == finding.size_case), None)
         if size_case is not None:
             is_alone = finding.sizes is not None and finding.sizes.without_gradients
@@ -85,7 +91,7 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
                 seed=verdict.seed,
                 check=check.id,
                 size_case=size_case.name,
-                in_calling_variant=size_case.calling_variant is not None and finding.calling_variant is not None,
+                calling_variant=_number_of(finding.calling_variant, size_case.calling_variants),
                 note=f'in "{in_words(check.id)}": {sentence(finding)}{alone}',
                 value_path=finding.value_path,
                 expected=finding.expected,
@@ -93,13 +99,13 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
                 crashes=cause.status is Status.CRASHED,
             )
     has_failed = any(outcome.finding for outcome in verdict.checks)
-    why = "none that failed can be repeated here" if has_failed else "no check that ran failed"
-    note = f"an ordinary call: {why}"
+    reason = "none that failed can be repeated here" if has_failed else "no check that ran failed"
+    note = f"an ordinary call: {reason}"
     return Trial(exercise=exercise.id, file=file, seed=verdict.seed, note=note)
 
 
 def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
-    """Return the file, or a module of a notebook's graded cells in the state folder."""
+    """Return the student's module. For a notebook, write its graded cells as a module into the state folder."""
     if isinstance(choice.read, Unreadable):
         raise UsageError(f"there is nothing to run: {choice.read.reason}")
     if choice.path.suffix == ".py":
@@ -112,17 +118,18 @@ def _runnable(course: Course, exercise: Exercise, choice: Choice) -> Path:
 
 
 def start_trial(course: Course, trial: Trial) -> int:
-    """Run it and wait; the exit code."""
+    """Run the trial in a process of its own and return its exit code."""
     arguments = json.dumps({name: getattr(trial, name) for name in trial.__struct_fields__})
     command = [sys.executable, "-m", "grader.student.trial", str(course.root), arguments]
     return subprocess.run(command, check=False).returncode
 
 
 def _run(course: Course, trial: Trial) -> int:
-    import_torch()  # and no compiler: as in a worker, in half the time that the student's own import would take
+    """Make the call and print it, its result or the traceback. Return the exit code."""
+    import_torch()  # as in a worker, without the compiler: half the time of a plain import
     stub_compiler()
     gc.enable()
-    sys.dont_write_bytecode = True  # the file's folder is the student's
+    sys.dont_write_bytecode = True  # no __pycache__ in the student's folder
 
     from grader.checks.reference import import_file
 
@@ -135,7 +142,7 @@ def _run(course: Course, trial: Trial) -> int:
         for line in prepared.in_words():
             click.echo(f">>> {line}")
         value = _call(prepared, module)
-    except BaseException as error:  # noqa: BLE001 - whatever the student's file raises is theirs to read
+    except BaseException as error:  # noqa: BLE001 - the student sees any exception, SystemExit included
         click.echo(_traceback_of(error, path), nl=False)
         return 1
     click.echo(describe(value, _width()))
@@ -144,27 +151,27 @@ def _run(course: Course, trial: Trial) -> int:
     number = "" if trial.value_path is None else _value_at(value, trial.value_path)
     if number:
         click.echo(f">>> value{trial.value_path or '.item()'}")
-        is_other = prepared.has_weights() and not is_observed(number, trial.observed)
-        remark = "of weights drawn anew, so not the number above" if is_other else f"expected {trial.expected}"
+        has_new_weights = prepared.has_weights() and not is_observed(number, trial.observed)
+        remark = "with new random weights, so not the number above" if has_new_weights else f"expected {trial.expected}"
         click.echo(f"{number}   # {remark}")
     return 0
 
 
 def _comment(text: str) -> str:
-    """The text as lines of a comment."""
+    """Wrap the text as lines of a comment."""
     room = _width() - len(COMMENT)
     return textwrap.indent(textwrap.fill(text, room, break_long_words=False, break_on_hyphens=False), COMMENT)
 
 
 def _width() -> int:
-    """A terminal's columns; a program gets lines as they are."""
+    """Return the terminal's columns; without a terminal, no limit."""
     return width() if sys.stdout.isatty() else sys.maxsize
 
 
 class PreparedTrial(Struct, frozen=True, kw_only=True):
-    """A prepared trial: the subject, its arguments, and the inputs of one or several calls.
+    """A prepared trial: the subject, its constructor's arguments, and the inputs of one or several calls.
 
-    `after_each` is a method to call between these calls.
+    `after_each` is the name of a method to call between these calls.
     """
 
     interface: Interface
@@ -177,31 +184,38 @@ class PreparedTrial(Struct, frozen=True, kw_only=True):
     """Whether the returned value gets a name, so that the student can inspect it."""
 
     def in_words(self) -> list[str]:
-        """Lines that a student could type, tensors told by their shapes; one line where no module is tried."""
-        built = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        handed = [", ".join(f"{name}={_briefly(value)}" for name, value in inputs.items()) for inputs in self.calls]
+        """Return the calls as lines of Python, with shapes in place of tensors."""
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        inputs = [", ".join(f"{name}={_briefly(value)}" for name, value in each.items()) for each in self.calls]
         entry = self.interface.entry()
         name = "value = " if self.is_named else ""
         if not self.has_weights():
-            told = self.interface.kind.trial
-            told = told if built else re.sub(r",[^,]*\{arguments\}", "", told)
-            return [name + told.format(entry=entry, inputs=each, arguments=built) for each in handed]
+            line = self.interface.kind.trial
+            line = line if arguments else re.sub(r",[^,]*\{arguments\}", "", line)
+            return [name + line.format(entry=entry, inputs=each, arguments=arguments) for each in inputs]
         method = f".{self.method}" if self.method else ""
-        modules = [f"module.{'train' if self.training else 'eval'}()", *["module"] * len(handed[1:])]
-        calls = [f"{name}{module}{method}({each})" for module, each in zip(modules, handed, strict=True)]
+        modules = [f"module.{'train' if self.training else 'eval'}()", *["module"] * len(inputs[1:])]
+        calls = [f"{name}{module}{method}({each})" for module, each in zip(modules, inputs, strict=True)]
         between = [f"module.{self.after_each}()"] if self.after_each else []
-        lines = [f"module = {entry}({built})", calls[0]]
+        lines = [f"module = {entry}({arguments})", calls[0]]
         for call in calls[1:]:
             lines += [*between, call]
         return lines
 
     def has_weights(self) -> bool:
-        """Whether the subject starts with random numbers of its own, which differ from those of the finding."""
+        """Return whether the subject is a module with random weights, which differ from those of the finding."""
         return adapter_of(self.interface) is None
 
 
+def _number_of(variant: CallingVariant | None, variants: tuple[CallingVariant, ...]) -> int | None:
+    """Return the number of a finding's calling variant among those of a size case, whatever their modes."""
+    if variant is None:
+        return None
+    return next((n for n, each in enumerate(variants) if structs.replace(each, mode=variant.mode) == variant), None)
+
+
 def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
-    """The same arguments and inputs as the check drew for that size case."""
+    """Draw the arguments and inputs that the check drew at this size case."""
     from grader.checks.case import make_case, seed_draws
     from grader.checks.properties.states import inputs_of_calls
     from grader.checks.size_cases import SizeCase, size_cases_of
@@ -209,12 +223,12 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
 
     plain = Property(id=trial.check or "trial")
     check: Property = next((each for each in exercise.checks if each.id == trial.check), plain)
-    size_cases = [size_case for some in size_cases_of(check, exercise, trial.seed) for size_case in some]
+    size_cases = size_cases_of(check, exercise, trial.seed).all()
     largest = SizeCase(name=f"{trial.seed}/{check.id}/-1", sizes=exercise.fixed_sizes[-1])
     size_case = next((each for each in size_cases if each.name == trial.size_case), largest)
     seed_draws(size_case.name)
-    case = make_case(exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
-    calls = [case.again if trial.in_calling_variant else case.inputs]
+    case = make_case(exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
+    calls = [case.inputs if trial.calling_variant is None else case.inputs_of(trial.calling_variant)]
     after_each = ""
     if isinstance(check, CallsInTurn):
         calls, after_each = inputs_of_calls(check, exercise, case), check.after_each
@@ -230,7 +244,7 @@ def _prepare(exercise: Exercise, trial: Trial) -> PreparedTrial:
 
 
 def _call(prepared: PreparedTrial, module: ModuleType) -> Any:
-    """What the last call returns; the submission's own exceptions pass through."""
+    """Build the subject and make the calls. Return the last value; exceptions of the submission propagate."""
     from grader.sandbox.probes import constructor
 
     interface = prepared.interface
@@ -244,10 +258,10 @@ def _call(prepared: PreparedTrial, module: ModuleType) -> Any:
     return value
 
 
-def _value_at(value: Any, place: str) -> str:
-    """The number at an index that a finding names; empty where there is none."""
+def _value_at(value: Any, value_path: str) -> str:
+    """Return the number at a path such as `[0][1, 2]`; empty if the value has none there."""
     try:
-        for index in re.findall(r"\[(.*?)\]", place):
+        for index in re.findall(r"\[(.*?)\]", value_path):
             numbers = [int(each) for each in index.split(",")]
             value = value[numbers[0] if len(numbers) == 1 else tuple(numbers)]
         return f"{value.item():.9g}"
@@ -256,24 +270,24 @@ def _value_at(value: Any, place: str) -> str:
 
 
 def is_observed(number: str, observed: str) -> bool:
-    """Whether a number is the one that the check observed, which a finding rounds: an edition rounds weights too."""
+    """Return whether a number is the observed one, which findings round (a sealed edition also rounds weights)."""
     return math.isclose(float(number), float(observed), rel_tol=ROUNDING)
 
 
 def _traceback_of(error: BaseException, path: Path) -> str:
-    """The error as Python shows it, from the student's own file on."""
-    found: TracebackType | None = error.__traceback__
-    while found is not None and Path(found.tb_frame.f_code.co_filename) != path:
-        found = found.tb_next
-    if found is None and isinstance(error, SyntaxError):  # the file itself, of which no line has run
+    """Return the error's traceback, from the first frame in the student's file on."""
+    frame: TracebackType | None = error.__traceback__
+    while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path:
+        frame = frame.tb_next
+    if frame is None and isinstance(error, SyntaxError):  # in the student's file, which has no frame yet
         return "".join(traceback.format_exception_only(error))
-    return "".join(traceback.format_exception(type(error), error, found or error.__traceback__))
+    return "".join(traceback.format_exception(type(error), error, frame or error.__traceback__))
 
 
 def describe(value: Any, width: int) -> str:
-    """What came back: the shapes of tensors and how much of them is no number, anything else as it shows itself.
+    """Describe a value: a tensor by its shape, dtype and number of NaN and infinities, anything else by `repr`.
 
-    Of what has several parts, each has a line of its own where one line of `width` columns does not hold all.
+    The parts of a tuple or list share a line if it is at most `width` columns; otherwise each has its own.
     """
     if not isinstance(value, tuple | list):
         return _briefly(value)
@@ -290,9 +304,9 @@ def _briefly(value: Any) -> str:
         return repr(value)
     dtype = str(value.dtype).removeprefix("torch.")
     counts = {name: int(getattr(value, f"is{name}")().sum()) for name in ("nan", "inf") if hasattr(value, f"is{name}")}
-    told = "".join(f", {count} of {value.numel()} {name}" for name, count in counts.items() if count)
-    return f"<tensor {tuple(value.shape)} of {dtype}{told}>"
+    invalid = "".join(f", {count} of {value.numel()} {name}" for name, count in counts.items() if count)
+    return f"<tensor {tuple(value.shape)} of {dtype}{invalid}>"
 
 
 if __name__ == "__main__":
-    sys.exit(_run(Course(Path(sys.argv[1])), Trial(**json.loads(sys.argv[2]))))
+    sys.exit(_run(Course(root=Path(sys.argv[1])), Trial(**json.loads(sys.argv[2]))))

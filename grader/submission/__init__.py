@@ -1,8 +1,10 @@
-"""A file handed in -> Submission. Nothing here parses its text as Python or executes it."""
+"""Turn a submitted file into a `Submission`. No code here parses or runs its Python."""
 
-from grader.submission.reading import MAX_FILE_BYTES, read_submission, read_text
+from grader.submission.reading import read_submission, read_text
 from grader.submission.submission import (
     DEMONSTRATION,
+    MAX_FILE_BYTES,
+    MAX_SOURCE_BYTES,
     Chunk,
     Submission,
     Unreadable,
@@ -13,6 +15,7 @@ from grader.submission.submission import (
 __all__ = [
     "DEMONSTRATION",
     "MAX_FILE_BYTES",
+    "MAX_SOURCE_BYTES",
     "Chunk",
     "Submission",
     "Unreadable",

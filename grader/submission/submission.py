@@ -1,8 +1,10 @@
-"""A module's or a notebook's bytes -> Submission: code in chunks whose lines the student sees, or why there is none.
+"""Turn the bytes of a module or a notebook into a `Submission`, or into the reason why that is impossible.
 
-A module is decoded as Python would. The reader of notebooks bounds what the JSON may build before any of it is built:
-four bytes of text can become an object of two hundred. Jupyter's own reader and its schema are not asked: they take
-time with the square of what a hostile file holds, and refuse notebooks for outputs that nobody grades.
+A submission keeps its code in chunks, so that errors name the cell and the line that the student knows.
+
+Modules are decoded as Python decodes them. Notebooks are checked before `json` builds any object: four bytes of JSON
+can become an object of two hundred bytes. `nbformat` is not used: on hostile files its time is quadratic, and it
+rejects notebooks because of outputs, which nobody grades.
 """
 
 import codecs
@@ -20,78 +22,88 @@ from msgspec import Struct
 
 from grader.spec.paths import USUAL_MODULE
 
+MAX_SOURCE_BYTES = 1_000_000
+"""The most source that is graded: the text of a module or of all code cells, in UTF-8."""
 
-class Chunk(Struct, frozen=True):
-    """A stretch of source that is compiled on its own: a module, or one code cell."""
+MAX_FILE_BYTES = 16_000_000
+"""The largest file that is read. It may be larger than its source: notebooks contain outputs and pictures."""
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    """A piece of source that is compiled by itself: a module or one code cell."""
 
     label: str
+    """The name that errors use: a file's name, or `code cell 3`."""
     text: str
 
 
-class Submission(Struct, frozen=True):
-    """What is judged: where it came from and its source."""
+class Submission(Struct, frozen=True, kw_only=True):
+    """The source to be graded."""
 
     name: str
+    """The name of the file, or another name for where the source came from."""
     chunks: tuple[Chunk, ...]
 
     def digest(self) -> str:
-        """A digest of the exact source."""
+        """Return a digest of the exact source."""
         digest = hashlib.sha256()
         for chunk in self.chunks:
             digest.update(chunk.text.encode("utf-8", "surrogatepass") + b"\0")
         return digest.hexdigest()
 
 
-class Unreadable(Struct, frozen=True):
-    """Why a file cannot be judged: one sentence, and the next step; `is_nothing` where it is gone or empty."""
+class Unreadable(Struct, frozen=True, kw_only=True):
+    """The reason why a file cannot be graded."""
 
     reason: str
-    is_nothing: bool = False
+    """The problem and the remedy, in one sentence."""
+    is_missing_or_empty: bool = False
 
 
-def why_too_large(submission: Submission, max_bytes: int) -> Unreadable | None:
-    """Why the submission is too large, if it is larger than `max_bytes`."""
+def why_too_large(submission: Submission) -> Unreadable | None:
+    """Return the reason if the submission has more than `MAX_SOURCE_BYTES` of source; None otherwise."""
     size = sum(len(chunk.text.encode("utf-8", "surrogatepass")) for chunk in submission.chunks)
-    if size <= max_bytes:
+    if size <= MAX_SOURCE_BYTES:
         return None
-    return Unreadable(f"{submission.name} holds {size:,} bytes of source; {max_bytes:,} are allowed")
+    reason = f"{submission.name} has {size:,} bytes of source, and at most {MAX_SOURCE_BYTES:,} are graded"
+    return Unreadable(reason=f"{reason}; remove data and code that the exercise does not need")
 
 
 def submission_from_text(source: str, name: str = USUAL_MODULE) -> Submission:
-    """A submission that is already text."""
-    return Submission(name, (Chunk(name, source),))
+    """Return a submission of one chunk."""
+    return Submission(name=name, chunks=(Chunk(label=name, text=source),))
 
 
 CODING_COOKIE = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[^\n]*\n)?[ \t\f]*#[^\n]*coding[:=]")
 
 SLOW_ENCODINGS = {"idna", "punycode"}
-"""Encodings of host names, whose decoders take time with the square of the length."""
+"""Encodings of host names. Their decoders need quadratic time."""
 
 
 def from_module(content: bytes, name: str) -> Submission | Unreadable:
-    """A module's text; a byte order mark, a coding cookie and any line ending are honoured."""
+    """Return a module's text, decoded by its byte order mark or coding cookie, with Unix line ends."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)  # reads two lines, and tokenizes nothing
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)  # reads two lines and tokenizes nothing
         if codecs.lookup(encoding).name in SLOW_ENCODINGS:
-            return _undecodable(name, f"{encoding} is for host names")
+            return _undecodable(name, f"the encoding {encoding} is for host names")
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        return Unreadable(f"{name} is not {error.encoding.upper()} text (line {line}); save it as UTF-8")
+        return Unreadable(reason=f"{name} is not {error.encoding.upper()} text (line {line}); save it as UTF-8")
     except (SyntaxError, LookupError, UnicodeError) as error:
         if not CODING_COOKIE.search(content):
-            return Unreadable(f"{name} is not UTF-8 text; save it as UTF-8")
+            return Unreadable(reason=f"{name} is not UTF-8 text; save it as UTF-8")
         return _undecodable(name, str(error).split(";", 1)[0])
-    return Submission(name, (Chunk(name, unix_lines(text)),))
+    return Submission(name=name, chunks=(Chunk(label=name, text=unix_lines(text)),))
 
 
 def unix_lines(text: str) -> str:
-    """The text with line ends as Unix writes them, and without a byte order mark."""
+    """Return the text with Unix line ends and without a byte order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _undecodable(name: str, problem: str) -> Unreadable:
-    return Unreadable(f"{name} cannot be decoded ({problem}); drop its coding line and save it as UTF-8")
+    return Unreadable(reason=f"{name} cannot be decoded ({problem}); remove its coding line and save it as UTF-8")
 
 
 PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%grade")
@@ -99,10 +111,10 @@ PYTHON_CELL_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun", "%%grade")
 
 MAGIC = re.compile(
     r"""^(?P<indent>[ \t\f]*+)
-    (?:(?P<target>[\w.,][\w.,\ ]*+=[ \t]*+)[%!]  # what a magic or a shell line is assigned to
-    | [%!?]                                     # a line magic, a shell line, or a request for help before a name
-    | [\w.*]++\?{1,2}+[ \t]*+$                  # or after it
-    )[^\n]*+ (?:(?<=\\)\n[^\n]*+)*+             # to the end of the line, and of those it goes on in
+    (?:(?P<target>[\w.,][\w.,\ ]*+=[ \t]*+)[%!]  # the target of an assignment from a magic or a shell line
+    | [%!?]                                     # a line magic, a shell line, or a help request such as ?name
+    | [\w.*]++\?{1,2}+[ \t]*+$                  # a help request such as name?
+    )[^\n]*+ (?:(?<=\\)\n[^\n]*+)*+             # the line's remainder and its continuation lines
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -119,11 +131,11 @@ PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""A string, a comment, a line that goes on, a bracket, the end of a line, or what lies between these."""
+"""A string, a comment, a continuation, a bracket, a line end, or the text between two of these."""
 
 
 def without_magics(source: str) -> str:
-    """The cell with magics, shell lines and help requests made `pass`; line numbers stay."""
+    """Return a cell with `pass` in place of magics, shell lines and help requests; line numbers do not change."""
     first = source.lstrip().split("\n", 1)[0]
     if first.startswith("%%") and first.split()[0] not in PYTHON_CELL_MAGICS:
         return "\n" * source.count("\n")
@@ -138,14 +150,14 @@ def without_magics(source: str) -> str:
 
 
 def _harmless(magic: re.Match[str]) -> str:
-    """What takes a magic's place, on as many lines."""
+    """Return a statement with as many lines as the magic that it replaces."""
     target = magic["target"]
     statement = f"{target}None" if target else "pass"
     return magic["indent"] + statement + "\n" * magic[0].count("\n")
 
 
 def _next_magic(source: str, position: int) -> re.Match[str] | None:
-    """The first magic that stands where a statement begins, after the source's start or the line end at `position`."""
+    """Return the first magic at the start of a statement; the search begins at the source's start or at a line end."""
     if magic := MAGIC.match(source, position + (position > 0)):
         return magic
     depth = 0
@@ -160,36 +172,39 @@ def _next_magic(source: str, position: int) -> re.Match[str] | None:
 
 
 DEMONSTRATION = "demonstration"
-"""The tag of notebook cells that are for looking at and are not run by the grader."""
+"""The tag of notebook cells that only show something. The grader does not run them."""
 
 NOTEBOOK_FORMAT = 4
 
 MAX_VALUES = 500_000
-"""Numbers, texts, lists and objects in the file; plots drawn by the browser bring some hundred thousand."""
-
-MAX_SOURCE = 4_000_000
-"""Characters of all cells; exercises allow a quarter of that unless they say otherwise."""
+"""The most JSON values in a notebook file. Interactive plots have some hundred thousand."""
 
 MAX_DEPTH = 100
-"""Levels of lists and objects; outputs of widgets reach a dozen."""
+"""The most levels of JSON lists and objects. Widgets' outputs have about a dozen."""
 
-TEXT = re.compile(rb'"(?>[^"\\]++|\\.)*+"?+', re.DOTALL)
-"""A JSON text, or its beginning where it does not end."""
+JSON_STRING = re.compile(rb'"(?>[^"\\]++|\\.)*+"?+', re.DOTALL)
+"""A JSON string, with or without its closing quote."""
 
-NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
+ALL_BUT_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
 
 
-class _Metadata(Struct):
+class _Metadata(Struct, frozen=True, kw_only=True):
     tags: Any = None
 
 
-class _Cell(Struct):
+class _Cell(Struct, frozen=True, kw_only=True):
     cell_type: str
     metadata: _Metadata
     source: str | list[str]
 
+    def text(self) -> str:
+        return self.source if isinstance(self.source, str) else "".join(self.source)
 
-class _Notebook(Struct):
+    def is_demonstration(self) -> bool:
+        return isinstance(self.metadata.tags, list) and DEMONSTRATION in self.metadata.tags
+
+
+class _Notebook(Struct, frozen=True, kw_only=True):
     nbformat: int
     nbformat_minor: int
     metadata: Any
@@ -197,57 +212,56 @@ class _Notebook(Struct):
 
 
 def from_notebook(content: bytes, name: str) -> Submission | Unreadable:
-    """A notebook's code cells, in the order they stand; outputs and execution counts are ignored."""
+    """Return a notebook's code cells in the order of the file; ignore outputs and execution counts."""
     excess = _excess(content)
     if excess:
-        return Unreadable(f"{name} {excess}; clear its outputs, or hand in the source alone")
+        return Unreadable(reason=f"{name} {excess}; clear its outputs, or hand in the source alone")
     try:
         data = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        return Unreadable(f"{name} is not UTF-8 text; save the notebook again from Jupyter")
+        return Unreadable(reason=f"{name} is not UTF-8 text; save the notebook again from Jupyter")
     except (ValueError, RecursionError):
-        return Unreadable(f"{name} is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file")
+        return Unreadable(
+            reason=f"{name} is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"
+        )
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int:
-        return Unreadable(f"{name} is JSON, but no notebook; hand in what Jupyter saved, or the .py file")
+        return Unreadable(reason=f"{name} is JSON, but no notebook; hand in what Jupyter saved, or the .py file")
     if version != NOTEBOOK_FORMAT:
-        return Unreadable(f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)")
+        return Unreadable(
+            reason=f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)"
+        )
     try:
         notebook = msgspec.convert(data, _Notebook)
     except msgspec.ValidationError as error:
-        return Unreadable(f"{name} is not a valid notebook ({error}); save it again from Jupyter")
-    size = sum(
-        len(cell.source) if isinstance(cell.source, str) else sum(map(len, cell.source)) for cell in notebook.cells
-    )
-    if size > MAX_SOURCE:
-        return Unreadable(f"{name} holds {size:,} characters of source; {MAX_SOURCE:,} are the most that is read")
-    chunks = tuple(_code_cells(notebook))
-    if not chunks:
-        return Unreadable(f"{name} has no code cell to grade; put your class into one")
-    return Submission(name, chunks)
+        return Unreadable(reason=f"{name} is not a valid notebook ({error}); save it again from Jupyter")
+    written = Submission(name=name, chunks=tuple(_code_cells(notebook)))
+    if not written.chunks:
+        return Unreadable(reason=f"{name} has no code cell to grade; put your code into one")
+    too_large = why_too_large(written)  # before the search for magics, which takes time
+    if too_large:
+        return too_large
+    chunks = (Chunk(label=chunk.label, text=without_magics(chunk.text)) for chunk in written.chunks)
+    return Submission(name=name, chunks=tuple(chunks))
 
 
 def _excess(content: bytes) -> str:
-    """What the file holds too much of; empty where it is within bounds."""
-    too_many = f"holds more than {MAX_VALUES:,} values"
-    if any(islice(TEXT.finditer(content), 2 * MAX_VALUES, None)):  # a key and a value each
+    """Return a predicate such as "has more than 2 values" if the JSON exceeds a limit; empty if it exceeds none."""
+    too_many = f"has more than {MAX_VALUES:,} values"
+    if any(islice(JSON_STRING.finditer(content), 2 * MAX_VALUES, None)):  # a key and a value each
         return too_many
-    bare = TEXT.sub(b"", content)
+    bare = JSON_STRING.sub(b"", content)
     if bare.count(b",") + bare.count(b"[") + bare.count(b"{") >= MAX_VALUES:
         return too_many
-    brackets = bare.translate(None, NO_BRACKETS)
+    brackets = bare.translate(None, ALL_BUT_BRACKETS)
     depth = max(accumulate(1 if each in b"[{" else -1 for each in brackets), default=0)
     return f"is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else ""
 
 
 def _code_cells(notebook: _Notebook) -> Iterator[Chunk]:
-    number = 0
-    for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        number += 1
-        source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
-        tags = cell.metadata.tags
-        is_demonstration = isinstance(tags, list) and DEMONSTRATION in tags
-        if source.strip() and not is_demonstration:
-            yield Chunk(f"code cell {number}", without_magics(unix_lines(source)))
+    """Yield the code cells that are graded, each as written."""
+    code_cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    for number, cell in enumerate(code_cells, 1):
+        text = cell.text()
+        if text.strip() and not cell.is_demonstration():
+            yield Chunk(label=f"code cell {number}", text=unix_lines(text))

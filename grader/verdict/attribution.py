@@ -1,12 +1,13 @@
-"""Outcomes read by the key: which defects a submission still has, which failures none of them explains. Pure.
+"""Attribute failures to defects: decide which defects a submission still has, and which failures none of them explains.
 
-A submission is held against every variant, the reference with some of the defects put back. Variants that fail a check
-that passes here are ruled out; the rest are candidates. Of these, those that explain the most failures are matching
-variants.
+A submission's outcomes are compared with those of every variant: the reference with some of the defects put back.
+A variant that fails a check which the submission passes is ruled out; the other variants are candidates. The
+candidates that explain the most failures are the matching variants.
 
-With defects `a` and `b` the variants are the reference, `a`, `b` and `a+b`. Say that `a` put back fails check 1 and
-`b` check 2. A submission that fails check 1 alone rules out `b` and `a+b`, for check 2 passes. Of the candidates, `a`
-explains its failure and the reference does not, so `a` is the matching variant: `a` is present, `b` is fixed.
+An example: with defects `a` and `b` the variants are the reference, `a`, `b` and `a+b`. Variant `a` fails check 1 and
+variant `b` fails check 2. A submission that fails only check 1 rules out `b` and `a+b`, because it passes check 2. Of
+the two candidates, `a` explains the failure and the reference does not. So `a` is the matching variant: defect `a` is
+present, and defect `b` is fixed.
 """
 
 from collections.abc import Callable, Collection
@@ -14,7 +15,17 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status, has_defect
+from grader.checks.outcome import (
+    REFERENCE,
+    Examination,
+    FailureKind,
+    Finding,
+    Key,
+    Outcome,
+    Status,
+    has_defect,
+    variant_name,
+)
 from grader.spec.exercise import Exercise
 
 
@@ -25,14 +36,18 @@ def _signatures(*kinds: FailureKind) -> frozenset[str]:
 
 
 AFTER_VALUES = _signatures(FailureKind.GRADIENT, FailureKind.NO_GRADIENT, FailureKind.INPUT_CHANGED)
-"""Failures that a check looks for once the values are right."""
+"""Failures that a check can only find after the values were right."""
 
 WITH_GRADIENTS = AFTER_VALUES | _signatures(FailureKind.NONFINITE)
-"""Failures that such a check may find in gradients."""
+"""The same failures, and numbers that are not finite: these may be gradients."""
+
+
+WRONG_NUMBERS = _signatures(FailureKind.VALUES, FailureKind.NONFINITE)
+"""Failures by wrong numbers: whether a number is finite may depend on the size."""
 
 
 class DefectStatus(StrEnum):
-    """What is known of a defect."""
+    """The status of a defect in a verdict."""
 
     FIXED = "fixed"
     PRESENT = "present"
@@ -53,6 +68,20 @@ class UnknownReason(StrEnum):
     AT_HAND_IN = "at-hand-in"  # only checks that run at hand-in decide
 
 
+class Reading(StrEnum):
+    """What the submission's statements show about a defect, in the methods that differ with the defect."""
+
+    FIXED = "fixed"  # the statements of its fix, and none of its faulty ones
+    FAULTY = "faulty"  # its faulty statements, and none of its fix
+    KEPT = "kept"  # other statements changed, but the tokens of the fix are unchanged
+    CHANGED = "changed"  # neither
+    UNREAD = "unread"  # nothing: the method was written anew, or there are no statements to compare
+
+
+STANDING = (Reading.FIXED, Reading.KEPT)
+"""The readings in which the submission still contains the fix."""
+
+
 class Reason(Struct, frozen=True, kw_only=True):
     """Why a status is unknown, and the check that shows it, if one does."""
 
@@ -61,10 +90,11 @@ class Reason(Struct, frozen=True, kw_only=True):
 
 
 class Attribution(Struct, frozen=True, kw_only=True):
-    """What outcomes mean.
+    """The status of each defect, and the explanation of each failure.
 
-    `reasons` say why a status is unknown, `regressions` are failures that no defect explains (checks that were not run
-    only where nothing else failed), and `causes` are the present defects that explain a failed check.
+    `reasons` say why a status is unknown. `regressions` are the failed checks that no defect explains; checks that
+    were not run are among them only if no other check is. `causes` maps each failed check to the present defects that
+    explain it.
     """
 
     statuses: dict[str, DefectStatus]
@@ -74,7 +104,7 @@ class Attribution(Struct, frozen=True, kw_only=True):
 
 
 def attribute(exercise: Exercise, key: Key, examination: Examination) -> Attribution:
-    """Return the status of every defect and the regressions."""
+    """Decide the status of every defect, and find the regressions."""
     comparison = VariantComparison(exercise, key, examination)
     statuses, reasons = {}, {}
     for defect in exercise.defects:
@@ -98,7 +128,10 @@ def matching_variants(exercise: Exercise, key: Key, examination: Examination) ->
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What is known of one defect."""
+    """The observations from which a defect's status is decided.
+
+    A defect's own checks are those that fail in the variant with this defect alone.
+    """
 
     comparison: "VariantComparison"
     with_defect: list[str]
@@ -106,21 +139,47 @@ class Evidence(Struct, frozen=True, kw_only=True):
     reading_alike: list[str]
     """The matching variants whose syntax trees equal the submission's in the methods that the defect touches."""
     differing: list[str]
-    """Its own checks that fail as no matching variant does."""
+    """Its own checks that fail unlike every matching variant."""
+    fails_otherwise: list[str]
+    """The checks of `differing` that fail in the same way as with the defect, but with other numbers."""
+    fails_alone: bool
+    """Whether `fails_otherwise` has a check that only variants with the defect fail."""
+    fails_own_checks: bool
+    """Whether a check fails in the same way as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
-    """Those of `differing` that show its deviation all the same."""
+    """The checks that show a partial fix of the defect."""
     is_ruled_out: bool
-    """No candidate has it."""
+    """Whether no candidate has the defect."""
     is_in_all: bool
-    """Every matching variant has it."""
+    """Whether every matching variant has the defect."""
     is_certain: bool
-    """The checks that it alone fails show its deviation."""
+    """Whether checks that only variants with the defect fail show the defect's own deviation."""
     is_mostly_right: bool
-    """Most of its own checks do not differ, and one that passes would show it by values."""
+    """Whether most of its own checks do not differ, and a check that passes would show the defect by values."""
+    is_right_beside_another_fault: bool
+    """Whether no check that only this defect fails differs, and one that passes would show the defect by values."""
+    reading: Reading
+    """What the submission's statements show about the defect."""
+
+    def is_left(self) -> bool:
+        """Return whether its faulty statements are unchanged, and its own checks fail as they do with the defect."""
+        return self.reading is Reading.FAULTY and not self.is_ruled_out and self.fails_own_checks
+
+    def is_changed(self) -> bool:
+        """Return whether its statements were changed, and its own checks fail with other numbers than in a variant."""
+        return bool(self.fails_otherwise) and self.reading is Reading.CHANGED
+
+    def is_right(self) -> bool:
+        """Return whether the checks that differ are better explained by another fault."""
+        if not self.differing:
+            return self.is_mostly_right
+        if self.reading in STANDING:
+            return self.is_mostly_right or self.is_right_beside_another_fault
+        return self.is_mostly_right and not (self.reading is Reading.CHANGED and self.fails_alone)
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A condition and the status that follows from it; `reason` says why that is unknown."""
+    """A condition, and the status of a defect that meets it; `reason` says why the status is unknown."""
 
     name: str
     status: DefectStatus
@@ -132,7 +191,7 @@ RULES = (
     Rule(
         name="the checks that it alone fails show its deviation",
         status=DefectStatus.PRESENT,
-        applies=lambda known: known.is_in_all and known.is_certain,
+        applies=lambda known: known.is_left() or (known.is_in_all and known.is_certain and not known.is_changed()),
     ),
     Rule(
         name="the module computes nothing right",
@@ -143,18 +202,22 @@ RULES = (
     Rule(
         name="it is fixed on one path only",
         status=DefectStatus.UNKNOWN,
-        applies=lambda known: bool(known.partial_fixes),
+        applies=lambda known: bool(known.partial_fixes) and not (known.is_in_all and not known.differing),
         reason=lambda known: Reason(kind=UnknownReason.FIXED_IN_PART, check=known.partial_fixes[0]),
     ),
     Rule(
         name="every matching variant has it, and it is not fixed halfway",
         status=DefectStatus.PRESENT,
-        applies=lambda known: known.is_in_all and not (known.differing and known.comparison.is_partial_fix),
+        applies=lambda known: (
+            known.is_in_all
+            and not known.is_changed()
+            and not (known.differing and known.comparison.fails_like_a_variant)
+        ),
     ),
     Rule(
         name="no candidate has it, and its own checks are right",
         status=DefectStatus.FIXED,
-        applies=lambda known: known.is_ruled_out and known.is_mostly_right,
+        applies=lambda known: known.is_ruled_out and known.is_right(),
     ),
     Rule(
         name="no candidate has it, and its own checks fail for another reason",
@@ -206,15 +269,15 @@ RULES = (
 
 
 def rule_of(evidence: Evidence) -> Rule:
-    """Return the rule that a defect's status follows from."""
+    """Return the first rule that applies; it decides the defect's status."""
     return next(rule for rule in RULES if rule.applies(evidence))
 
 
 class VariantComparison:
     """A submission's outcomes compared with those of every variant.
 
-    `failed` are the signatures of its failures by check, `differs_numerically` the failed checks whose deviation is no
-    matching variant's. `explained_by` has for each variant the failures that it shows too, with the same signature.
+    `failed` maps each failed check to its signature. `differs_numerically` are the failed checks whose deviation no
+    matching variant has. `explained_by` maps each variant to the failures that it has too, with the same signature.
     """
 
     def __init__(self, exercise: Exercise, key: Key, examination: Examination) -> None:
@@ -226,8 +289,8 @@ class VariantComparison:
         self.passed = {each.check for each in examination.outcomes} - {
             each.check for each in failures if not each.changes_settings_only()
         }
-        self.explained_by = {name: self._explained(kinds) for name, kinds in key.failure_kinds.items()}
-        self.candidates = [name for name, kinds in key.failure_kinds.items() if not kinds.keys() & self.passed]
+        self.explained_by = {name: self._explained(kinds) for name, kinds in key.signatures.items()}
+        self.candidates = [name for name, kinds in key.signatures.items() if not kinds.keys() & self.passed]
         most = max((len(self.explained_by[name]) for name in self.candidates), default=0)
         self.matching_variants = [name for name in self.candidates if len(self.explained_by[name]) == most]
         self.unexplained: list[str] = [
@@ -235,15 +298,19 @@ class VariantComparison:
             for check in self.failed
             if not any(check in self.explained_by[name] for name in self.matching_variants)
         ]
-        self.is_partial_fix: bool = any(name and self._fails_just(key.failure_kinds[name]) for name in self.candidates)
+        self.fails_like_a_variant: bool = any(
+            name != REFERENCE and self._fails_just(key.signatures[name]) for name in self.candidates
+        )
         self.has_signal: bool = self._has_signal()
+        self._readings = {defect.id: self._read(defect.id) for defect in exercise.defects}
         self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
-        self._shows_values = self.passed - {check.id for check in exercise.checks if not check.tells_of_values()}
+        self._shows_values = self.passed - {check.id for check in exercise.checks if not check.shows_right_values()}
         self._fails_in_training = self._find_training_failures(exercise)
 
     def evidence(self, defect: str) -> Evidence:
-        """What is known of a defect."""
+        """Return the observations about a defect."""
         own, differing = self._own_checks(defect), self.differing(defect)
+        only = own - self._failed_without(defect)
         with_defect = [name for name in self.matching_variants if has_defect(name, defect)]
         is_right_of_most = own and 2 * len(differing) <= len(own) and not own & self._fails_in_training
         return Evidence(
@@ -251,94 +318,202 @@ class VariantComparison:
             with_defect=with_defect,
             reading_alike=self._reading_alike(defect),
             differing=differing,
-            partial_fixes=[check for check in differing if defect in self._examination.partial_fixes.get(check, ())],
+            fails_otherwise=[check for check in differing if self._ends_alike(check, defect)],
+            fails_alone=any(self._ends_alike(check, defect) for check in only.intersection(differing)),
+            fails_own_checks=any(
+                self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
+            ),
+            partial_fixes=self._partial_fixes(defect),
             is_ruled_out=not any(has_defect(name, defect) for name in self.candidates),
             is_in_all=len(with_defect) == len(self.matching_variants),
             is_certain=self._is_certain(defect),
             is_mostly_right=bool(is_right_of_most and (own & self._shows_values or not differing)),
+            is_right_beside_another_fault=bool(
+                only & (self._shows_values | self.passed & self._examination.value_checks)
+                and not only.intersection(differing)
+                and not own & self._fails_in_training
+            ),
+            reading=self.reading(defect),
         )
 
     def differing(self, defect: str) -> list[str]:
-        """Those of a defect's own checks that fail as no matching variant does."""
-        own = self._own_checks(defect) - self.passed
+        """Those of a defect's own checks that fail as no matching variant does, nor as another partial fix does."""
+        own = self._own_checks(defect) - self.passed - self._explained_by_partial_fixes(defect)
+        return [check for check in self.unexplained if check in own]
+
+    def _explained_by_partial_fixes(self, defect: str) -> set[str]:
+        """Return the failures that other defects explain, which are partially fixed where this one is not."""
+        found = self._examination.partial_fixes
+        partly_fixed = set().union(*found.values())
+        if defect in partly_fixed:
+            return {check for check, defects in found.items() if defect not in defects}
+        return {check for check in self.failed if any(self._ends_alike(check, each) for each in partly_fixed)}
+
+    def unexplained_of(self, defect: str) -> list[str]:
+        """Return the failures that no matching variant explains, of the checks that the defect may fail.
+
+        These are the checks in its signatures, and those in no variant's: at some seeds a defect fails more of them.
+        """
+        kinds = self._key.signatures
+        own = kinds[defect].keys() | (set(self.unexplained) - {check for name in kinds for check in kinds[name]})
         return [check for check in self.unexplained if check in own]
 
     def regressions(self, fixed: Collection[str]) -> list[str]:
-        """The failures that nothing explains; checks that were not run only where nothing else failed.
+        """Return the failures that nothing explains; of checks that were not run only if there are no others.
 
         A partial fix never costs more than no fix: failures that some variant, or an unfixed stretch defect, also shows
         are not counted.
         """
-        kinds = self._key.failure_kinds
-        unfixed = {name for name in kinds if name and (self._stretch - set(fixed)).issuperset(name.split("+"))}
+        kinds = self._key.signatures
+        unfixed = {
+            name for name in kinds if name != REFERENCE and (self._stretch - set(fixed)).issuperset(name.split("+"))
+        }
         excused = {check for name in (kinds if self._examination.partial_fixes else unfixed) for check in kinds[name]}
+        excused |= self._examination.partial_fixes.keys()
+        excused |= self._explained_by_unfixed(set(self._readings) - set(fixed))
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self._examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
 
+    def _explained_by_unfixed(self, unfixed: set[str]) -> set[str]:
+        """Return the failures that a defect which is not fixed may cause, with other numbers than in its variant.
+
+        There are two cases. The defect's statements differ from the reference's, and the check fails in the same way as
+        with the defect. Or a variant has all failures of the submission, and the submission contains no fix of that
+        variant's defects.
+        """
+        kinds = self._key.signatures
+        edited = {name for name in unfixed if self.reading(name) in (Reading.CHANGED, Reading.FAULTY)}
+        found = {check for name in edited for check in kinds[name] if self.has_signal and self._ends_alike(check, name)}
+        for name in self.candidates:
+            defects = set(name.split("+"))
+            is_open = defects <= unfixed and all(self.reading(each) is not Reading.FIXED for each in defects)
+            if is_open and self._fails_just(kinds[name]):
+                found |= kinds[name].keys()
+        return found
+
     def no_signal(self) -> Reason:
-        """Return the first check against the reference that fails, where none passes."""
+        """Return the reason if no check against the reference passes: the first such check that fails."""
         value_checks = self._examination.value_checks
         kind = UnknownReason.NO_SIGNAL_AS_A_WHOLE if value_checks & self.passed else UnknownReason.NO_SIGNAL
         wrong = [check for check in (*self.unexplained, *self.failed) if check in value_checks]
         return Reason(kind=kind, check=wrong[0])
 
     def fails_differently(self, checks: list[str]) -> Reason:
-        """Return the first of these checks, or else the first that is unexplained or fails."""
+        """Return a reason with the first of these checks, or else with the first check that is unexplained or fails."""
         first = (checks or self.unexplained or [*self.failed])[0]
         return Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check=first)
 
     def _explained(self, kinds: dict[str, str]) -> set[str]:
-        """Return the failures that a variant shows too."""
+        """Return the failures that a variant with these signatures has too."""
         return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self.differs_numerically
 
     def _fails_just(self, kinds: dict[str, str]) -> bool:
-        """Whether all that fails here fails there, in the same ways if not by the same numbers."""
+        """Return whether a variant with these signatures has every failure too, perhaps with other numbers."""
         return all(kinds.get(check) == kind for check, kind in self.failed.items())
 
     def _has_signal(self) -> bool:
-        """Whether some check that compares what the module returns passes, or what fails is what a defect fails.
+        """Return whether a check that compares the module's outputs passes, or a defect explains all that fail.
 
-        A check of a part alone, such as a mask, does not count: it may pass in a module that returns nothing right.
+        A check of a part of the module, such as a mask, does not count: it may pass although all outputs are wrong.
         """
         failing = self._examination.value_checks & self.failed.keys()
+        if failing & self._examination.partial_fixes.keys():
+            return True  # only a partly fixed defect makes it fail
         right = self._examination.value_checks & self.passed
         if not failing or right - self._examination.partial_value_checks:
             return True
-        return self.is_partial_fix or any(failing <= self.explained_by[name] for name in self.matching_variants if name)
+        return self.fails_like_a_variant or any(
+            failing <= self.explained_by[name] for name in self.matching_variants if name != REFERENCE
+        )
 
     def _find_training_failures(self, exercise: Exercise) -> set[str]:
-        """All checks in training mode, where each fails unexplained and all in evaluation mode pass; else none."""
+        """Return all checks in training mode if each fails unexplained and every check in evaluation mode passes.
+
+        Otherwise return none.
+        """
         training = {
             check.id for check in exercise.checks if check.training and check.id in self._examination.value_checks
         }
-        is_all = len(training) > 1 and training.issubset(self.unexplained)  # one alone may fail for what else it tries
+        is_all = len(training) > 1 and training.issubset(self.unexplained)  # a single one may fail for another reason
         in_evaluation = self._examination.value_checks - training - self._examination.failed_in_training_variant
         is_only = not self._examination.partial_fixes and in_evaluation <= self.passed
         return training if is_all and is_only else set()
 
     def _is_certain(self, defect: str) -> bool:
-        """Whether some of the checks that it alone fails show its deviation, and no more of them show another."""
-        kinds = self._key.failure_kinds
-        only = kinds[defect].keys() - {check for name in kinds if not has_defect(name, defect) for check in kinds[name]}
+        """Return whether, of the checks that only this defect fails, at least as many show its deviation as do not."""
+        only = self._key.signatures[defect].keys() - self._failed_without(defect)
         return len(only & self._examination.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
 
+    def _failed_without(self, defect: str) -> set[str]:
+        """Return the checks that some variant without the defect fails."""
+        kinds = self._key.signatures
+        return {check for name in kinds if not has_defect(name, defect) for check in kinds[name]}
+
     def _own_checks(self, defect: str) -> set[str]:
-        """Return a defect's own checks, without those that got the right values and failed only afterwards."""
+        """Return a defect's own checks, without checks that found the right values and failed only afterwards."""
         past = {check for check, kind in self.failed.items() if kind in AFTER_VALUES} - self.differs_numerically
-        kinds = self._key.failure_kinds[defect]
+        kinds = self._key.signatures[defect]
         return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
 
-    def _reading_alike(self, defect: str) -> list[str]:
-        """The matching variants whose methods have the submission's syntax trees, of the methods that the defect
-        touches.
+    def _ends_alike(self, check: str, defect: str) -> bool:
+        """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""
+        ours, theirs = self.failed.get(check), self._key.signatures[defect].get(check)
+        return ours is not None and (ours == theirs or {ours, theirs} <= WRONG_NUMBERS)
+
+    def _partial_fixes(self, defect: str) -> list[str]:
+        """Return the checks that show a partial fix of the defect."""
+        return [
+            check for check in self.unexplained_of(defect) if defect in self._examination.partial_fixes.get(check, ())
+        ]
+
+    def reading(self, defect: str) -> Reading:
+        """Return what the submission's statements show about a defect."""
+        return self._readings[defect]
+
+    def _read(self, defect: str) -> Reading:
+        """Find out what the submission's statements show about a defect.
+
+        Compare them with each pair of variants that differ only in this defect, because other defects may change the
+        same statements.
         """
+        methods = self._key.methods
+        pairs = [
+            (_statements(methods[name]), _statements(methods[with_it]))
+            for name in methods
+            if not has_defect(name, defect)
+            and (with_it := variant_name(frozenset({defect, *name.split("+")}) - {REFERENCE})) in methods
+        ]
+        touched = {method for right, faulty in pairs for method, _ in right ^ faulty}
+        found = {each for each in _statements(self._examination.methods) if each[0] in touched}
+        if not pairs or {method for method, _ in found} != touched:
+            return Reading.UNREAD
+        common = set.intersection(*(right & faulty for right, faulty in pairs))
+        common = {each for each in common if each[0] in touched}
+        known = set.union(*(right | faulty for right, faulty in pairs))
+        for right, faulty in pairs:
+            fix, fault = right - faulty, faulty - right
+            if fix <= found and not fault & found:
+                return Reading.FIXED
+            if fault <= found and not fix & found and (fault or found <= known):
+                return Reading.FAULTY
+        if defect in self._examination.standing_fixes:
+            return Reading.KEPT
+        return Reading.CHANGED if 2 * len(common & found) >= len(common) > 0 else Reading.UNREAD
+
+    def _reading_alike(self, defect: str) -> list[str]:
+        """Return the matching variants with the submission's syntax trees in the methods that the defect touches."""
         methods = self._key.methods
         if not methods:  # a sealed edition has none, and may have identified the defect
             is_there = self._examination.identified_defects.get(defect)
             return [name for name in self.matching_variants if has_defect(name, defect) is is_there]
-        touched = [name for name, tree in methods[defect].items() if methods[""].get(name) != tree]
+        touched = [name for name, tree in methods[defect].items() if methods[REFERENCE].get(name) != tree]
         read = {each: self._examination.methods.get(each) for each in touched}
         return [
             name for name in self.matching_variants if all(methods[name].get(each) == read[each] for each in touched)
         ]
+
+
+def _statements(methods: dict[str, str]) -> set[tuple[str, str]]:
+    """Return the fingerprints of all statements, each with its method."""
+    return {(method, statement) for method, statements in methods.items() for statement in statements.split()}

@@ -1,4 +1,4 @@
-"""Failed checks -> causes, each shown once by its most specific finding."""
+"""Group failed checks by cause. Pages show each cause once, with its most specific finding."""
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ GENERAL_KINDS = {
     FailureKind.NO_TIME,
     FailureKind.TIMEOUT,
 }
-"""Kinds of fault that one cause shows in many checks, at another element each time."""
+"""Kinds of failure that one cause shows in many checks, each time at another element."""
 
 SHOWN_LAST = {
     FailureKind.NO_DROPOUT,
@@ -26,22 +26,23 @@ SHOWN_LAST = {
     FailureKind.DROPOUT_GRADIENT,
     FailureKind.UNCLEAR_REFUSAL,
 }
-"""Kinds to look into once the values are right."""
+"""Kinds that students should look into once the values are right."""
 
 NAMED_CHECKS = 3
-"""Checks that are named when a list is shortened."""
+"""How many checks a shortened list names."""
 
 LISTED_WHOLE = 5
-"""The longest list of checks that is shown in full: shortening it would save nothing."""
+"""The longest list of checks that is shown in full; shortening it would save nothing."""
 
 OUTNUMBERS = 2
-"""A crash hides other findings if it ends this many times as many checks as all other causes together."""
+"""A crash hides other findings if it fails more than this many times as many checks as all other causes together."""
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """The most specific finding and the checks with it or a similar one; `defects` explain it, by id.
+    """A group of failed checks with one cause, and the most specific of their findings.
 
-    `picture` is the finding's own, or else that of the next of these checks that has one, which `pictured` names.
+    `defects` are the ids of the defects that explain them. `is_new` says that the failure is a regression. `picture` is
+    the finding's own picture, or that of the check named by `pictured`.
     """
 
     finding: Finding
@@ -54,9 +55,10 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 def group_causes(verdict: Verdict) -> list[Cause]:
-    """Failures that the same defects explain are one cause; of the others, crashes at one line, and wrong values.
+    """Return the causes of a verdict's failures, in the order in which pages show them.
 
-    Crashes come first, then what one property says in its own words, then wrong values, then dropout and advice.
+    Failures that the same defects explain have one cause. Of the other failures, crashes at one line have one cause,
+    and so have similar findings.
     """
     groups: dict[tuple[object, ...], list[Outcome]] = {}
     for outcome in verdict.checks:
@@ -64,31 +66,31 @@ def group_causes(verdict: Verdict) -> list[Cause]:
             key = tuple(verdict.causes.get(outcome.check, [])) or _similarity(outcome.status, outcome.finding)
             groups.setdefault(key, []).append(outcome)
     causes = [_cause(members, verdict) for members in groups.values()]
-    return sorted(causes, key=_place)
+    return sorted(causes, key=_position)
 
 
-def _place(cause: Cause) -> tuple[bool, bool, bool, bool, bool]:
+def _position(cause: Cause) -> tuple[bool, bool, bool, bool, bool]:
     """Sort key: crashes first; single-defect causes before ambiguous ones; dropout and similar findings last."""
-    is_failed, *others = _rank(cause.status, cause.finding)
-    return is_failed, cause.finding.kind in SHOWN_LAST, len(cause.defects) > 1, others[0], others[1]
+    is_failed, is_general, is_unlocated = _rank(cause.status, cause.finding)
+    return is_failed, cause.finding.kind in SHOWN_LAST, len(cause.defects) > 1, is_general, is_unlocated
 
 
-def told_causes(verdict: Verdict) -> list[Cause]:
-    """Return the causes to show to students: all of them, or the one crash that hides the others."""
+def shown_causes(verdict: Verdict) -> list[Cause]:
+    """Return the causes to show to students: all, or only the crash that hides the others."""
     causes = group_causes(verdict)
     crash = hiding_crash(causes)
     return causes if crash is None else [crash]
 
 
 def hiding_crash(causes: list[Cause]) -> Cause | None:
-    """Return the crash that hides everything else, if almost every failed check ends in it."""
+    """Return the crash that hides other findings, if almost every failed check ends in it."""
     crash = next((cause for cause in causes if cause.status is Status.CRASHED), None)
     others = sum(len(cause.checks) for cause in causes if cause is not crash)
     return crash if crash is not None and len(crash.checks) > OUTNUMBERS * others else None
 
 
-def told_of_crash(verdict: Verdict, crash: Cause) -> str:
-    """What is known of the defects behind a crash that hides the rest; empty where nothing is left there."""
+def describe_hidden_defects(verdict: Verdict, crash: Cause) -> str:
+    """Return a sentence about the defects behind a crash that hides the others; empty if there are none."""
     others = [defect for defect in verdict.defects if defect.id not in crash.defects]
     present = sum(defect.status is DefectStatus.PRESENT for defect in others)
     unknown = sum(defect.status is DefectStatus.UNKNOWN for defect in others)
@@ -101,7 +103,7 @@ def told_of_crash(verdict: Verdict, crash: Cause) -> str:
 
 
 def named_checks(checks: list[str]) -> str:
-    """The first checks of a list by their quoted names, and how many there are besides."""
+    """Return the quoted names of the first checks in a list, and how many more there are."""
     more = len(checks) - NAMED_CHECKS if len(checks) > LISTED_WHOLE else 0
     named = ", ".join(f'"{in_words(check)}"' for check in (checks[:NAMED_CHECKS] if more else checks))
     return named + (f" and {more} more" if more > 0 else "")
@@ -126,7 +128,7 @@ def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
 
 
 def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
-    """Return a key that is equal for findings of one cause."""
+    """Return a key that is equal for findings with one cause."""
     if finding.location:
         return status, finding.signature(), finding.location
     if finding.kind in GENERAL_KINDS:

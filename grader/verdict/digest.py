@@ -1,14 +1,14 @@
-"""What keys, proofs, gradebooks and caches depend on, written down in one place.
+"""Digests of everything that keys, proofs, gradebooks and caches depend on.
 
 A verdict depends on
 
-- the kit's code in `JUDGES`: whole rooms, the probes among them, so that nothing is forgotten,
+- the kit's code in `JUDGES`: whole rooms, including the probes, so that nothing is forgotten,
 - torch's version,
 - the exercise: the judged fields of its description (no titles, stories, hints or points), its reference and its hidden
   tests.
 
-Code counts by its meaning, which is its syntax tree. Comments and layout are not in the tree; docstrings and messages
-are left out of it. A message is a string in the kit's code that reads as a phrase: two words with a space between them
+Code is digested by its meaning, which is its syntax tree without docstrings and messages. Comments and layout are not
+in the tree. A message is a string in the kit's code that reads as a phrase: two words with a space between them
 (in an f-string: one word beside a space) and none of the characters that patterns and programs are made of. The values
 in an f-string count, because computing a value can fail.
 
@@ -37,7 +37,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course, write_versioned_cache
 
 JUDGES = ("errors.py", "testing.py", "spec", "submission", "sandbox", "processes", "checks", "verdict")
-"""The rooms and modules that take a submission to a verdict; they import nothing else of the kit."""
+"""The rooms and modules on the path from a submission to a verdict; they import nothing else of the kit."""
 
 READERS = {
     *("startswith", "endswith", "removeprefix", "removesuffix", "replace", "split", "partition", "rpartition", "strip"),
@@ -54,22 +54,27 @@ STRINGS = (ast.Constant, ast.JoinedStr)
 READING = (ast.Compare, ast.MatchValue, ast.MatchMapping)
 READ_FIELDS = ((ast.Dict, "keys"), (ast.Subscript, "slice"))
 CALCULATING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Call)
-"""What is no constant of a module or a class."""
+"""Nodes whose strings are not constants of a module or a class."""
 
 UNUSED = ("ctx", "kind", "type_comment")
-"""Fields of a syntax tree that follow from others or mean nothing."""
+"""Fields of a syntax tree that follow from other fields or have no meaning."""
 
 
 def key_digest(course: Course, exercise_id: str) -> str:
     """Digest what an exercise's signatures depend on."""
-    torch = sys.modules.get("torch")  # asking the module is faster than reading the package's metadata
-    version = str(torch.__version__) if torch else metadata.version("torch")
-    parts = (version.split("+")[0], kit_digest(course), exercise_digest(course, exercise_id))
+    parts = (torch_version(), kit_digest(course), exercise_digest(course, exercise_id))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def torch_version() -> str:
+    """Return torch's version without its build, such as `+cpu`, which does not change verdicts."""
+    torch = sys.modules.get("torch")  # reading the module is faster than reading the package's metadata
+    version = str(torch.__version__) if torch else metadata.version("torch")
+    return version.split("+")[0]
+
+
 def exercise_digest(course: Course, exercise_id: str) -> str:
-    """Digest what verdicts depend on in an exercise."""
+    """Digest the parts of an exercise that verdicts depend on."""
     description = course.description(exercise_id)
     judged = msgspec.json.encode(_judged_part(load_exercise(description)), order="sorted")
     files = [file for file in course.judged_by(exercise_id) if file != description]
@@ -78,19 +83,16 @@ def exercise_digest(course: Course, exercise_id: str) -> str:
 
 
 def files_digest(course: Course, name: str, files: Iterable[Path]) -> str:
-    """Digest the meaning of files in a course; the result is remembered under `name`."""
+    """Digest the meaning of files in a course; cache the result under `name`."""
     contents = {file.relative_to(course.root).as_posix(): file.read_bytes() for file in files}
-    return _remembered(course, name, contents, keeps_messages=True)
+    return _cached_digest(course, name, contents, keeps_messages=True)
 
 
 @cache
 def kit_digest(course: Course, name: str = "judges", places: tuple[str, ...] = JUDGES) -> str:
-    """Digest the kit's code in some rooms and modules, as it was when this process first asked.
-
-    The result is remembered in the course under `name`.
-    """
+    """Digest the kit's code in rooms and modules, once per process; cache the result in the course under `name`."""
     contents = {path.relative_to(PACKAGE).as_posix(): _read(path) for path in kit_files(places)}
-    return _remembered(course, name, contents, keeps_messages=False)
+    return _cached_digest(course, name, contents, keeps_messages=False)
 
 
 @cache
@@ -100,7 +102,7 @@ def kit_version(course: Course) -> str:
 
 
 def kit_files(places: Iterable[str]) -> Iterator[Path]:
-    """List the files in rooms and modules of the kit that count: not the documentation, caches or hidden files."""
+    """Yield the files in rooms and modules of the kit, without documentation, caches and hidden files."""
     for place in places:
         if place.endswith(".py"):
             yield PACKAGE / place
@@ -109,23 +111,23 @@ def kit_files(places: Iterable[str]) -> Iterator[Path]:
                 yield from (Path(folder, name) for name in names if not name.startswith(".") and name[-3:] != ".md")
 
 
-def _remembered(course: Course, name: str, contents: dict[str, bytes], *, keeps_messages: bool) -> str:
-    """Digest the meaning of files; parse them only if their bytes have changed since the last time.
+def _cached_digest(course: Course, name: str, contents: dict[str, bytes], *, keeps_messages: bool) -> str:
+    """Digest the meaning of files; parse them only if their bytes have changed since the cached digest.
 
-    Parsing the kit takes about as long as a tenth of a grading.
+    Parsing the kit takes about a tenth of the time of a grading.
     """
     exact = hashlib.sha256(_read(Path(__file__)))
     for path, content in sorted(contents.items()):
         exact.update(f"{path}\0{len(content)}\0".encode() + content)
-    memory = course.state_folder() / "meanings" / f"{name}-{exact.hexdigest()[:32]}.txt"
+    stored = course.state_folder() / "meanings" / f"{name}-{exact.hexdigest()[:32]}.txt"
     try:
-        return _read(memory).decode()
+        return _read(stored).decode()
     except OSError:
         pass
     digest = hashlib.sha256()
     for path, content in sorted(contents.items()):
         digest.update(f"{path}\0".encode() + _meaning(path, content, keeps_messages=keeps_messages) + b"\0")
-    write_versioned_cache(memory, digest.hexdigest().encode())
+    write_versioned_cache(stored, digest.hexdigest().encode())
     return digest.hexdigest()
 
 
@@ -134,14 +136,14 @@ def _meaning(path: str, content: bytes, *, keeps_messages: bool) -> bytes:
         try:
             return meaning(content, keeps_messages=keeps_messages).encode("utf-8", "surrogatepass")
         except (SyntaxError, ValueError, RecursionError):
-            pass  # a file that is being written: its text counts
+            pass  # somebody is writing the file: digest its text
     return content
 
 
 def meaning(source: bytes | str, *, keeps_messages: bool = True) -> str:
-    """Return a source's syntax tree as text, without docstrings and, on request, without messages.
+    """Return a source's syntax tree as text, without docstrings and, unless `keeps_messages`, without messages.
 
-    Empty fields are left out, so that most trees are the same in each version of Python.
+    Empty fields are omitted, so that most trees are equal in all versions of Python.
     """
     parts: list[str] = []
     _write(ast.parse(source), parts, is_read=keeps_messages, is_constant=True)
@@ -149,9 +151,9 @@ def meaning(source: bytes | str, *, keeps_messages: bool = True) -> str:
 
 
 def _write(node: Any, parts: list[str], *, is_read: bool, is_constant: bool) -> None:
-    """Append a node's text.
+    """Append a node's text to `parts`.
 
-    `is_read`: code reads the strings in it; `is_constant`: they are constants of a module or a class.
+    `is_read`: code reads the strings in the node. `is_constant`: they are constants of a module or a class.
     """
     if isinstance(node, list):
         for item in node:
@@ -181,7 +183,7 @@ def _write(node: Any, parts: list[str], *, is_read: bool, is_constant: bool) -> 
 
 
 def is_message(node: ast.AST) -> bool:
-    """Whether a string is one that people read."""
+    """Return whether a string is a message for people."""
     if isinstance(node, ast.JoinedStr):
         texts = [str(part.value) for part in node.values if isinstance(part, ast.Constant)]
         return any(map(PHRASE_WITH_VALUES.search, texts)) and not any(map(CODE.search, texts))
@@ -190,7 +192,7 @@ def is_message(node: ast.AST) -> bool:
 
 
 def _is_docstring(node: Any) -> bool:
-    """Whether a statement is a string that stands alone."""
+    """Return whether a statement consists of a string."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
@@ -199,7 +201,7 @@ def _name(function: ast.expr) -> str:
 
 
 def _read(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY)  # a third of the time that a file object takes
+    descriptor = os.open(path, os.O_RDONLY)  # three times as fast as a file object
     try:
         return os.read(descriptor, os.fstat(descriptor).st_size)
     finally:
@@ -207,8 +209,8 @@ def _read(path: Path) -> bytes:
 
 
 def _judged_part(record: Record) -> dict[str, Any]:
-    """Return a record's fields except those that are only shown or added up."""
-    return {name: _plain(value) for name, value in structs.asdict(record).items() if name not in record.ONLY_SHOWN}
+    """Return a record's fields without those that are only displayed or added up."""
+    return {name: _plain(value) for name, value in structs.asdict(record).items() if name not in record.DISPLAY_ONLY}
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The judge of submissions: from a file, or a source that was read, to its verdict."""
+"""Judge a submission: from a file, or from source text, to its verdict."""
 
 import secrets
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Self
 
 from msgspec import structs
 
-from grader.checks.outcome import Examination, Key, Status, has_defect
+from grader.checks.outcome import REFERENCE, Examination, Key, Status, has_defect
 from grader.errors import WorkerKilledError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import Fingerprinter, WorkerSource
@@ -22,7 +22,7 @@ from grader.verdict.verdict import Verdict, make_verdict, refuse
 
 MAX_SEED = 2**31
 MOST_MATCHING_VARIANTS = 4
-"""Matching variants whose numbers are compared; where there are more, a crash hides the rest and numbers with it."""
+"""The most matching variants whose deviations are compared. More of them match only if a crash hides the values."""
 
 
 def judge_file(
@@ -49,11 +49,11 @@ def judging_file(
     spawn: bool = not CAN_FORK,
     strict: bool = False,
 ) -> Iterator[Verdict]:
-    """Give the verdict on a file before the processes that judged it are ended, which takes a while.
+    """Yield the verdict on a file; the processes that judged it end afterwards, which takes a while.
 
-    `seed` is that of the inputs; None draws a fresh and secret one. `strict` refuses, with an `OpenHostError`, where a
-    submission could reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError`
-    when the reference fails.
+    `seed` seeds the inputs; None draws a fresh, secret seed. `strict` raises `OpenHostError` if a submission could
+    reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` if the reference
+    fails.
     """
     name = course.shown(choice.path)
     seed = secrets.randbelow(MAX_SEED) if seed is None else seed
@@ -71,26 +71,26 @@ def judging_file(
 def open_judge(
     course: Course, *, spawn: bool = not CAN_FORK, strict: bool = False, first: str = "", for_many: bool = False
 ) -> Iterator["Judge"]:
-    """Open a judge with a worker source of its own, opened before any description, check or reference is.
+    """Open a judge with its own worker source, before any description, check or reference is opened.
 
-    A worker for the exercise named `first` is started ahead. A judge `for_many` submissions takes a little longer to
-    start, and less time for each submission.
+    `first` names the exercise for which a worker is started ahead. A judge `for_many` submissions starts a little more
+    slowly and judges each submission faster.
     """
     with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)) as source:
         if first:
-            source.start_ahead(load_exercise(course.description(first)).limits)  # forked while the checks are imported
+            source.start_ahead(load_exercise(course.description(first)).limits)  # while the checks are imported
         with Judge(course, source, strict=strict) as judge:
             yield judge
 
 
 class Judge:
-    """The one path from a submission to its verdict. An exercise is opened when it is first needed.
+    """The only path from a submission to its verdict. Opens each exercise when it is first needed.
 
-    Files that `refuse` refuses never reach the judge.
+    The caller has already turned away files that `refuse` refuses.
     """
 
     def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
-        # imported now: workers are copies of the process that opened their source
+        # late imports: workers are forked before this process imports the checks
         from grader.checks.runner import Runner
         from grader.verdict.variants import VariantSource
 
@@ -109,7 +109,7 @@ class Judge:
         self.close()
 
     def close(self) -> None:
-        """Close everything that was opened for the exercises. The worker source stays open."""
+        """Close the runners and the fingerprinter. The worker source stays open."""
         self._fingerprinter.close()
         for runner in self._runners.values():
             runner.close()
@@ -117,10 +117,11 @@ class Judge:
     def __call__(
         self, exercise_id: str, submission: Submission, file: str, seed: int, *, dtype: str = "float32"
     ) -> Verdict:
-        """The verdict; `file` is what it calls the submission, `dtype` torch's default dtype meanwhile.
+        """Return the verdict on a submission.
 
-        `SpecError` for a wrong description, `BrokenExerciseError` when the reference fails, `WorkerKilledError` where
-        its worker was killed from outside, and killed once more when it was judged again.
+        `file` names the submission in the verdict; `dtype` is torch's default dtype during the checks. Raises
+        `SpecError` for a wrong description, `BrokenExerciseError` if the reference fails, and `WorkerKilledError` if
+        something outside the kit killed the worker twice.
         """
         try:
             return self._judge(exercise_id, submission, file, seed, dtype)
@@ -128,6 +129,13 @@ class Judge:
             return self._judge(exercise_id, submission, file, seed, dtype)
 
     def _judge(self, exercise_id: str, submission: Submission, file: str, seed: int, dtype: str) -> Verdict:
+        """Examine the submission, add what a comparison with variants shows, and make the verdict.
+
+        1. Run the checks.
+        2. Find the matching variants by the signatures of the failures.
+        3. If there are few, compare deviations with theirs: the same kind of failure may be another fault.
+        4. Look for partial fixes among the failures that no matching variant explains.
+        """
         exercise, key = self.open(exercise_id)
         runner, variants = self._runners[exercise_id], self._variants[exercise_id]
         seed = variants.seed_for(seed)
@@ -139,27 +147,33 @@ class Judge:
             return variants.examine(name, checks, seed, dtype)
 
         matching = matching_variants(exercise, key, examination)
-        same = variants.indistinguishable(submission, examination, matching, seed)
-        is_comparable = 0 < len(matching) <= MOST_MATCHING_VARIANTS and "" not in matching  # "" is right: nothing fails
+        indistinguishable = variants.indistinguishable(submission, examination, matching, seed)
+        is_comparable = 0 < len(matching) <= MOST_MATCHING_VARIANTS and REFERENCE not in matching
         if is_comparable and not variants.is_one_of(submission, matching):
             failed = {outcome.check for outcome in examination.outcomes if outcome.status is Status.FAILED}
             examination = compare_deviations(examination, [examine_variant(name, failed) for name in matching])
-        examination = find_partial_fixes(exercise, key, examination, examine_variant)
-        examination = structs.replace(examination, identified_defects=_identified_defects(exercise, same))
+        points = examination.failure_points
+
+        def examine_at_points(name: str, checks: set[str]) -> Examination:
+            return variants.examine_at(name, {check: points[check] for check in checks}, seed, dtype)
+
+        examination = structs.replace(examination, standing_fixes=variants.standing_fixes(submission))
+        examination = find_partial_fixes(exercise, key, examination, examine_at_points)
+        examination = structs.replace(examination, identified_defects=_identified_defects(exercise, indistinguishable))
         return make_verdict(exercise, key, examination, file, seed)
 
     def prepare(self, exercise_id: str) -> None:
-        """Have the last worker cleared away, and the next one started, while nobody waits for it."""
+        """Clean up after the last worker and start the next one, between two requests."""
         self._source.settle()
         if exercise_id in self._keys:
             self._source.start_ahead(self._runners[exercise_id].exercise.limits)
 
     def fingerprint(self, submission: Submission) -> str:
-        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
+        """Return the same text for sources that differ only in layout and comments; empty without a syntax tree."""
         return self._fingerprinter.fingerprint(submission)
 
     def open(self, exercise_id: str) -> tuple[Exercise, Key]:
-        """The exercise and its key, the reference having been examined."""
+        """Return the exercise and its key; examine the reference first. Raises what `__call__` raises."""
         if exercise_id not in self._runners:
             from grader.checks.runner import Runner
             from grader.verdict.variants import open_variants
@@ -176,5 +190,5 @@ class Judge:
 
 def _identified_defects(exercise: Exercise, variants: list[str]) -> dict[str, bool]:
     """Return whether each defect is present, for the defects that all or none of the variants have."""
-    found = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
-    return {name: is_there.pop() for name, is_there in found.items() if len(is_there) == 1}
+    presence = {each.id: {has_defect(name, each.id) for name in variants} for each in exercise.defects}
+    return {defect: values.pop() for defect, values in presence.items() if len(values) == 1}

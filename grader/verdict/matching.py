@@ -1,13 +1,14 @@
-"""Compare a submission's deviations with variants': whether it fails by the same numbers, not only in kind. Pure."""
+"""Compare a submission's deviations with those of variants: the same kind of failure may have other values. Pure."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from typing import Any
 
 from msgspec import structs
 
-from grader.checks.outcome import Examination, Key, Outcome, Status, has_defect
+from grader.checks.outcome import REFERENCE, Examination, FailureKind, Key, Outcome, Status, variant_name
 from grader.spec.exercise import Exercise
-from grader.verdict.attribution import DefectStatus, VariantComparison, rule_of
+from grader.verdict.attribution import STANDING, VariantComparison
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """Tolerance for treating two errors as the same fault, in units of the comparison tolerance; rewordings round
@@ -18,67 +19,179 @@ MOST_VARIANTS, MOST_COMPARED = 4, 2
 """The most variants, and checks of each defect, to compare with a submission that is not a variant."""
 
 
-def compare_deviations(examination: Examination, matching_variants: list[Examination]) -> Examination:
-    """Return the examination with the failures marked whose deviation no matching variant shares.
+TOKEN = re.compile(r"\w+|[^\w\s]")
 
-    `matching_variants` are examinations of the variants that fail in the same ways, with the same inputs and weights.
-    Not compared: numbers that depend on a module's own first weights, texts, and crashes. The same fault may be written
-    in ways that draw, print and crash differently.
+MEASURED = {FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY}
+"""Kinds whose findings show a measured number in place of a deviation."""
+
+
+def compare_deviations(examination: Examination, matching_variants: list[Examination]) -> Examination:
+    """Mark the failures whose deviation no matching variant shares; return the marked examination.
+
+    `matching_variants` are the examinations of the matching variants with the same inputs and weights. Values that
+    depend on a module's own initial weights, texts and crashes are not compared: two versions of one fault may draw
+    random numbers, print and crash differently.
     """
     outcomes = [_compare_deviation(outcome, examination, matching_variants) for outcome in examination.outcomes]
-    with_numbers = {check for check, value in examination.deviations.items() if not isinstance(value, str)}
+    with_values = {check for check, value in examination.deviations.items() if not isinstance(value, str)}
     unmatched = {outcome.check for outcome in outcomes if outcome.matches_no_variant}
-    return structs.replace(examination, outcomes=outcomes, matching_deviations=frozenset(with_numbers - unmatched))
+    return structs.replace(examination, outcomes=outcomes, matching_deviations=frozenset(with_values - unmatched))
 
 
 def _compare_deviation(outcome: Outcome, examination: Examination, matching_variants: list[Examination]) -> Outcome:
     check = outcome.check
     if outcome.status is not Status.FAILED or check not in examination.deviations:
         return outcome
-    failing_alike = [
+    variants_failing_alike = [
         variant
         for variant in matching_variants
         if any((other.check, other.signature()) == (check, outcome.signature()) for other in variant.outcomes)
     ]
     deviation = examination.deviations[check]
-    is_shared = any(is_same(deviation, variant.deviations.get(check)) for variant in failing_alike)
+    is_shared = any(is_same(deviation, variant.deviations.get(check)) for variant in variants_failing_alike)
     return structs.replace(outcome, matches_no_variant=not is_shared)
 
 
 def find_partial_fixes(
     exercise: Exercise, key: Key, examination: Examination, examine: Callable[[str, set[str]], Examination]
 ) -> Examination:
-    """Return the examination with the defects that are fixed on one path only, by the checks that fail on another.
+    """Find the partial fixes, by check; return the examination with them.
 
-    Such a check is one of the defect's own and shows the deviation of the variant with that defect. `examine` runs some
-    checks on a variant.
+    A defect is partially fixed if one of its own checks differs from all matching variants, but fails as a variant with
+    that defect does at the same point. `examine` takes a variant's name and the checks to run on it, each at the point
+    where the submission failed.
     """
     comparison = VariantComparison(exercise, key, examination)
-    differing = {each.id: comparison.differing(each.id) for each in exercise.defects}
-    in_doubt = [
-        defect
-        for defect, checks in differing.items()
-        if checks and rule_of(comparison.evidence(defect)).status is not DefectStatus.PRESENT
-    ]
-    compared = {
-        check for defect in in_doubt for check in differing[defect][:MOST_COMPARED] if check in examination.deviations
+    uncertain = {each.id: checks for each in exercise.defects if (checks := comparison.unexplained_of(each.id))}
+    failures = {outcome.check: outcome for outcome in examination.outcomes}
+    compared = {check for checks in uncertain.values() for check in checks[:MOST_COMPARED]}
+    compared &= {check for check in compared if _can_compare(failures[check], examination)}
+    partial_fixes: dict[str, set[str]] = {}
+    for name, defects in _variants_with(uncertain, comparison.matching_variants)[:MOST_VARIANTS]:
+        asked = {check for check in compared if any(check in uncertain[each] for each in defects)}
+        seen = examine(name, asked) if asked else Examination(outcomes=[])
+        for outcome in seen.outcomes:
+            for each in defects:
+                if outcome.check not in asked or outcome.check not in uncertain[each]:
+                    continue
+                stands = comparison.reading(each) in STANDING
+                if _fails_alike(failures[outcome.check], examination, outcome, seen, fix_stands=stands):
+                    partial_fixes.setdefault(outcome.check, set()).add(each)
+        if len(defects) > 1 or name not in uncertain:
+            compared -= partial_fixes.keys()  # more defects explain less precisely
+    return structs.replace(examination, partial_fixes=partial_fixes)
+
+
+def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> list[tuple[str, set[str]]]:
+    """Return the variants to compare with and the uncertain defects that each of them has, single defects first.
+
+    If other defects are present beside a partial fix, the submission fails like the variant with all of these defects.
+    """
+    names = {name: {name} for name in uncertain}
+    for matching in matching_variants[:1]:
+        others = frozenset(matching.split("+")) - {REFERENCE}
+        names |= {variant_name(others | {each}): {each} for each in uncertain if others and each not in others}
+    return [*names.items()]
+
+
+def _can_compare(outcome: Outcome, examination: Examination) -> bool:
+    """Return whether a failure can be compared: it has numbers, or the operation that crashed."""
+    is_numeric = outcome.check in examination.deviations or _is_measured(outcome)
+    return is_numeric or outcome.status is Status.CRASHED
+
+
+def _is_measured(outcome: Outcome) -> bool:
+    """Return whether the finding itself contains a measured number, as the finding of a leak does."""
+    return outcome.finding is not None and outcome.finding.kind in MEASURED
+
+
+def _fails_alike(
+    outcome: Outcome,
+    examination: Examination,
+    other: Outcome,
+    others: Examination,
+    *,
+    fix_stands: bool,
+) -> bool:
+    """Return whether a variant fails a check like the submission: with the same kind of failure and the same numbers.
+
+    If the submission contains the fix, a crash in the same operation, or only some equal numbers, may be another fault.
+    """
+    if outcome.signature() != other.signature():
+        return False
+    if outcome.check in examination.deviations:
+        same = is_same_or_fewer if fix_stands else is_part
+        return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
+    if outcome.status is Status.CRASHED:
+        return not fix_stands
+    return str(outcome.finding) == str(other.finding)
+
+
+def find_standing_fixes(exercise: Exercise, text: str, reference: str) -> frozenset[str]:
+    """Return the defects whose fix, but not their faulty code, occurs in a submission's text as in the reference.
+
+    Only the tokens in which fix and faulty code differ are compared, with one more token on each side: the rest of the
+    line may have changed.
+    """
+    ours, theirs = _in_one_line(_tokens(text)), _in_one_line(_tokens(reference))
+    edits = {
+        defect.id: [_differing_tokens(_tokens(was), _tokens(fix)) for was, fix in defect.edits()]
+        for defect in exercise.defects
     }
-    by_size = sorted(key.failure_kinds, key=lambda name: name.count("+"))  # what one explains, it explains alone
-    with_defects = [name for name in by_size if any(has_defect(name, defect) for defect in in_doubt)]
-    found: dict[str, set[str]] = {}
-    for name in with_defects[:MOST_VARIANTS]:
-        kinds = key.failure_kinds[name]
-        checks = {each for each in compared if comparison.failed[each] == kinds.get(each)}
-        deviations = examine(name, checks).deviations if checks else {}
-        for check in checks:
-            if is_same(examination.deviations[check], deviations.get(check)):
-                found[check] = {each for each in in_doubt if has_defect(name, each) and check in differing[each]}
-        compared -= found.keys()
-    return structs.replace(examination, partial_fixes=found)
+    return frozenset(
+        name
+        for name, pairs in edits.items()
+        if pairs
+        and all(
+            (not fix or ours.count(fix) >= theirs.count(fix) > 0) and (not was or ours.count(was) <= theirs.count(was))
+            for was, fix in pairs
+        )
+    )
+
+
+def _tokens(text: str) -> list[str]:
+    return TOKEN.findall(text)
+
+
+def _in_one_line(tokens: list[str]) -> str:
+    return f" {' '.join(tokens)} "
+
+
+def _differing_tokens(was: list[str], fix: list[str]) -> tuple[str, str]:
+    """Return the tokens that differ between two fragments, with one more on each side; empty if there are none."""
+    shorter = min(len(was), len(fix))
+    start = next((index for index in range(shorter) if was[index] != fix[index]), shorter)
+    end = next((index for index in range(shorter - start) if was[-1 - index] != fix[-1 - index]), shorter - start)
+    first, after = max(0, start - 1), max(0, end - 1)
+    differing = (tokens[start : len(tokens) - end] for tokens in (was, fix))
+    in_context = (_in_one_line(tokens[first : len(tokens) - after]) for tokens in (was, fix))
+    faulty, right = (text if tokens else "" for tokens, text in zip(differing, in_context, strict=True))
+    return faulty, right
+
+
+def is_part(one: Any, other: Any) -> bool:
+    """Return whether a deviation equals another one wherever it is not zero.
+
+    A defect that is fixed for some samples, rows or heads deviates only in the other ones.
+    """
+    import torch
+
+    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and one.shape == other.shape):
+        return is_same_or_fewer(one, other)
+    is_equal = torch.isclose(one, other, RELATIVE, ABSOLUTE, equal_nan=True)
+    is_right = one.abs() <= ABSOLUTE
+    return bool((is_equal | is_right).all()) and bool((is_equal & ~is_right).any())
+
+
+def is_same_or_fewer(one: Any, other: Any) -> bool:
+    """Return whether two deviations are equal, or one names some of the items that the other names."""
+    if isinstance(one, str) and isinstance(other, str):
+        return {*one.split("; ")} <= {*other.split("; ")}
+    return is_same(one, other)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two deviations are equal but for rounding."""
+    """Return whether two deviations are equal apart from rounding."""
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):

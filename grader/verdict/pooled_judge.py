@@ -15,14 +15,8 @@ from grader.verdict.verdict import Verdict, refuse
 SERVICE = "grader.verdict.service"
 
 
-class FingerprintRequest(Struct, frozen=True, kw_only=True, tag=True):
-    """Take the fingerprint of a submission."""
-
-    submission: Submission
-
-
-class JudgeRequest(Struct, frozen=True, kw_only=True, tag=True):
-    """Judge a submission."""
+class JudgeRequest(Struct, frozen=True, kw_only=True):
+    """A request for the verdict on a submission."""
 
     exercise: str
     submission: Submission
@@ -31,18 +25,20 @@ class JudgeRequest(Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The verdict, the fingerprint, or the name and text of the kit's own error."""
+    """The verdict, or an error of the kit.
+
+    `error` is the name of the exception's class in `grader.errors`, `error_message` its message.
+    """
 
     verdict: Verdict | None = None
-    fingerprint: str = ""
     error: str = ""
-    text: str = ""
+    error_message: str = ""
 
 
 class PooledJudge:
-    """Judges submissions to one course, from any number of threads; may be cancelled, for good.
+    """Judges submissions to one course, from any number of threads.
 
-    A process is started anew when an exercise's files have changed.
+    Restarts a process if an exercise's files have changed since it read them.
     """
 
     def __init__(self, pool: ExaminerPool, course: Course, *, strict: bool = False) -> None:
@@ -51,9 +47,9 @@ class PooledJudge:
         self._client = PoolClient(pool, Service(module=SERVICE, arguments=(str(course.root), *options)))
 
     def judge(self, exercise_id: str, read: Submission | Unreadable, file: str, seed: int) -> Verdict:
-        """Return the verdict on what was read; `file` is its name in the verdict.
+        """Return the verdict on a file that was read; `file` is its name in the verdict.
 
-        Raises what `Judge` does, and `ExaminerDiedError` or `CancelledError`.
+        Raises what `Judge` raises, and `ExaminerDiedError` or `CancelledError`.
         """
         exercise = load_exercise(self._course.description(exercise_id))
         refused = refuse(exercise, read, file, seed)
@@ -71,23 +67,19 @@ class PooledJudge:
         assert verdict is not None
         return verdict
 
-    def fingerprint(self, submission: Submission) -> str:
-        """The same for sources that differ in layout and comments alone; empty where there is no syntax tree."""
-        body = msgspec.msgpack.encode(FingerprintRequest(submission=submission))
-        return self._ask(Request(body=body, name=submission.name, seconds=0.0)).fingerprint
-
     def cancel(self) -> None:
-        """End what is under way, and refuse any more; from any thread."""
+        """End the requests in progress and refuse new ones, permanently. Callable from any thread."""
         self._client.cancel()
 
     def _ask(self, request: Request) -> Answer:
         answer = msgspec.msgpack.decode(self._client.ask(request), type=Answer)
         if answer.error:
-            raise _error(answer)
+            raise _error_from(answer)
         return answer
 
 
-def _error(answer: Answer) -> KitError:
-    """The error as it was raised in the process."""
+def _error_from(answer: Answer) -> KitError:
+    """Return the error that was raised in the process."""
     kind = getattr(errors, answer.error, KitError)
-    return errors.SpecError(answer.text.split("\n")) if kind is errors.SpecError else kind(answer.text)
+    message = answer.error_message
+    return errors.SpecError(message.split("\n")) if kind is errors.SpecError else kind(message)

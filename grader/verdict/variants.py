@@ -1,4 +1,4 @@
-"""Where the judge gets its examinations of variants from: examined now, from the reference, or recorded."""
+"""Variants for the judge: made from the reference and examined, or recorded in a sealed edition."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from grader.checks.outcome import Examination, Key, has_defect, variant_name
+from grader.checks.outcome import Examination, FailurePoint, Key, has_defect, variant_name
 from grader.checks.recording import Recording
 from grader.checks.runner import Runner
 from grader.errors import KitError
 from grader.spec.fragments import put_back
 from grader.spec.paths import Course
 from grader.submission import Submission, read_submission, submission_from_text
-from grader.verdict.matching import is_same
+from grader.verdict.matching import find_standing_fixes, is_same
 from grader.verdict.signatures import find_key
 
 Fingerprint = Callable[[Submission], str]
@@ -40,14 +40,22 @@ class VariantSource(ABC):
         """Return the examination of a variant by at least these checks."""
 
     @abstractmethod
+    def examine_at(self, name: str, points: dict[str, FailurePoint], seed: int, dtype: str) -> Examination:
+        """Return the examination of a variant by these checks, each alone at the point where a submission failed."""
+
+    @abstractmethod
+    def standing_fixes(self, submission: Submission) -> frozenset[str]:
+        """Return the defects whose fix occurs literally in the submission; none if the edition lacks the fixes."""
+
+    @abstractmethod
     def indistinguishable(
         self, submission: Submission, examination: Examination, names: list[str], seed: int
     ) -> list[str]:
-        """Return the variants that the submission may be; none where syntax trees tell them apart."""
+        """Return the variants that the submission may equal; none if syntax trees can distinguish the variants."""
 
 
 def open_variants(course: Course, runner: Runner, fingerprint: Fingerprint) -> VariantSource:
-    """Return the variants of the runner's exercise, recorded ones where there is a recording."""
+    """Return the variants of the runner's exercise; the recorded ones if the edition has a recording."""
     if runner.recording is not None:
         return RecordedVariants(course, runner, runner.recording, fingerprint)
     return ExaminedVariants(course, runner, fingerprint)
@@ -61,16 +69,16 @@ class _Variant(Struct, frozen=True, kw_only=True):
 
 
 class ExaminedVariants(VariantSource):
-    """Variants made from the reference, and examined when they are needed."""
+    """Variants that are made from the reference and examined when they are needed."""
 
     def __init__(self, course: Course, runner: Runner, fingerprint: Fingerprint) -> None:
         self._course = course
         self._runner = runner
         self._fingerprint = fingerprint
         self._variants: dict[str, _Variant] = {}
-        self._examined_at = (-1, "")
+        self._settings = (-1, "")
         """Seed and dtype of the examinations below."""
-        self._examined: dict[str, Examination] = {}
+        self._examinations: dict[str, Examination] = {}
 
     def key(self) -> Key:
         return find_key(self._course, self._runner)
@@ -83,22 +91,31 @@ class ExaminedVariants(VariantSource):
         return bool(tree) and any(tree == self._variant(name).tree for name in names)
 
     def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
-        if (seed, dtype) != self._examined_at:
-            self._examined_at, self._examined = (seed, dtype), {}
-        known = self._examined.get(name, Examination(outcomes=[]))
+        if (seed, dtype) != self._settings:
+            self._settings, self._examinations = (seed, dtype), {}
+        known = self._examinations.get(name, Examination(outcomes=[]))
         missing = checks - {outcome.check for outcome in known.outcomes}
         if missing:
             more = self._runner.examine(self._variant(name).source, seed, dtype=dtype, only=missing)
             known = Examination(
                 outcomes=[*known.outcomes, *more.outcomes], deviations={**known.deviations, **more.deviations}
             )
-            self._examined[name] = known
+            self._examinations[name] = known
         return known
+
+    def examine_at(self, name: str, points: dict[str, FailurePoint], seed: int, dtype: str) -> Examination:
+        return self._runner.examine(self._variant(name).source, seed, dtype=dtype, at=points)
 
     def indistinguishable(
         self, submission: Submission, examination: Examination, names: list[str], seed: int
     ) -> list[str]:
         return []
+
+    def standing_fixes(self, submission: Submission) -> frozenset[str]:
+        exercise = self._runner.exercise
+        reference = self._course.reference(exercise.id).read_text(encoding="utf-8")
+        text = "\n".join(chunk.text for chunk in submission.chunks)
+        return find_standing_fixes(exercise, text, reference)
 
     def _variant(self, name: str) -> _Variant:
         """Return the reference with the defects of that name put back."""
@@ -112,7 +129,10 @@ class ExaminedVariants(VariantSource):
 
 
 class RecordedVariants(VariantSource):
-    """Variants whose failures were recorded when the edition was sealed; only the starter's syntax tree is known."""
+    """Variants whose failures were recorded when the edition was sealed.
+
+    Of their sources only the starter's is available, so only its syntax tree can be compared.
+    """
 
     def __init__(self, course: Course, runner: Runner, recording: Recording, fingerprint: Fingerprint) -> None:
         self._course = course
@@ -136,6 +156,12 @@ class RecordedVariants(VariantSource):
 
     def examine(self, name: str, checks: set[str], seed: int, dtype: str) -> Examination:
         return self._recording.failures(seed, name)
+
+    def examine_at(self, name: str, points: dict[str, FailurePoint], seed: int, dtype: str) -> Examination:
+        return self.examine(name, set(points), seed, dtype)
+
+    def standing_fixes(self, submission: Submission) -> frozenset[str]:
+        return frozenset()
 
     def indistinguishable(
         self, submission: Submission, examination: Examination, names: list[str], seed: int

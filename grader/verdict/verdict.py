@@ -1,11 +1,12 @@
-"""Make a verdict of outcomes and signatures: defects fixed, regressions, score. Pure functions."""
+"""Make a verdict from outcomes and signatures: defects fixed, regressions, score. Pure functions."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from grader.checks.outcome import Examination, FailureKind, Finding, Key, Outcome, Status
+from grader.errors import KitError
 from grader.spec.exercise import Exercise
 from grader.submission import Submission, Unreadable, why_too_large
 from grader.verdict.attribution import Attribution, DefectStatus, Reason, UnknownReason, attribute
@@ -14,19 +15,20 @@ FORMAT_VERSION = 1
 
 
 class Result(StrEnum):
-    """What a verdict comes to."""
+    """The overall result of a verdict."""
 
     FIXED = "fixed"
     NOT_FIXED = "not_fixed"
     NOT_GRADABLE = "not_gradable"
+    NOT_JUDGED = "not_judged"  # the kit could not judge the submission
 
 
-WORDS = {
+STATUS_WORDS = {
     DefectStatus.FIXED: "fixed",
     DefectStatus.PRESENT: "still there",
     DefectStatus.UNKNOWN: "not known",
 }
-"""What a status is called on every page and in every hint."""
+"""The words for a status on pages and in hints."""
 
 
 class DefectVerdict(Struct, frozen=True, kw_only=True):
@@ -43,15 +45,16 @@ class DefectVerdict(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """The result of judging a submission.
 
-    `score` and `max_score` leave stretch defects out; `causes` names the present defects that explain a failed check;
-    `unloadable` is the finding about a submission that cannot be graded; `seconds` are wall-clock.
+    `score` and `max_score` exclude stretch defects. `causes` lists, by failed check, the present defects that explain
+    it. `unloadable` is the finding about a submission that cannot be graded. `seconds` is wall-clock time. A submission
+    that the kit could not judge has no score.
     """
 
     exercise: str
     file: str
     outcome: Result
     reason: str | None
-    score: float
+    score: float | None
     max_score: float
     seed: int
     defects: list[DefectVerdict]
@@ -62,19 +65,30 @@ class Verdict(Struct, frozen=True, kw_only=True):
     causes: dict[str, list[str]] = {}
     unloadable: Finding | None = None
 
+    def judged_score(self) -> float:
+        """Return the score of a submission that was judged."""
+        assert self.score is not None
+        return self.score
+
+    def was_checked(self) -> bool:
+        """Return whether checks could run."""
+        return self.outcome not in (Result.NOT_GRADABLE, Result.NOT_JUDGED)
+
     def exit_code(self) -> int:
-        """0 when every defect is fixed and nothing is broken, else 1."""
+        """Return 0 if every defect is fixed and nothing else is broken, 3 if the kit could not judge, else 1."""
+        if self.outcome is Result.NOT_JUDGED:
+            return KitError.exit_code
         return 0 if self.outcome is Result.FIXED else 1
 
     def is_right_so_far(self) -> bool:
-        """Return whether every check passes, and some defects show only in checks that run at hand-in."""
-        is_open = any(defect.status is DefectStatus.UNKNOWN for defect in self.defects)
+        """Return whether every check passes, but some defects can only be decided at hand-in."""
+        has_unknown = any(defect.status is DefectStatus.UNKNOWN for defect in self.defects)
         all_passed = all(outcome.status is Status.PASSED for outcome in self.checks)
-        return self.outcome is Result.NOT_FIXED and is_open and all_passed
+        return self.outcome is Result.NOT_FIXED and has_unknown and all_passed
 
 
 def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: str, seed: int) -> Verdict:
-    """Return the verdict on a submission that was examined."""
+    """Return the verdict on an examined submission; `file` is its name in the verdict."""
     if examination.unloadable is not None:
         return not_gradable(exercise, file, seed, examination.unloadable, examination)
     attribution = attribute(exercise, key, examination)
@@ -90,13 +104,13 @@ def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: s
         for defect in exercise.defects
     ]
     all_fixed = all(defect.status is DefectStatus.FIXED for defect in defects if not defect.stretch)
-    is_whole = all_fixed and not attribution.regressions
+    is_fixed = all_fixed and not attribution.regressions
     return Verdict(
         exercise=exercise.id,
         file=file,
-        outcome=Result.FIXED if is_whole else Result.NOT_FIXED,
+        outcome=Result.FIXED if is_fixed else Result.NOT_FIXED,
         reason=exercise.edition.checks_note(run=len(examination.outcomes), described=len(exercise.checks)),
-        score=score_of(exercise, attribution.statuses, is_whole=is_whole),
+        score=score_of(exercise, attribution.statuses, is_fixed=is_fixed),
         max_score=exercise.max_score(),
         seed=seed,
         defects=defects,
@@ -109,24 +123,24 @@ def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: s
 
 
 def _reason(exercise: Exercise, key: Key, attribution: Attribution, defect: str) -> Reason | None:
-    """Return why a status is unknown; where nothing at home ever shows a defect, that is why."""
+    """Return why a status is unknown; `AT_HAND_IN` if no check that runs here can show the defect."""
     reason = attribution.reasons.get(defect)
-    if reason and exercise.edition.decides_at_hand_in(fails_a_check=bool(key.failure_kinds[defect])):
+    if reason and exercise.edition.decides_at_hand_in(fails_a_check=bool(key.signatures[defect])):
         return Reason(kind=UnknownReason.AT_HAND_IN)
     return reason
 
 
-def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_whole: bool) -> float:
-    """Return the score in today's points. `is_whole` says that all defects are fixed and nothing else broke."""
+def score_of(exercise: Exercise, statuses: Mapping[str, DefectStatus], *, is_fixed: bool) -> float:
+    """Return the score by the description's current points; `is_fixed` if the verdict's result is `Result.FIXED`."""
     fixed = [defect for defect in exercise.defects if statuses.get(defect.id) is DefectStatus.FIXED]
     points = sum(defect.points for defect in fixed if not defect.stretch)
-    return points + (exercise.nothing_else_broke if is_whole else 0.0)
+    return points + (exercise.nothing_else_broke if is_fixed else 0.0)
 
 
 def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: int) -> Verdict | None:
-    """Return the verdict on a file without source, or with more than allowed; None if it can be examined."""
+    """Return the verdict on a file that is unreadable or too large; None if it can be examined."""
     if isinstance(read, Submission):
-        too_large = why_too_large(read, exercise.limits.source_bytes)
+        too_large = why_too_large(read)
         if too_large is None:
             return None
         read = too_large
@@ -136,7 +150,7 @@ def refuse(exercise: Exercise, read: Submission | Unreadable, file: str, seed: i
 def not_gradable(
     exercise: Exercise, file: str, seed: int, unloadable: Finding, examination: Examination | None = None
 ) -> Verdict:
-    """Return the verdict on a submission of which no check could run."""
+    """Return the verdict on a submission for which no check could run; `unloadable` says why."""
     defects = [
         DefectVerdict(
             id=defect.id,
@@ -164,3 +178,9 @@ def not_gradable(
         seconds=examination.seconds if examination else 0.0,
         unloadable=unloadable,
     )
+
+
+def not_judged(exercise: Exercise, file: str, seed: int, reason: Finding) -> Verdict:
+    """Return the verdict on a submission that the kit could not judge: it has no score."""
+    verdict = not_gradable(exercise, file, seed, reason)
+    return structs.replace(verdict, outcome=Result.NOT_JUDGED, score=None)

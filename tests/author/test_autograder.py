@@ -21,6 +21,7 @@ from grader.spec.loading import load_exercise
 from tests.support.attack_makers import MAKERS
 from tests.support.corpus import Attack, read_corpus
 from tests.support.hostile import reference, running_with, starter
+from tests.support.planted import plant
 from tests.support.platform_host import LEFT_RUNNING, PlatformHost
 
 EXERCISE = "exercise_03"
@@ -50,6 +51,7 @@ class Grader:
     def __init__(self, home: Path, platform: str, package: Path, *, builds: bool = False, **options) -> None:
         self.home = home
         self.platform = platform
+        self.environment: dict[str, str] = {}
         for name in ("autograder/environment", "submission", "grade/student"):
             (home / name).mkdir(parents=True)
         self.source = home / "autograder/source"
@@ -123,7 +125,7 @@ class Grader:
             "COMMIT_URL": "https://example.org/commit/a1b2c3d",
             "RELEASE_URL": "https://example.org/releases/1",
             "AUTOGRADER_PYTHON": sys.executable,
-        }
+        } | self.environment
         return self.host.run([sys.executable, "/autograder/source/autograder.py"], cwd="/checkout", **told)
 
     def tell(self, attack: Attack) -> bytes:
@@ -157,7 +159,7 @@ def test_who_handed_in_two_files_is_told_which_of_them_counted(course, tmp_path,
         (folder / twin.name).write_bytes(course.pristine(twin).read_bytes() + b"\n")
     (folder / "attention.py").write_bytes(course.reference("exercise_03").read_bytes())
     told = judge_folder(course, "exercise_03", platform, folder, tmp_path / "results.json")
-    remark = "Graded: attention.py; attention.ipynb was handed in too: it is as it was handed out."
+    remark = "Graded: attention.py; attention.ipynb was handed in too: it was not edited."
     assert told.splitlines()[0] == remark
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     page = results[{"gradescope": "output", "prairielearn": "message", "nbgrader": "page"}[platform]]
@@ -352,6 +354,35 @@ def test_classroom_50_gets_whole_points_and_a_report_whatever_lies_in_the_checko
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize(("platform", "user"), [("gradescope", 0), ("prairielearn", 0), ("classroom50", RUNNER)])
+def test_modules_beside_a_submission_run_in_no_interpreter_of_a_package(grader, tmp_path, platform, user):
+    """Every name that the package starts or imports lies in the student's folder as a module."""
+    machine = grader(platform, user=user)
+    machine.clear()
+    plant(machine.submission, "/autograder/ran")
+    (machine.submission / "attention.py").write_text(reference(EXERCISE), encoding="utf-8")
+    own(machine.home, user)
+    done, results = machine.judged()
+    marker = machine.home / "autograder/ran"
+    assert not marker.exists(), marker.read_text(encoding="utf-8")
+    assert (done.returncode, results["score"]) == (0, 1.0 if platform == "prairielearn" else 10), done.stderr
+
+
+def test_modules_in_a_checkout_do_not_run_where_classroom_50_makes_an_environment(grader):
+    """Nothing is required, so that pip is quick; the kit then lacks its packages, and gives no verdict."""
+    machine = grader("classroom50", user=RUNNER)
+    (machine.source / "requirements.txt").write_text("", encoding="utf-8")
+    machine.environment = {"AUTOGRADER_PYTHON": ""}
+    plant(machine.submission, "/autograder/ran")
+    (machine.submission / "attention.py").write_text(reference(EXERCISE), encoding="utf-8")
+    own(machine.home, RUNNER)
+    done, results = machine.judged()
+    marker = machine.home / "autograder/ran"
+    assert not marker.exists(), marker.read_text(encoding="utf-8")
+    assert (done.returncode, results) == (3, {}), done.stderr
+    assert "environment/bin/python has no " in done.stderr
+
+
 @pytest.mark.slow
 def test_where_nothing_closes_the_reference_no_verdict_is_given(grader, tmp_path):
     machine = grader("classroom50", user=RUNNER, lacks=("namespaces", "landlock"))
@@ -360,7 +391,7 @@ def test_where_nothing_closes_the_reference_no_verdict_is_given(grader, tmp_path
     own(tmp_path / "classroom50", RUNNER)
     done = machine.run()
     assert done.returncode == 3
-    assert "the file system is open to submissions here" in done.stderr
+    assert "submissions could reach the file system of this host" in done.stderr
     assert not machine.results.exists()
 
 
@@ -479,6 +510,32 @@ def test_nbgrader_gives_the_points_of_the_hidden_cell_and_runs_no_cell_of_a_stud
     assert outputs[0]["name"] == "stdout"
     assert "defect 1 · still there" in "".join(outputs[0]["text"])
     assert "".join(outputs[1]["data"]["text/plain"]) == "0.0"
+
+
+@pytest.mark.slow
+def test_modules_beside_a_notebook_run_in_no_interpreter_and_no_kernel_starts(package, tmp_path):
+    folder = tmp_path / "nbcourse"
+    shutil.copytree(package("nbgrader"), folder)
+    nbgrader(folder, "generate_assignment", EXERCISE)
+    released = folder / "release" / EXERCISE / "attention.ipynb"
+    marker = tmp_path / "ran"
+    for student, text in {"ada": reference(EXERCISE), "eve": starter(EXERCISE)}.items():
+        notebook_of(text, released, folder / "submitted" / student / EXERCISE / "attention.ipynb")
+    plant(folder / "submitted/eve" / EXERCISE, str(marker))
+    scores = scores_of_nbgrader(folder)
+    assert not marker.exists(), marker.read_text(encoding="utf-8")
+    assert scores == {"ada": (10, 10), "eve": (0, 10)}
+
+
+@pytest.mark.slow
+def test_a_notebook_gets_no_points_where_the_packages_configuration_is_not_in_use(package, tmp_path):
+    folder = tmp_path / "nbcourse"
+    shutil.copytree(package("nbgrader"), folder)
+    nbgrader(folder, "generate_assignment", EXERCISE)
+    released = folder / "release" / EXERCISE / "attention.ipynb"
+    notebook_of("x = 1", released, folder / "submitted/ada" / EXERCISE / "attention.ipynb")
+    (folder / "nbgrader_config.py").unlink()
+    assert scores_of_nbgrader(folder) == {"ada": (0, 10)}
 
 
 @pytest.mark.slow

@@ -253,7 +253,7 @@ def lay_out(course: Course, starter: str, reference: str, described: str) -> Non
 def example(request, tmp_path_factory):
     """An example, laid out as a course of one exercise, and a judge of it."""
     example = EXAMPLES[request.param]
-    course = Course(tmp_path_factory.mktemp(request.param))
+    course = Course(root=tmp_path_factory.mktemp(request.param))
     starter = example.reference.replace(example.fix, example.was)
     assert starter != example.reference
     described = DESCRIPTION.format(
@@ -325,6 +325,49 @@ def test_a_kind_and_its_checks_have_to_go_together(example):
     path.write_text(sound, encoding="utf-8")
 
 
+MISSPELT = {
+    "loss": ("smoothing: 0.1", "smoothin: 0.1", "constructor.smoothin", "write smoothing"),
+    "optimizer": ("lr: 0.05", "lrr: 0.05", "constructor.lrr", "write lr"),
+    "training_step": ("max_norm: 0.5", "max_norn: 0.5", "constructor.max_norn", "write max_norm"),
+    "dataset": ("length: length", "lengt: length", "constructor.lengt", "write length"),
+    "function": ("p: 0.9", "q: 0.9", "constructor.q", "write one of them"),
+}
+MISSING = {
+    "loss": ("labels: {", "smoothing: {", "no labels"),
+    "dataset": ("{length: length}", "{}", "no length"),
+    "function": ("{p: 0.9}", "{}", "no p"),
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_misspelt_or_missing_argument_of_any_kind_is_reported_with_its_place(tmp_path, kind):
+    example = EXAMPLES[kind]
+    path = tmp_path / EXERCISE / "exercise.yaml"
+    path.parent.mkdir()
+
+    def problems(interface: str, check: str = "") -> str:
+        text = DESCRIPTION.format(
+            interface=interface, sizes=example.fixed_sizes, was=json.dumps(example.was), fix=json.dumps(example.fix)
+        )
+        path.write_text(text + check, encoding="utf-8")
+        with pytest.raises(SpecError) as refusal:
+            read_exercise(path, example.reference)
+        return str(refusal.value)
+
+    before, after, place, remedy = MISSPELT[kind]
+    assert before in example.interface
+    assert re.search(
+        rf"exercise\.yaml:\d+:\d+: interface\.{place}: .*; {remedy}", problems(example.interface.replace(before, after))
+    )
+    check = f"  - {{property: matches_reference, id: other, constructor: {{{after}}}}}\n"
+    assert re.search(rf":\d+:\d+: checks\[3\]\.{place}: .*; {remedy}", problems(example.interface, check))
+    check = f"  - {{property: matches_reference, id: other, defaults: [{after.partition(':')[0]}]}}\n"
+    assert re.search(r":\d+:\d+: checks\[3\]\.defaults\[0\]: .*; ", problems(example.interface, check))
+    if kind in MISSING:
+        before, after, found = MISSING[kind]
+        assert re.search(rf":\d+:\d+: .*, got {found}; add ", problems(example.interface.replace(before, after)))
+
+
 LION = """import torch
 
 
@@ -348,7 +391,7 @@ class Lion(torch.optim.Optimizer):
 @pytest.mark.parametrize("closure", [False, True])
 def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_path, closure):
     """The momentum is of another sign than the gradient for some of its numbers, whatever is drawn."""
-    course = Course(tmp_path)
+    course = Course(root=tmp_path)
     example = EXAMPLES["optimizer"]
     interface = example.interface.replace("AdamW", "Lion")
     lines = LION.splitlines(keepends=True)
@@ -384,7 +427,7 @@ def test_an_optimizer_that_reads_signs_alone_is_seen_to_mix_up_its_order(tmp_pat
 
 def test_a_step_that_needs_every_gradient_is_seen_where_a_parameter_is_unused(tmp_path):
     example = EXAMPLES["training_step"]
-    course = Course(tmp_path)
+    course = Course(root=tmp_path)
     skips = "for each in (each for each in model.parameters() if each.grad is not None): each.grad.mul_(0.5)"
     clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
     reference = example.reference.replace(clip, skips)

@@ -12,11 +12,11 @@ from grader.author.first_checks import first_checks
 from grader.author.interface import find_interface
 from grader.author.new import create_exercise
 from grader.author.proposal import propose
-from grader.author.sizes import propose_random_sizes
+from grader.author.sizes import propose_sizes
 from grader.checks.size_cases import draw_sizes
 from grader.errors import SpecError, UsageError
 from grader.spec.exercise import Defect
-from grader.spec.fragments import mend, put_back
+from grader.spec.fragments import fix_defects, put_back
 from grader.spec.kinds import KINDS, KindName
 from grader.spec.loading import load_exercise
 from grader.submission import read_submission
@@ -131,8 +131,9 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
 
     proof = run_cli("prove", EXERCISE, cwd=own_course.root, timeout=600)
     assert proof.returncode == 0, proof.stdout
-    assert f"exercises/README.md: has no row for {EXERCISE}" in " ".join(proof.stdout.split())
-    assert "alternatives: there are none; put right solutions in other hands into" in " ".join(proof.stdout.split())
+    page = " ".join(proof.stdout.split())
+    assert f"exercises/README.md: has no row for {EXERCISE}" in page
+    assert "put some, written by other people, into tests/corpus/alternatives/exercise_42/" in page
     for path in own_course.editable_files(EXERCISE)[1:]:
         story = nbformat.read(path, as_version=4).cells[0].source
         assert story.startswith("# Everybody looks at once\n\nAda's layer trains.")
@@ -141,6 +142,7 @@ def test_a_new_exercise_goes_from_a_faulty_file_to_verdicts_by_editing_one_yaml(
     assert readme.startswith("# Everybody looks at once\n")
     assert "Ada's layer trains." in readme
     assert "`MultiHeadAttention(embed_dim, num_heads)`" in readme
+    assert "The checks also use `dropout`." in readme
     assert "softmax-over-queries" not in readme
 
 
@@ -329,8 +331,8 @@ def test_features_that_are_taken_in_pairs_are_even_and_a_base_is_no_size():
     found = propose(interface)
     assert found.constructor == {"d_model": "d_model", "n_heads": "n_heads"}
     assert interface.halves_features
-    size_cases = propose_random_sizes(interface.kind, list(found.fixed_sizes[0]), in_pairs=True)
-    assert [size_case["d_model"] for size_case in size_cases] == [["n_heads", size, size] for size in (10, 8, 4, 4)]
+    pairs = [["n_heads", size, size] for size in (10, 8, 4, 4)]
+    assert [size_case["d_model"] for size_case in found.random_sizes] == pairs
     assert all(size_case["d_model"] // size_case["n_heads"] % 2 == 0 for size_case in found.fixed_sizes)
     turn = propose(find_interface("def turn(z):\n    a, b = z.chunk(2, -1)\n    return a\n", "turn.py"))
     assert [size_case["width"] for size_case in turn.fixed_sizes] == [4, 6, 10]
@@ -451,6 +453,20 @@ class Cross(nn.Module):
     assert all(size_case["query_dim"] % size_case["num_heads"] == 0 for size_case in proposal.fixed_sizes)
 
 
+@pytest.mark.parametrize(
+    "source", [module("dim, heads", "x, memory"), "def step_loss(logits, targets):\n    return logits.mean()\n"]
+)
+def test_a_size_case_begins_with_the_batch(source):
+    proposal = propose(find_interface(source, "mine.py"))
+    assert {next(iter(case)) for case in [*proposal.fixed_sizes, *proposal.random_sizes]} == {"batch"}
+
+
+def test_every_size_of_a_constructor_gets_a_value():
+    widths = ", ".join(f"width_{number}" for number in range(6))
+    proposal = proposed(f"{widths}, q_heads, kv_heads", "x")
+    assert {*proposal.constructor} <= {*proposal.fixed_sizes[0]} == {*proposal.random_sizes[0]}
+
+
 def test_what_forward_may_be_told_besides_is_tried():
     checks = first(module("dim, heads", "x, start_pos: int, offset=0, is_causal=False, context=None"))
     assert checks["values_with_other_offset"]["inputs"] == {"offset": 1}
@@ -524,7 +540,7 @@ def bias(table, query_len, key_len, num_buckets=16):
 """
     interface = find_interface(source, "bias.py")
     assert propose(interface).inputs == {"table": [16, "width"]}
-    size_cases = propose_random_sizes(KINDS[KindName.FUNCTION], ["width", "query_len", "key_len"])
+    _, size_cases = propose_sizes(KINDS[KindName.FUNCTION], ["width", "query_len", "key_len"])
     assert {name: size_cases[1][name] for name in ("query_len", "key_len")} == {
         "query_len": [130, 160],
         "key_len": [130, 160],
@@ -598,8 +614,8 @@ class Slow(torch.optim.Optimizer):
     ],
 )
 def test_sizes_are_drawn_for_every_module_and_fit_together(constructor, forward):
-    fixed_sizes = proposed(constructor, forward).fixed_sizes
-    size_cases = propose_random_sizes(KINDS[KindName.MODULE], list(fixed_sizes[0]))
+    proposal = proposed(constructor, forward)
+    fixed_sizes, size_cases = proposal.fixed_sizes, proposal.random_sizes
     assert len(size_cases) == 4
     for number, size_case in enumerate(size_cases):
         assert size_case.keys() == fixed_sizes[0].keys()
@@ -651,6 +667,26 @@ def test_the_reference_follows_the_yaml_until_somebody_edits_it(own_course, new)
     assert reference.read_text() == mine
 
 
+def test_the_page_of_every_exercise_names_each_argument_that_checks_use(own_course):
+    for exercise_id in own_course.exercise_ids():
+        exercise = load_exercise(own_course.description(exercise_id))
+        page = (own_course.exercise_folder(exercise_id) / "README.md").read_text(encoding="utf-8")
+        kind = exercise.interface.kind
+        used = {*exercise.interface.constructor, *(() if kind.own_inputs else exercise.interface.inputs)}
+        for check in exercise.checks:
+            used |= {*check.constructor, *check.defaults, *(() if check.method else check.inputs)}
+        missing = [name for name in used - {*kind.adapter_arguments} if not re.search(rf"\b{name}\b", page)]
+        assert not missing, exercise_id
+
+
+def test_the_page_of_a_new_exercise_names_the_arguments_that_only_checks_use(own_course, new):
+    new(BUGGY.replace("dropout=0.1):", "dropout=0.1, bias=True):").replace("(self, x):", "(self, x, scale=1.0):"))
+    fill_in(own_course)
+    derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
+    readme = (own_course.exercise_folder(EXERCISE) / "README.md").read_text()
+    assert "\nThe checks also use `dropout`, `bias` and `scale`.\n" in readme
+
+
 def test_shipped_references_are_left_alone(own_course):
     for exercise_id in own_course.exercise_ids():
         assert derive_files(own_course, load_exercise(own_course.description(exercise_id))) == []
@@ -659,7 +695,9 @@ def test_shipped_references_are_left_alone(own_course):
 def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written(own_course, new):
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=7)"})
-    with pytest.raises(SpecError, match=r":\d+:10: defects\[0\]\.was: .* stands nowhere; no line is like .dim=7"):
+    with pytest.raises(
+        SpecError, match=r":\d+:10: defects\[0\]\.was: .* got no occurrence; no line is similar to .dim=7"
+    ):
         derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 
@@ -677,8 +715,8 @@ def test_mending_is_putting_back_backwards(course):
         exercise = load_exercise(course.description(exercise_id))
         starter = course.pristine(course.editable_files(exercise_id)[0]).read_text(encoding="utf-8")
         reference = course.reference(exercise_id).read_text(encoding="utf-8")
-        assert mend(starter, exercise.defects) == reference
-        assert put_back(mend(starter, exercise.defects), exercise.defects) == starter
+        assert fix_defects(starter, exercise.defects) == reference
+        assert put_back(fix_defects(starter, exercise.defects), exercise.defects) == starter
 
 
 @pytest.mark.parametrize(
@@ -693,7 +731,7 @@ def test_mending_is_putting_back_backwards(course):
 def test_lines_may_be_indented_as_they_stand(was, fix):
     text = "if c:\n    x = 1\n    y = 2\n    z = 3\n"
     defect = Defect(id="d", title="t", points=1, was=was, fix=fix, hints=("a", "b", "c"), why="w")
-    mended = mend(text, [defect])
+    mended = fix_defects(text, [defect])
     inner = "\n".join(line if line.startswith(" ") else f"    {line}" for line in fix.rstrip().split("\n"))
     assert inner in mended
     ast.parse(mended)
@@ -705,7 +743,8 @@ def test_several_fragments_of_several_lines_are_mended():
         id="d", title="t", points=1, was=["x = 1\ny = 2", "a"], fix=["x = 3", "b"], hints=("a", "b", "c"), why="w"
     )
     assert (
-        mend("if c:\n    x = 1\n    y = 2\n    z\na\n".replace("a\n", "a\n"), [both]) == "if c:\n    x = 3\n    z\nb\n"
+        fix_defects("if c:\n    x = 1\n    y = 2\n    z\na\n".replace("a\n", "a\n"), [both])
+        == "if c:\n    x = 3\n    z\nb\n"
     )
 
 

@@ -28,18 +28,22 @@ from grader.checks.reference_cache import ReferenceCache
 from grader.checks.runner import Runner
 from grader.checks.size_cases import size_cases_of
 from grader.errors import SpecError, UsageError
+from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.student.changes import compare_with_reference
+from grader.student.explanations import SOLUTION
+from grader.student.locks import as_numbers
+from grader.student.mirror import mirrored_answers
+from grader.student.unlocking import read_locked
 from grader.submission import submission_from_text
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.judge import open_judge
 from grader.verdict.signatures import KEY_SEED
 from grader.verdict.verdict import Verdict
 from tests.support.paths import ROOT
-from tests.support.sampling import telling_subsets
+from tests.support.sampling import subsets_to_judge
 from tests.support.wrong_fixes import load_wrong_fixes
 
 QUICK = ("exercise_02", "exercise_03", "exercise_09")
@@ -59,7 +63,7 @@ def released(course, tmp_path_factory) -> dict[str, dict[Path, bytes]]:
     found = {}
     for kind, with_hints in HINTS.items():
         folder = root / kind.replace(" ", "_")
-        release(course, folder, with_hints=with_hints, only=HANDED_OUT[kind])
+        release(course, folder, with_hints=with_hints, explains=with_hints, only=HANDED_OUT[kind])
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         found[kind] = {path.relative_to(folder): path.read_bytes() for path in files}
     return found
@@ -170,6 +174,7 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
     assert {str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)} == {
         "key.json",
         "answers.safetensors",
+        *(["explanations.safetensors"] if HINTS[kind] else []),
         "README.md",
         "exercise.yaml",
         "attention.py",
@@ -207,8 +212,8 @@ def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, releas
         key = json.loads(released["sealed"][Path("exercises", exercise_id, "key.json")])
         exercise = load_exercise(course.description(exercise_id))
         assert key["methods"] == {}
-        assert len(key["failure_kinds"]) == 2 ** len(exercise.defects)
-        assert {number for name in key["failure_kinds"] for number in name.split("+") if name} == {
+        assert len(key["signatures"]) == 2 ** len(exercise.defects)
+        assert {number for name in key["signatures"] for number in name.split("+") if name} == {
             str(number) for number in exercise.numbers().values()
         }
 
@@ -217,7 +222,7 @@ def test_what_students_edit_is_the_starter_even_where_the_instructor_has_solved_
     for path in own_course.editable_files("exercise_03"):
         path.write_text("solved", encoding="utf-8")
     release(own_course, tmp_path / "out", only=("exercise_03",))
-    here = Course(tmp_path / "out")
+    here = Course(root=tmp_path / "out")
     for path in here.editable_files("exercise_03"):
         assert path.read_bytes() == here.pristine(path).read_bytes() != b"solved"
 
@@ -250,7 +255,7 @@ def submissions(course: Course, exercise_id: str, wrong: int) -> dict[str, str]:
     exercise, reference = load_exercise(course.description(exercise_id)), course.reference(exercise_id).read_text()
     found = {
         "+".join(sorted(subset)): put_back(reference, [each for each in exercise.defects if each.id in subset])
-        for subset in telling_subsets(exercise)
+        for subset in subsets_to_judge(exercise)
     }
     return found | {fix.name: fix.text for fix in load_wrong_fixes(course, exercise_id)[:wrong]}
 
@@ -301,7 +306,7 @@ def require_equal(course: Course, edition: Course, exercise_id: str, texts: dict
 def test_submissions_are_judged_at_home_as_in_the_course(course, editions, exercise_id, wrong):
     texts = submissions(course, exercise_id, wrong)
     assert len(texts) == 4 + wrong
-    assert require_equal(course, Course(editions["sealed"]), exercise_id, texts) == []
+    assert require_equal(course, Course(root=editions["sealed"]), exercise_id, texts) == []
 
 
 @pytest.mark.slow
@@ -309,7 +314,7 @@ def test_a_hunt_whose_starter_is_right_is_handed_out_and_judged_at_home_too(cour
     exercises = [load_exercise(course.description(name)) for name in course.exercise_ids()]
     decoy = next(each.id for each in exercises if each.decoy and not each.defects)
     release(course, tmp_path / "out", only=(decoy,))
-    edition = Course(tmp_path / "out")
+    edition = Course(root=tmp_path / "out")
     texts = submissions(course, decoy, 2)
     assert require_equal(course, edition, decoy, texts) == []
     seen = verdicts(edition, decoy, {"starter": starters(course, decoy)}, KEY_SEED)["starter"]
@@ -323,7 +328,7 @@ def test_a_hunt_whose_starter_is_right_is_handed_out_and_judged_at_home_too(cour
 def test_what_lies_behind_a_crash_is_known_at_home_for_the_untouched_starter_alone(course, editions):
     texts = submissions(course, "exercise_02", 2)
     starter = "+".join(sorted(each.id for each in load_exercise(course.description("exercise_02")).defects))
-    others = require_equal(course, Course(editions["sealed"]), "exercise_02", texts)
+    others = require_equal(course, Course(root=editions["sealed"]), "exercise_02", texts)
     assert starter in texts
     assert starter not in others
     assert others
@@ -335,22 +340,78 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     told = load_exercise(module.parent / "exercise.yaml")
     total = len(told.checks) + told.edition.hidden_checks
     starter = run_in(edition, "exercise_03")
-    note = f"{total - 1} of {total} checks run here. The others, points and explanations come when you hand in"
+    note = f"{total - 1} of {total} checks run here. The others, and points, come with the hand-in"
     assert (starter.returncode, starter.stderr) == (1, "")
     assert starter.stdout.splitlines()[1] == f"{note}."
     assert "✗ defect 1 · still there" in starter.stdout
     module.write_bytes(course.reference("exercise_03").read_bytes())
     fixed = run_in(edition, "exercise_03")
     assert (fixed.returncode, fixed.stderr) == (0, "")
-    assert re.search(r"✓ defect 1 · fixed +7 of 7$", fixed.stdout, re.MULTILINE)
+    assert re.search(r"✓ defect 1 · fixed +7 of 7 +the masked scores were thrown away$", fixed.stdout, re.MULTILINE)
     assert fixed.stdout.count("checks run here") == 1
     assert "Fixed, as far as the checks here can tell · 10 of 10" in fixed.stdout
-    assert "solution" not in fixed.stdout
+    assert "python -m grader solution exercise_03 shows your change beside the reference's" in fixed.stdout
     assert "1 of 3" in run_in(edition).stdout
     data = json.loads(run_in(edition, "exercise_03", "--json", "--seed", "5").stdout)
     assert data["seed"] - KEY_SEED in range(3)
     assert data["reason"] == note
     assert [each["id"] for each in data["defects"]] == ["1", "2"]
+
+
+def opened_by(edition: Course, source: WorkerSource, exercise_id: str, text: str) -> set[str]:
+    """Return the locks that the answers of a submission open, whatever its verdict is."""
+    exercise = load_exercise(edition.description(exercise_id))
+    locked = read_locked(edition.explanations(exercise_id))
+    answers = mirrored_answers(exercise, source, submission_from_text(text), locked.seed, locked.weights)
+    numbers = as_numbers(answers)
+    return {name for name, lock in locked.locks.items() if lock.open(numbers) is not None}
+
+
+def require_locks_hold(course, edition: Course, source: WorkerSource, exercise_id: str) -> None:
+    """Require that right fixes open all locks, and that no variant opens a lock on a defect that it has."""
+    locks = set(read_locked(edition.explanations(exercise_id)).locks)
+    exercise = load_exercise(course.description(exercise_id))
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    numbers = exercise.numbers()
+    for path in sorted(course.alternatives(exercise_id).glob("*.py")):
+        assert opened_by(edition, source, exercise_id, path.read_text(encoding="utf-8")) == locks, path.name
+    for subset in exercise.subsets():
+        defects = [defect for defect in exercise.defects if defect.id in subset]
+        opened = opened_by(edition, source, exercise_id, put_back(reference, defects))
+        forbidden = {str(numbers[defect.id]) for defect in defects}
+        forbidden |= {SOLUTION} if any(not defect.stretch for defect in defects) else set()
+        assert not opened & forbidden, subset
+        assert subset or opened == locks
+
+
+def test_explanations_are_opened_by_right_answers_alone(course, editions, judge_text):
+    for exercise_id in QUICK:
+        require_locks_hold(course, Course(root=editions["sealed"]), judge_text.source, exercise_id)
+    assert SOLUTION in read_locked(Course(root=editions["sealed"]).explanations("exercise_09")).locks
+
+
+def test_what_was_revealed_stays_and_a_damaged_file_is_a_sentence(course, edition):
+    module = edition / "exercises/exercise_03/attention.py"
+    starter = module.read_bytes()
+    module.write_bytes(course.reference("exercise_03").read_bytes())
+    assert "Nobody kept the new one" in " ".join(run_in(edition, "exercise_03").stdout.split())
+    shown = run_in(edition, "solution", "exercise_03")
+    assert shown.returncode == 0
+    assert "+++ reference/attention.py" in shown.stdout
+    module.write_bytes(starter)
+    assert "Nobody kept" not in run_in(edition, "exercise_03").stdout
+    (edition / ".grader/explained/exercise_03.json").unlink()
+    (module.parent / "explanations.safetensors").write_bytes(b"odd")
+    module.write_bytes(course.reference("exercise_03").read_bytes())
+    damaged = run_in(edition, "exercise_03")
+    assert damaged.returncode == 3
+    assert "explanations.safetensors is damaged" in damaged.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise_id", EXERCISES)
+def test_all_explanations_are_opened_by_right_answers_alone(course, whole_edition, exercise_id, judge_text):
+    require_locks_hold(course, whole_edition[0], judge_text.source, exercise_id)
 
 
 def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, edition):
@@ -359,7 +420,7 @@ def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, ed
     data["checks"].append({"property": "matches_reference", "id": "another", "constructor": {"context_length": 9}})
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     text = {"fix": course.reference("exercise_03").read_text()}
-    verdict = verdicts(Course(edition), "exercise_03", text, KEY_SEED)["fix"]
+    verdict = verdicts(Course(root=edition), "exercise_03", text, KEY_SEED)["fix"]
     assert "another" not in {each.check for each in verdict.checks}
     assert verdict.outcome == "fixed"
     assert verdict.reason.startswith(f"{len(verdict.checks)} of {len(verdict.checks) + 2} checks run here. ")
@@ -369,7 +430,7 @@ def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, ed
 def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercise_id):
     """So that a right file is known from a wrong one there: what holds for every variant of the keys."""
     at_home = {check.id for check in load_exercise(course.description(exercise_id)).checks}
-    kinds = json.loads((course.description(exercise_id).parent / "key.json").read_bytes())["failure_kinds"]
+    kinds = json.loads((course.description(exercise_id).parent / "key.json").read_bytes())["signatures"]
     assert [name for name, failing in kinds.items() if name and not at_home & failing.keys()] == []
 
 
@@ -377,7 +438,7 @@ def test_every_defect_left_alone_fails_a_check_that_runs_at_home(course, exercis
 @pytest.mark.parametrize("exercise_id", ["exercise_28", "exercise_25"])
 def test_a_right_file_is_known_from_a_half_mended_one_at_home(course, tmp_path, exercise_id):
     release(course, tmp_path / "out", only=(exercise_id,))
-    told = verdicts(Course(tmp_path / "out"), exercise_id, submissions(course, exercise_id, 0), KEY_SEED)
+    told = verdicts(Course(root=tmp_path / "out"), exercise_id, submissions(course, exercise_id, 0), KEY_SEED)
     assert {name: each.outcome for name, each in told.items()} == {
         name: "not_fixed" if name else "fixed" for name in told
     }
@@ -422,10 +483,10 @@ def by_heart(course: Course, edition: Course) -> str:
     exercise, seed = load_exercise(edition.description("exercise_03")), KEY_SEED
     check = next(each for each in exercise.checks if each.id == "values")
     recording = Recording(edition.answers("exercise_03"))
-    context = Context(None, ReferenceCache(AbsentReference(), recording), exercise)
+    context = Context(subject=None, reference=ReferenceCache(AbsentReference(), recording), exercise=exercise)
     context.reference.begin(check.id, seed, "float32")
     known = {}
-    for size_case in [size_case for size_cases in size_cases_of(check, exercise, seed) for size_case in size_cases]:
+    for size_case in size_cases_of(check, exercise, seed).all():
         seed_draws(size_case.name)
         case = make_case(exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
         context.reference.draw(size_case.name, lambda case=case: case)
@@ -444,8 +505,8 @@ def key_of(x: torch.Tensor) -> str:
 
 
 def test_answers_learned_by_heart_pass_at_home_and_earn_nothing_when_handed_in(course, editions):
-    text = {"by heart": by_heart(course, Course(editions["sealed"]))}
-    at_home = verdicts(Course(editions["sealed"]), "exercise_03", text, KEY_SEED)["by heart"]
+    text = {"by heart": by_heart(course, Course(root=editions["sealed"]))}
+    at_home = verdicts(Course(root=editions["sealed"]), "exercise_03", text, KEY_SEED)["by heart"]
     assert {each.check: each.status for each in at_home.checks}["values"] is Status.PASSED
     handed_in = verdicts(course, "exercise_03", text, KEY_SEED + 1000)["by heart"]
     assert handed_in.score == 0
@@ -461,14 +522,12 @@ def test_the_list_the_differences_and_a_fresh_start_work_in_the_edition(edition)
     module.write_bytes(starter + b"\nMINE = 1\n")
     assert "+MINE = 1\n" in run_in(edition, "diff", "exercise_03").stdout
     run_in(edition, "exercise_03")
-    assert re.search(rf"exercise_03 .*{title} +0 of 2 fixed", run_in(edition).stdout)
+    assert re.search(rf"exercise_03 .*{title} +0 of 1 fixed", run_in(edition).stdout)
     assert "your version is kept as" in run_in(edition, "reset", "exercise_03").stdout
     assert module.read_bytes() == starter
     refused = run_in(edition, "solution", "exercise_03", "--yes")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "did you mean solution" not in refused.stderr
-    with pytest.raises(UsageError, match="this edition has no reference of exercise_03"):
-        compare_with_reference(Course(edition), "exercise_03")
+    assert "the reference of exercise_03 can be read here once everything in it is fixed" in refused.stderr
 
 
 @pytest.mark.slow
@@ -540,7 +599,7 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
         assert "## Handing in" in readme
         assert "torch==2.13.0" in block[0]
         assert not re.search(r"solutions/|tests/|reference|instructor|defect", readme)
-        for exercise_id in Course(edition).exercise_ids():
+        for exercise_id in Course(root=edition).exercise_ids():
             assert load_exercise(edition / "exercises" / exercise_id / "exercise.yaml").title in readme
 
 
@@ -568,12 +627,12 @@ def test_a_starter_never_looks_done(own_course, tmp_path):
     assert not out.exists()
 
 
-def test_where_there_are_no_hints_no_page_speaks_of_them_and_none_of_a_solution(editions):
+def test_where_there_are_no_hints_and_no_explanations_no_page_speaks_of_them(editions):
     for kind, edition in editions.items():
         pages = [path.read_text(encoding="utf-8") for path in edition.rglob("*.md")]
-        assert len(pages) == 2 + len(Course(edition).exercise_ids())
+        assert len(pages) == 2 + len(Course(root=edition).exercise_ids())
         assert any("hint" in page for page in pages) == HINTS[kind]
-        assert not any("solution" in page for page in pages)
+        assert any("solution" in page for page in pages) == HINTS[kind]
 
 
 def test_a_place_inside_the_course_is_refused(own_course):
@@ -635,7 +694,7 @@ def spoilers_in(course: Course, page: Path) -> list[str]:
 def test_an_edition_cannot_be_made_from_an_edition(editions, tmp_path):
     for edition in editions.values():
         with pytest.raises(UsageError, match="this is a student edition already"):
-            release(Course(edition), tmp_path / "out")
+            release(Course(root=edition), tmp_path / "out")
 
 
 @pytest.fixture(scope="module")
@@ -645,7 +704,7 @@ def whole_edition(course, request, tmp_path_factory) -> tuple[Course, dict[Path,
     asking = [item for item in request.session.items if "whole_edition" in item.fixturenames]
     release(course, folder, only=tuple({item.callspec.params["exercise_id"] for item in asking}))
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return Course(folder), files
+    return Course(root=folder), files
 
 
 @pytest.mark.slow

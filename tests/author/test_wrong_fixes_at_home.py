@@ -30,7 +30,7 @@ def test_each_listed_wrong_fix_exists_and_is_listed_once(course):
 def test_the_wrong_fixes_that_are_called_fixed_at_home_are_those_that_are_listed(course, tmp_path, exercise_id):
     """At every recorded seed. Remove a wrong fix from the list once it is refused."""
     release(course, tmp_path / "out", only=(exercise_id,))
-    edition = Course(tmp_path / "out")
+    edition = Course(root=tmp_path / "out")
     fixes = load_wrong_fixes(course, exercise_id)
 
     with open_judge(edition) as judge:

@@ -46,7 +46,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, "all"], default="all", metavar="PART", help="what to run")
-    known = Course(ROOT).exercise_ids()
+    known = Course(root=ROOT).exercise_ids()
     parser.add_argument(
         "--exercises", nargs="+", choices=known, default=known, metavar="EXERCISE", help="of these alone"
     )

@@ -123,7 +123,7 @@ def cores(runs: int, submissions: int, exercises: list[str]) -> Iterator[str]:
 def make_ground(folder: Path, submissions: int, jobs: int, exercises: list[str]) -> Ground:
     """A copy of the course, and submissions as lines."""
     root = copy_course(folder / "course", exercises)
-    samples, opening = harmless(Course(root), submissions), solutions(Course(root), jobs)
+    samples, opening = harmless(Course(root=root), submissions), solutions(Course(root=root), jobs)
     return Ground(
         root,
         samples,

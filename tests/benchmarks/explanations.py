@@ -34,7 +34,7 @@ UNMASKED = "it is what comes out where the mask hides nothing"
 
 
 def main() -> None:
-    course = Course(ROOT)
+    course = Course(root=ROOT)
     chosen = sys.argv[1:] or course.exercise_ids()
     import_torch()
     source = Forker()

@@ -114,5 +114,5 @@ def _statuses(hunt, source: str, checks: dict) -> Statuses:
 
 if __name__ == "__main__":
     root, path, jobs, seed = sys.argv[1:]
-    forked = fork_each(Course(Path(root)), read_samples(Path(path)), int(jobs), int(seed))
+    forked = fork_each(Course(root=Path(root)), read_samples(Path(path)), int(jobs), int(seed))
     sys.stdout.buffer.write(msgspec.json.encode(forked) + b"\n")

@@ -41,7 +41,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
     once: dict[str, float] = {}
     outside = look_outside()
     made: list[Layers] = []
-    _time(once, "find the libraries, make the filter", lambda: made.append(Layers()))
+    _time(once, "find the libraries, make the filter", lambda: made.append(Layers(())))
     _time(once, "namespaces", lambda: leave_namespaces(made[0].problems))
     reading, writing = os.pipe()
     started = time.perf_counter()
@@ -53,7 +53,7 @@ def _measure_in_nursery() -> tuple[dict[str, float], dict[str, float]]:
         os.waitpid(first, 0)
         return once | answer[0], answer[1]
     once["fork into the process namespace"] = _since(started)
-    _time(once, "a root of its own", lambda: take_own_root(readable_folders(), FILES, made[0].problems))
+    _time(once, "a root of its own", lambda: take_own_root(readable_folders(()), FILES, made[0].problems))
     rounds = [_measure_worker(made[0], outside) for _ in range(WORKERS)]
     each = {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
     os.write(writing, json.dumps((once, each)).encode())
@@ -80,7 +80,7 @@ def _measure_worker(layers: Layers, outside: Outside) -> dict[str, float]:
 def _confine(layers: Layers, outside: Outside) -> dict[str, float]:
     figures: dict[str, float] = {}
     _time(figures, "limits", lambda: confinement._limit_resources(OUTPUT_BYTES, MEMORY_BYTES))
-    _time(figures, "a user of its own", lambda: become_nobody(readable_folders()))
+    _time(figures, "a user of its own", lambda: become_nobody(readable_folders(())))
     _time(figures, "capabilities", drop_capabilities)
     confinement.control_process(confinement.PR_SET_NO_NEW_PRIVS, 1)
     _time(figures, "Landlock", layers._rules.apply)

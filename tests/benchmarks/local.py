@@ -119,7 +119,7 @@ class OwnSubject:
 class PlainReference:
     """The reference as checks ask for it; every answer is computed when it is asked for."""
 
-    is_asked_all = False
+    needs_all_size_cases = False
 
     def __init__(self, reference: Reference) -> None:
         self._reference = reference
@@ -127,9 +127,7 @@ class PlainReference:
     def __call__(self, **arguments: Any) -> LocalModule:
         return self.build(arguments)
 
-    def build(
-        self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "", at_once: bool = True
-    ) -> LocalModule:
+    def build(self, arguments: dict[str, Any], *, dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
         return self._reference.build(arguments, dtype, probe, entry)
 
     def draw(self, _name: str, draw: Callable[[], Any]) -> Any:
@@ -149,7 +147,9 @@ class Hunt:
 
     def context(self, source: str) -> Context:
         """Submission and reference side by side; whatever the submission raises while it loads is raised."""
-        return Context(OwnSubject(source, self.exercise.interface), self.reference, self.exercise)
+        return Context(
+            subject=OwnSubject(source, self.exercise.interface), reference=self.reference, exercise=self.exercise
+        )
 
 
 def _property(check: Any, seed: int) -> Check:
@@ -188,7 +188,7 @@ def _as_raised() -> Iterator[None]:
         yield
     except Exception as error:
         bases = [type_name(base) for base in type(error).__mro__]
-        raise SubjectRaisedError(Raised(bases[0], bases, str(error))) from error
+        raise SubjectRaisedError(Raised(type=bases[0], bases=bases, text=str(error))) from error
 
 
 def _copy(parameters: dict[str, torch.nn.Parameter], weights: dict[str, torch.Tensor]) -> None:

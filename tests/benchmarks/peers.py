@@ -38,7 +38,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 from pathlib import Path
 from tests.benchmarks.local import Hunt
 from grader.spec.paths import Course
-hunt = Hunt(Course(Path({str(ROOT)!r})), {EXERCISE!r}, {SEED})
+hunt = Hunt(Course(root=Path({str(ROOT)!r})), {EXERCISE!r}, {SEED})
 context = hunt.context(Path("attention.py").read_text())
 """
 """What every peer's test file begins with: the submission is in the folder that the peer works in."""
@@ -118,7 +118,7 @@ def _run(python: Path, arguments: list[str], folder: Path) -> "subprocess.Comple
 
 def _checks() -> list[str]:
     """The names of all checks."""
-    course = Course(ROOT)
+    course = Course(root=ROOT)
     hidden = sorted(course.hidden_tests(EXERCISE).glob("test_*.py"))
     lines = [line for path in hidden for line in path.read_text(encoding="utf-8").split("\n")]
     functions = [line.removeprefix("def ").partition("(")[0] for line in lines if line.startswith("def test_")]

@@ -52,7 +52,7 @@ def profile(submissions: int, exercises: list[str]) -> Iterator[str]:
     )
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         root = copy_course(Path(folder) / "course", exercises)
-        samples = write_samples(harmless(Course(root), submissions), Path(folder) / "submissions.jsonl")
+        samples = write_samples(harmless(Course(root=root), submissions), Path(folder) / "submissions.jsonl")
         for side, what in (("examiner", "the examiner's process"), ("batch", "the batch's process, its main thread")):
             yield from ("", *_told(what, _in_own_process(side, root, samples, submissions)))
 
@@ -91,7 +91,7 @@ def _profile_examiner(root: Path, samples: Path) -> Profiled:
     tasks = [(sample.exercise, submission_from_text(sample.source)) for sample in read_samples(samples)]
     profiler = cProfile.Profile()
 
-    with open_judge(Course(root), strict=True) as judge:
+    with open_judge(Course(root=root), strict=True) as judge:
         for exercise in sorted({exercise for exercise, _ in tasks}):
             opening = next(submission for each, submission in tasks if each == exercise)
             judge(exercise, opening, "attention.py", SEED)
@@ -111,7 +111,7 @@ def _profile_batch(root: Path, samples: Path) -> Profiled:
     from grader.classroom.grading import Options, grade_submissions
 
     count = len(read_samples(samples))
-    course, gradebook = Course(root), samples.with_suffix(".sqlite")
+    course, gradebook = Course(root=root), samples.with_suffix(".sqlite")
     profiler = cProfile.Profile()
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     profiler.enable()

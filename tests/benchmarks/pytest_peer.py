@@ -13,7 +13,7 @@ from grader.spec.paths import Course
 from tests.benchmarks.local import Hunt
 
 COURSE, PATH, EXERCISE, SEED = os.environ["GRADED"].split(os.pathsep)
-HUNT = Hunt(Course(Path(COURSE)), EXERCISE, int(SEED))
+HUNT = Hunt(Course(root=Path(COURSE)), EXERCISE, int(SEED))
 
 
 @pytest.fixture(scope="module")

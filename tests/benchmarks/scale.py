@@ -74,7 +74,7 @@ def scale(submissions: int, jobs: int, distinct: float, exercises: list[str], *,
     with tempfile.TemporaryDirectory(prefix="benchmark-") as name:
         folder = Path(name)
         ground = Ground(folder, copy_course(folder / "course", exercises), jobs, shares)
-        course = Course(ground.course)
+        course = Course(root=ground.course)
         large_lines = write_samples(made(course, submissions, distinct), folder / "large.jsonl")
         small_lines = write_samples(made(course, small, distinct), folder / "small.jsonl")
         opening, opening_lines = solutions(course, jobs), folder / "opening.jsonl"

@@ -127,7 +127,9 @@ def soak(count: int, tell=print) -> list[str]:
         lanes = []
         for number in range(os.cpu_count() or 1):
             pool = stack.enter_context(ExaminerPool())
-            lanes.append(Lane(pool, Course(root), islice(cycle(submissions), number * len(submissions) // 2, None)))
+            lanes.append(
+                Lane(pool, Course(root=root), islice(cycle(submissions), number * len(submissions) // 2, None))
+            )
         under = Soak(lanes, temporary)
         looks = []
         size = min(ROUND, max(count // 3, 1))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.benchmarks.soak import Look, _grown, soak
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc, which only Linux has")
 
 BEFORE = Look(50, 6, 70, 0, 900.0, 1500.0, 0)
 

@@ -64,7 +64,7 @@ def print_unless(is_right: bool, text: str) -> None:
 
 
 def main() -> None:
-    judge = Judge(Course(ROOT))
+    judge = Judge(Course(root=ROOT))
     total: Counter[str] = Counter()
     for exercise_id in sys.argv[1:] or judge.course.exercise_ids():
         found = counted(judge, exercise_id)

@@ -59,7 +59,7 @@ def gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     connection.executescript(
         f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {STUDENTS})
         INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
-        INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
+        INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, remark, exercise_version, kit,
         torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
         judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
     )
@@ -72,7 +72,7 @@ def pages(judge_text, gradebook, course, tmp_path_factory: pytest.TempPathFactor
     """Reports with each kind of picture, what a notebook shows, and the page of a class."""
     folder = tmp_path_factory.mktemp("pages")
     texts = {}
-    attempts = [Attempt(1e9, "not_fixed", 0.0, 0, 2)] * 3
+    attempts = [Attempt(at=1e9, outcome="not_fixed", score=0.0, fixed=0, defects=2)] * 3
     for exercise_id in ("exercise_01", "exercise_03", "exercise_04", "exercise_10"):
         exercise = load_exercise(course.description(exercise_id))
         everything = frozenset(defect.id for defect in exercise.defects)

@@ -43,13 +43,8 @@ SHARED = "SELECT student, shared_with FROM current ORDER BY student"
 
 
 def unique(number: int, source: str = "") -> str:
-    """A source whose syntax tree no other number has."""
+    """A source that no other number has."""
     return f"{source or starter()}\nMINE = {number}\n"
-
-
-def like(number: int, source: str = "") -> str:
-    """A source whose syntax tree is that of any other number."""
-    return f"# handed in by student {number}\n{source or starter()}"
 
 
 def hand_in(root: Path, sources: dict[str, str], exercise: str = EXERCISE) -> Path:
@@ -81,7 +76,7 @@ def grade(course, engine, tmp_path):
 def handed_in(tmp_path):
     """A class in which some differ, some are alike, some copy, and some hand in nonsense."""
     sources = {f"a{number}": unique(number) for number in range(8)}
-    sources |= {f"b{number}": like(number, reference()) for number in range(5)}
+    sources |= {f"b{number}": reference() for number in range(5)}
     sources |= {f"c{number}": unique(2) for number in range(3)}
     sources |= {"d0": "def (:\n", "d1": "def (:\n", "d2": "", "d3": at_import("os._exit(0)")}
     return hand_in(tmp_path / "class", sources)
@@ -178,7 +173,7 @@ def test_an_interrupt_ends_a_batch_at_once_and_says_how_to_go_on(tmp_path, how):
     stdout, stderr = batch.communicate(timeout=30)
     assert time.monotonic() - started < 5
     assert (batch.returncode, stdout) == (130, "")
-    told = f"1 judged, 0 shared; what was judged is recorded in {path}; the same command goes on from there."
+    told = f"1 judged, 0 shared; the verdicts so far are recorded in {path}; the same command continues from there."
     assert stderr.strip().splitlines()[-1] == f"Interrupted: {told}"  # a line ends what the terminal shows of ^C
     wait_for(lambda: not (running_with(str(ROOT)) & processes), SETTLE_SECONDS)
     assert rows(path, "SELECT student FROM current") == [("a",)]
@@ -228,7 +223,7 @@ def test_a_changed_exercise_is_graded_again(grade, own_course, tmp_path):
 
 
 def test_a_mended_typo_regrades_nobody_and_other_points_are_added_up_anew(grade, own_course, tmp_path):
-    root = hand_in(tmp_path / "class", {"ada": starter(), "bob": reference(), "cleo": like(1, reference())})
+    root = hand_in(tmp_path / "class", {"ada": starter(), "bob": reference(), "cleo": reference()})
     path = tmp_path / "class.sqlite"
     assert grade(root, own_course).progress.judged == 2
     description = own_course.description(EXERCISE)
@@ -265,7 +260,7 @@ def test_an_exercise_that_changes_while_the_batch_runs_is_left_for_the_next_run(
     with local_engine(own_course, 1, is_strict=True) as running:
         again = contextlib.nullcontext(running)
         report = grade_submissions(own_course, root, path, again, Options(), lambda _: change)
-    assert (report.exit_code(), report.progress.judged, report.progress.left) == (1, 1, 1)
+    assert (report.exit_code(), report.progress.judged, report.progress.left_out) == (1, 1, 1)
     assert report.progress.broken == {EXERCISE: CHANGED}
     assert count(path) == 1
     assert grade(root, own_course).progress.judged == judged  # all, where the change is one that verdicts depend on
@@ -298,9 +293,9 @@ def test_a_changed_kit_grades_again_and_a_reworded_one_grades_nothing(own_course
 
 
 @pytest.mark.slow
-def test_alike_submissions_are_judged_once_even_while_the_first_is_being_judged(grade, tmp_path):
+def test_equal_submissions_are_judged_once_even_while_the_first_is_being_judged(grade, tmp_path):
     slow = at_import("time.sleep(0.5)", reference())
-    root = hand_in(tmp_path / "class", {f"s{number}": like(number, slow) for number in range(12)})
+    root = hand_in(tmp_path / "class", {f"s{number}": slow for number in range(12)})
     progress = grade(root).progress
     assert (progress.judged, progress.shared) == (1, 11)
     assert rows(tmp_path / "class.sqlite", SHARED) == sorted(
@@ -319,13 +314,13 @@ def test_no_share_judges_each(grade, tmp_path):
 
 def test_a_verdict_that_names_a_line_is_shared_by_exact_copies_alone(grade, tmp_path):
     crashing = in_forward("raise ValueError('mine')")
-    sources = {f"s{number}": like(0, crashing) for number in range(3)} | {"t": "\n\n" + crashing}
+    sources = {f"s{number}": crashing for number in range(3)} | {"t": "\n\n" + crashing}
     grade(hand_in(tmp_path / "class", sources))
     path = tmp_path / "class.sqlite"
     assert rows(path, SHARED) == [("s0", None), ("s1", "s0"), ("s2", "s0"), ("t", None)]
     lines = "SELECT DISTINCT student, json_extract(location, '$.line') FROM current_checks WHERE location IS NOT NULL"
     found = dict(rows(path, lines))
-    assert found["s0"] == found["s1"] == found["s2"] == found["t"] - 1
+    assert found["s0"] == found["s1"] == found["s2"] == found["t"] - 2
 
 
 def test_the_same_source_for_two_exercises_is_judged_by_each(grade, tmp_path):
@@ -335,7 +330,48 @@ def test_the_same_source_for_two_exercises_is_judged_by_each(grade, tmp_path):
     assert (progress.judged, progress.shared) == (2, 0)
 
 
-def test_of_a_notebook_and_a_module_with_the_same_tree_one_is_judged(grade, course, tmp_path):
+READS_ITSELF = {
+    "code": 'LINE = int("{0.__code__.co_firstlineno}".format(lambda: 0))',
+    "frame": """
+import sys
+LINE = int("{0.f_lineno}".format(sys.__dict__["_get" + "frame"]()))""",
+    "warning": """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    warnings.warn("x")
+LINE = int("{0.lineno}".format(caught[0]))""",
+    "logged traceback": """
+import io, logging, re
+text = io.StringIO()
+log = logging.getLogger("mine")
+log.addHandler(logging.StreamHandler(text))
+try:
+    raise ValueError
+except ValueError:
+    log.exception("x")
+LINE = int(re.search(r"line (\\d+)", text.getvalue())[1])""",
+}
+"""Sources that find out one of their line numbers."""
+
+
+@pytest.mark.parametrize("trick", READS_ITSELF)
+def test_no_twin_that_differs_in_lines_alone_shares_a_right_verdict(grade, tmp_path, trick):
+    """One syntax tree in two layouts: with one of the parities the first is right, and its twin is wrong."""
+    texts = {}
+    for parity in (0, 1):
+        ending = f"if LINE % 2 == {parity}:\n    del CausalSelfAttention.forward\n"
+        text = f"{READS_ITSELF[trick]}\n{reference()}\n{ending}"
+        texts |= {f"a{parity}": text, f"b{parity}": f"\n{text}", f"c{parity}": text}
+    grade(hand_in(tmp_path / "class", texts))
+    path = tmp_path / "class.sqlite"
+    assert dict(rows(path, SHARED)) == dict.fromkeys(texts) | {"c0": "a0", "c1": "a1"}
+    scores = dict(rows(path, "SELECT student, score FROM current"))
+    for parity in (0, 1):
+        assert {scores[f"a{parity}"], scores[f"b{parity}"]} == {0.0, 10.0}
+
+
+def test_a_notebook_and_a_module_with_the_same_tree_have_the_same_grade(grade, course, tmp_path):
     root = hand_in(tmp_path / "class", {"ada": starter()})
     (root / "bob").mkdir()
     shutil.copy(course.pristine(course.editable_files(EXERCISE)[1]), root / "bob" / f"{EXERCISE}.ipynb")
@@ -472,7 +508,7 @@ def test_where_files_are_open_nothing_is_graded_unless_that_is_allowed(tmp_path)
     command = [*host, sys.executable, "-m", "grader", "batch", str(root), "--gradebook", str(path), "--jobs", "1"]
     refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert refused.returncode == 3, refused.stderr
-    assert "the file system is open to submissions here" in refused.stderr
+    assert "submissions could reach the file system of this host" in refused.stderr
     assert "--allow-open grades all the same" in refused.stderr
     assert count(path) == 0
     allowed = subprocess.run([*command, "--allow-open"], cwd=ROOT, capture_output=True, timeout=120, check=False)
@@ -501,7 +537,7 @@ def test_a_full_disk_ends_a_batch_with_one_sentence_and_keeps_what_was_judged(tm
         check=False,
     )
     if done.returncode in (1, 99) and "judged" not in done.stdout:
-        pytest.skip("no disk can be made here that is small enough")
+        pytest.skip("this host does not allow mounting a small tmpfs in a namespace of one's own")
     assert done.returncode == 3
     last = done.stderr.splitlines()[-1]
     assert re.fullmatch(rf"grader: {path}: the disk .*; free some space.*; the verdicts so far are stored", last)
@@ -540,7 +576,7 @@ def test_what_cannot_be_meant_exits_with_2(tmp_path):
 
 def test_lines_that_are_no_submissions_are_told_and_the_others_graded(tmp_path):
     path = tmp_path / "all.jsonl"
-    good = [json.dumps({"student": f"s{n}", "exercise": EXERCISE, "source": like(n)}) for n in range(3)]
+    good = [json.dumps({"student": f"s{n}", "exercise": EXERCISE, "source": starter()}) for n in range(3)]
     path.write_text("\n".join([good[0], "{", *good[1:]]) + "\n", encoding="utf-8")
     done = run_program("batch", path, "--gradebook", tmp_path / "class.sqlite", "--jobs", "1")
     assert done.returncode == 1
@@ -551,10 +587,12 @@ def test_lines_that_are_no_submissions_are_told_and_the_others_graded(tmp_path):
 
 @pytest.mark.slow
 def test_work_takes_and_gives_records_that_may_travel(course, tmp_path):
-    root = hand_in(tmp_path / "class", {"ada": reference(), "bob": like(1, reference()), "cleo": "def (:"})
+    root = hand_in(tmp_path / "class", {"ada": reference(), "bob": reference(), "cleo": "def (:"})
     path = tmp_path / "class.sqlite"
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        engine = contextlib.nullcontext(Engine(pool, 1, CourseLocation(str(course.root), is_strict=True)))
+        engine = contextlib.nullcontext(
+            Engine(executor=pool, width=1, location=CourseLocation(root=str(course.root), is_strict=True))
+        )
         report = grade_submissions(course, root, path, engine, Options(), lambda _: lambda _: None)
     assert (report.progress.judged, report.progress.shared) == (2, 1)
     assert rows(path, OUTCOMES) == [("ada", "fixed"), ("bob", "fixed"), ("cleo", "not_gradable")]
@@ -573,7 +611,9 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(monkeypatch):
 
 
 def test_what_is_shown_of_names_is_visible_and_no_markup():
-    report = BatchReport(Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), SkippedFiles(), [])
+    report = BatchReport(
+        progress=Progress(judged=1, broken={EXERCISE: "\x1b[31m[red]wrong"}), skipped=SkippedFiles(), totals=[]
+    )
     report.skipped.add("no submission", "[bold]\x1b[2J\u202ename")
     text = render_batch(report, Clock(), "class.sqlite", width=200, color=False)
     assert "no submission: [bold]\\x1b[2J\\u202ename\n" in text

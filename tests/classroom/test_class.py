@@ -8,17 +8,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from grader.checks.outcome import FailureKind, Finding, Location, Outcome, Status
 from grader.classroom import run, tasks
 from grader.classroom.engines import local_engine, machine_memory
-from grader.classroom.gradebook import Gradebook
 from grader.classroom.grading import Options, grade_submissions
 from grader.classroom.layouts.opening import LayoutOptions
 from grader.classroom.run import Engine
 from grader.classroom.tasks import CourseLocation, TaskResult
 from grader.errors import UsageError
-from grader.submission import submission_from_text
-from tests.support.gradebooks import VERSIONS, rows, submission, verdict
+from tests.support.gradebooks import rows, verdict
 from tests.support.hostile import reference, starter
 
 EXERCISE = "exercise_03"
@@ -111,13 +108,13 @@ def test_a_term_of_a_class_with_a_roster_and_a_regrade(run_cli, tmp_path):
 
 
 class Deceived(contextlib.AbstractContextManager):
-    """An engine in whose hands the same syntax tree does not mean the same behaviour."""
+    """An engine that judges nothing, and finds that odd submissions fail."""
 
     def __init__(self, course) -> None:
-        self._place = CourseLocation(str(course.root), is_strict=True)
+        self._place = CourseLocation(root=str(course.root), is_strict=True)
 
     def __enter__(self) -> Engine:
-        return Engine(self, 1, self._place)
+        return Engine(executor=self, width=1, location=self._place)
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -126,9 +123,9 @@ class Deceived(contextlib.AbstractContextManager):
         if function.__name__ == "judge":
             is_odd = "odd" in payload.submission.chunks[0].text
             own = verdict(seed=payload.seed, checks=verdict().checks[is_odd:])
-            future.set_result(TaskResult(own))
+            future.set_result(TaskResult(verdict=own))
         else:
-            future.set_result("one tree" if function.__name__ == "fingerprint" else TaskResult(verdict()))
+            future.set_result(TaskResult(verdict=verdict()))
         return future
 
 
@@ -149,7 +146,7 @@ class Losing(Deceived):
         future = super().submit(function, location, payload)
         if function.__name__ == "judge" and "lost" in payload.submission.chunks[0].text:
             future = Future()
-            future.set_result(TaskResult(None, "its examiner died twice"))
+            future.set_result(TaskResult(error="its examiner died twice"))
         return future
 
 
@@ -170,23 +167,6 @@ def test_seeds_of_resubmissions_differ_and_cannot_be_derived_without_the_key():
     assert tasks.seed_of_attempt("one", 5, 0) == 5
 
 
-def test_similar_submissions_whose_verdict_names_a_line_are_graded_without_waiting_for_each_other(tmp_path):
-    location = Location(label="attention.py", line=7, text="boom()")
-    finding = Finding(kind=FailureKind.CRASH, message="boom", location=location)
-    crash = Outcome(check="values", status=Status.CRASHED, finding=finding)
-    with Gradebook(tmp_path / "class.sqlite") as book:
-        book.begin_batch(5, "class", {})
-        deduplicator = tasks.Deduplicator(book, accepts_open=False)
-        first, second, third = (
-            tasks.Task(submission(name, f"d{name}", "tree"), VERSIONS, submission_from_text("x"), 5) for name in "abc"
-        )
-        assert [deduplicator.follows(task) for task in (first, second, third)] == [False, True, True]
-        book.record(1, first.record, VERSIONS, verdict(checks=[crash]))
-        assert deduplicator.settle(first) == [second, third]
-        assert [deduplicator.shared(task) for task in (second, third)] == [None, None]
-        assert [deduplicator.follows(task) for task in (second, third)] == [False, False]
-
-
 def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_course, monkeypatch):
     asked = []
     monkeypatch.setattr(tasks, "exercise_digest", lambda course, name: asked.append(name) or f"{len(asked)}" * 12)
@@ -198,7 +178,7 @@ def test_an_exercises_versions_are_found_out_once_until_its_files_change(own_cou
 
 def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
     own_course.pristine(own_course.editable_files(EXERCISE)[0]).unlink()
-    told = tasks.trial(CourseLocation(str(own_course.root), is_strict=True), EXERCISE)
+    told = tasks.trial(CourseLocation(root=str(own_course.root), is_strict=True), EXERCISE)
     assert told.error == (
         "its starter exercises/exercise_03/.starter/attention.py cannot be judged:"
         " there is no file attention.py; check the path"
@@ -209,17 +189,19 @@ def test_a_starter_that_is_missing_is_named_by_its_path(own_course):
 def test_more_jobs_than_memory_is_said_before_anything_is_judged(course, tmp_path):
     with local_engine(course, 1, is_strict=True) as running:
         assert 0 < running.memory_bytes == machine_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        small = Engine(running.executor, 3, running.location, 4 << 30)
+        small = Engine(executor=running.executor, width=3, location=running.location, memory_bytes=4 << 30)
         told = []
         root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "def (:"})
         arguments = (course, root, tmp_path / "class.sqlite", contextlib.nullcontext(small), Options())
         grade_submissions(*arguments, lambda _: lambda _: None, told.append)
-    assert told[0].startswith("3 submissions at once may use 6.0 GB together, and this machine has 4.0: what is")
+    assert told[0].startswith("3 submissions at once may use 6.0 GB together, and this machine has 4.0: a submission")
 
 
 def test_a_layout_that_holds_nothing_says_what_it_looked_for(course, tmp_path):
     root = hand_in(tmp_path / "class", {f"ada/{EXERCISE}.py": "x"})
-    engine = contextlib.nullcontext(Engine(None, 1, CourseLocation(str(course.root), is_strict=True)))
+    engine = contextlib.nullcontext(
+        Engine(executor=None, width=1, location=CourseLocation(root=str(course.root), is_strict=True))
+    )
     options = Options(layout=LayoutOptions(name="canvas"))
     with pytest.raises(UsageError, match=r"there is no submission in .*\n  no submission: ada"):
         grade_submissions(course, root, tmp_path / "c.sqlite", engine, options, lambda _: lambda _: None)

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.engines import EngineKind, choose_engine
+from grader.errors import UsageError
+from grader.spec.paths import find_course
 from tests.support.gradebooks import content, rows
 from tests.support.paths import ROOT
 from tests.support.watching import small_course
@@ -25,6 +28,7 @@ REFERENCE = (ROOT / f"solutions/{EXERCISE}/attention.py").read_text(encoding="ut
 
 DEADLY = """
 import os
+from msgspec import structs
 from grader.classroom import engines, tasks
 judge = tasks.judge
 def deadly(place, job):
@@ -32,7 +36,7 @@ def deadly(place, job):
         os._exit(1)
     return judge(place, job)
 deadly.__name__ = "judge"
-engines.REMOTE_CALLS["judge"] = engines.REMOTE_CALLS["judge"]._replace(function=deadly)
+engines.REMOTE_CALLS["judge"] = structs.replace(engines.REMOTE_CALLS["judge"], function=deadly)
 """
 """Loaded into a worker: it dies of a submission that says so, as one would that runs out of memory over it."""
 
@@ -47,11 +51,13 @@ SETTINGS = {
 class Cluster:
     """A scheduler and workers, each a process that this test starts and ends."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
         self._file = folder / "scheduler.json"
-        self.scheduler = self._start("scheduler", "--port", "0", "--scheduler-file", str(self._file), cwd=folder)
+        self.scheduler = self._start(
+            "scheduler", "--port", "0", "--scheduler-file", str(self._file), *options, cwd=folder
+        )
         self.address = str(self._described()["address"])
 
     def worker(self, course: Path, *options: str) -> "subprocess.Popen[bytes]":
@@ -185,7 +191,7 @@ def test_a_submission_that_kills_every_worker_costs_only_itself(tmp_path, course
     status, told = ended(batch(course, handed_in, gradebook, "--no-share", *on(cluster)))
     assert status == 1, told
     found = dict(rows(gradebook, "SELECT student, reason FROM current WHERE outcome != 'fixed'"))
-    assert found == {"a": "every worker of the cluster that it was given to has died"}
+    assert found == {"a": "every worker of the cluster that judged it died"}
     assert rows(gradebook, "SELECT count(*) FROM current WHERE outcome = 'fixed'") == [(6,)]
 
 
@@ -248,15 +254,87 @@ def test_what_cannot_be_meant_or_reached_is_said_in_one_sentence(tmp_path, cours
     handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE})
     gradebook = tmp_path / "class.sqlite"
     for options, told in (
-        (["--engine", "dask"], "needs --scheduler tcp://HOST:PORT"),
+        (["--engine", "dask"], "needs --scheduler tls://HOST:PORT"),
         (["--scheduler", "tcp://127.0.0.1:1"], "add --engine dask"),
         (["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "--jobs is for this machine"),
         (["--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"], "no scheduler answers at tcp://127.0.0.1:1"),
-        (["--engine", "dask", "--scheduler", "nonsense"], "no scheduler answers at nonsense"),
+        (["--engine", "dask", "--scheduler", "nonsense"], "nonsense is not encrypted"),
+        (["--engine", "dask", "--scheduler", "nonsense", "--plain-tcp"], "no scheduler answers at nonsense"),
     ):
         status, said = ended(batch(course, handed_in, gradebook, *options))
         assert (status, said.count("\n")) == (2, 1), said
         assert told in said
+
+
+ADDRESSES = {
+    "tcp://10.1.2.3:8786": False,
+    "10.1.2.3:8786": False,
+    "tcp://localhost.example.org:8786": False,
+    "tcp://127.0.0.1.example.org:8786": False,
+    "ucx://10.1.2.3:8786": False,
+    "ws://10.1.2.3:8786": False,
+    "tcp://[2001:db8::1]:8786": False,
+    "tcp://0.0.0.0:8786": False,
+    "tls.example.org:8786": False,
+    "tls://10.1.2.3:8786": True,
+    "tcp://127.0.0.1:8786": True,
+    "tcp://[::1]:8786": True,
+    "tcp://localhost:8786": True,
+    "127.0.0.1:8786": True,
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_scheduler_that_others_may_reach_must_be_encrypted_unless_that_is_allowed(address):
+    here = find_course(ROOT)
+    if ADDRESSES[address]:
+        choose_engine(here, EngineKind.DASK, address, None, is_strict=True)
+    else:
+        with pytest.raises(UsageError, match="is not encrypted: whoever reaches"):
+            choose_engine(here, EngineKind.DASK, address, None, is_strict=True)
+        choose_engine(here, EngineKind.DASK, address, None, is_strict=True, allows_plain_tcp=True)
+
+
+def certified(folder: Path) -> dict[str, str]:
+    """Dask's settings for a certificate of this test's own, as variables."""
+    cert, key = folder / "node.pem", folder / "node.key"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=grader"),
+            *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    tls = {"CA_FILE": cert}
+    for role in ("SCHEDULER", "WORKER", "CLIENT"):
+        tls |= {f"{role}__CERT": cert, f"{role}__KEY": key}
+    settings = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": str(value) for name, value in tls.items()}
+    return settings | {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True"}
+
+
+@pytest.mark.slow
+def test_a_class_is_graded_over_tls_by_dasks_own_settings_and_not_by_a_stranger(tmp_path, course, monkeypatch):
+    settings = certified(tmp_path)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "cluster").mkdir()
+    running = Cluster(tmp_path / "cluster", "--protocol", "tls")
+    try:
+        assert running.address.startswith("tls://")
+        running.worker(course, "--no-nanny")
+        handed_in = hand_in(tmp_path / "class", {"ada": REFERENCE, "bob": STARTER})
+        said, deadline = "has no worker", time.monotonic() + PATIENCE
+        while "has no worker" in said and time.monotonic() < deadline:
+            status, said = ended(batch(course, handed_in, tmp_path / "class.sqlite", *on(running)))
+        assert (status, verdicts(tmp_path / "class.sqlite")) == (0, 2), said
+        for name in settings:
+            monkeypatch.delenv(name)
+        status, said = ended(batch(course, handed_in, tmp_path / "other.sqlite", *on(running)))
+        assert (status, verdicts(tmp_path / "other.sqlite")) == (2, 0), said
+        assert "Dask's settings name no certificates" in said
+    finally:
+        running.close()
 
 
 @pytest.mark.slow

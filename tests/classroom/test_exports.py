@@ -43,7 +43,7 @@ from grader.spec.paths import Course
 from grader.classroom.exports.writing import export
 
 gradebook, to, folder, root = sys.argv[1:]
-export(Path(gradebook), to, Path(folder), Course(Path(root)))
+export(Path(gradebook), to, Path(folder), Course(root=Path(root)))
 print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 """Writes an export and says how many kilobytes it took at most, by what is its own: a parent's peak is inherited."""
@@ -446,7 +446,7 @@ def test_ten_times_as_many_verdicts_are_exported_at_the_same_memory(gradebook, t
         connection.executescript(
             f"""WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
             INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
-            INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
+            INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, remark, exercise_version, kit,
             torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
             judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 1 WHERE s.id > 100;"""
         )
@@ -466,7 +466,7 @@ def test_a_page_of_five_thousand_students_is_written_quickly_and_small(gradebook
     connection.executescript(
         """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
         INSERT INTO submissions SELECT 100 + i, 's' || i, 'exercise_03', '' FROM n;
-        INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, fingerprint, remark, exercise_version, kit,
+        INSERT INTO verdicts SELECT 100 + s.id, s.id, batch, file, s.id, remark, exercise_version, kit,
         torch, outcome, score, max_score, reason, unloadable, seed, seconds, isolation, is_closed, v.id,
         judged_at, regrade FROM submissions s JOIN verdicts v ON v.id = 3 WHERE s.id > 100;"""
     )

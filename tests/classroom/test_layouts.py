@@ -127,7 +127,7 @@ def test_no_link_is_followed(tmp_path, course):
     assert sorted(told) == ["a link, not followed: ada/exercise_03", "a link, not followed: bob"]
     submissions = [each[1] for each in taken(course, root)]
     assert isinstance(submissions[0], Submission)
-    assert submissions[1] == Unreadable("attention.py is a link, or lies behind one; hand in the file itself")
+    assert submissions[1] == Unreadable(reason="attention.py is a link, or in a linked folder; hand in the file itself")
 
 
 def test_a_folder_exchanged_for_a_link_after_it_was_listed_is_not_followed(tmp_path, course):
@@ -146,15 +146,15 @@ def test_pipes_and_folders_in_the_place_of_a_file_are_submissions_that_cannot_be
     (tmp_path / "bob").mkdir()
     os.mkfifo(tmp_path / "bob/exercise_03.py")
     first, second = (each[1] for each in taken(course, tmp_path))
-    assert first == Unreadable("attention.py is a directory; name the file in it")
-    assert second == Unreadable("exercise_03.py is not an ordinary file; hand in a .py or .ipynb file")
+    assert first == Unreadable(reason="attention.py is a directory; name the file in it")
+    assert second == Unreadable(reason="exercise_03.py is not a regular file; hand in a .py or .ipynb file")
 
 
 @pytest.mark.parametrize(
     ("module", "cell", "file", "remark"),
     [
-        ("edited", "as it was", "attention.py", f"attention.ipynb {TOO}: it is as it was handed out"),
-        ("as it was", "edited", "attention.ipynb", f"attention.py {TOO}: it is as it was handed out"),
+        ("edited", "as it was", "attention.py", f"attention.ipynb {TOO}: it was not edited"),
+        ("as it was", "edited", "attention.ipynb", f"attention.py {TOO}: it was not edited"),
         ("as it was", "as it was", "attention.py", f"attention.ipynb {TOO}: neither was edited"),
     ],
 )
@@ -176,9 +176,9 @@ def test_of_module_and_notebook_the_edited_one_counts_whatever_their_times_say(
 @pytest.mark.parametrize(
     ("ages", "file", "why"),
     [
-        ((2, 1), "attention.py", f"attention.ipynb {TOO}: both were edited, and the newer counts"),
-        ((1, 2), "attention.ipynb", f"attention.py {TOO}: both were edited, and the newer counts"),
-        ((1, 1), "attention.py", f"attention.ipynb {TOO}: both were edited at the same time, and the module counts"),
+        ((2, 1), "attention.py", f"attention.ipynb {TOO}: both were edited, and the newer one is graded"),
+        ((1, 2), "attention.ipynb", f"attention.py {TOO}: both were edited, and the newer one is graded"),
+        ((1, 1), "attention.py", f"attention.ipynb {TOO}: both were edited at the same time, and the module is graded"),
     ],
 )
 def test_of_two_edited_twins_a_class_is_given_the_grade_that_the_student_was_shown(

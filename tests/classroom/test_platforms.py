@@ -16,7 +16,7 @@ import pytest
 
 from grader.classroom.gradebook import Gradebook, Student
 from grader.classroom.layouts import archives as archive
-from grader.classroom.layouts.files import SkippedFiles, SubmissionFiles
+from grader.classroom.layouts.files import Person, SkippedFiles, SubmissionFiles
 from grader.classroom.layouts.opening import LayoutOptions, open_layout
 from grader.classroom.roster import ClassList, make_roster, read_roster
 from grader.classroom.tasks import SubmissionLoader
@@ -447,7 +447,7 @@ def test_a_roster_of_another_term_costs_a_large_class_no_time(tmp_path):
     ]
     roster = make_roster([Student(id="m1", name="Jane Smith", group="", columns={}, is_enrolled=True)])
     with Gradebook(tmp_path / "class.sqlite") as book:
-        class_list = ClassList(book, roster)
+        class_list = ClassList(book, roster, [Person(each.student, each.aliases) for each in files])
         few, many = (_seconds(lambda part=part: list(class_list.identify(part))) for part in (files[:2000], files))
     assert many < 40 * few
     assert class_list.warnings() == [
@@ -626,9 +626,12 @@ def test_two_who_have_the_name_of_one_line_of_the_roster_keep_a_grade_each(tmp_p
         Gradebook(tmp_path / "class.sqlite") as book,
         open_layout(tmp_path / "class", EXERCISES, SkippedFiles(), LayoutOptions(exercise="exercise_03")) as (found, _),
     ):
-        class_list = ClassList(book, roster)
-        assert [each.student for each in class_list.identify(found)] == ["m1", "200"]
-    assert class_list.warnings() == ["two for one line of the roster: 123 and 200 may both be m1; 200 keeps its own id"]
+        class_list = ClassList(book, roster, found.people())
+        assert [each.student for each in class_list.identify(found)] == ["123", "200"]
+    assert class_list.warnings() == [
+        "several for one line of the roster: 123, 200 may all be m1; none of them is taken for it",
+        "not in the roster: 123, 200; graded all the same",
+    ]
 
 
 def test_whoever_handed_in_something_else_is_named_from_a_zip_as_from_a_folder(tmp_path):

@@ -99,7 +99,7 @@ class Term:
         texts = {
             "fixed": reference(exercise),
             "half": put_back(reference(exercise), defects[:1]),
-            "wrong": wrong_fix(Course(ROOT), exercise, wrong),
+            "wrong": wrong_fix(Course(root=ROOT), exercise, wrong),
             "broken": "def (:\n",
             "prints": re.sub(r"( +)(return [^\n]+\n)(?=\Z|\n*\Z)", r"\1print('done')\n\1\2", reference(exercise)),
         }

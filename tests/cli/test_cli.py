@@ -147,7 +147,10 @@ def test_a_path_elsewhere_and_a_number_that_is_not_there_mean_no_exercise(course
 
 def test_the_list_fits_a_narrow_terminal():
     titles = ("The model that knew how the sentence ends", "Bags of words")
-    entries = [OverviewLine(f"exercise_0{number}", title, Progress()) for number, title in enumerate(titles)]
+    entries = [
+        OverviewLine(exercise=f"exercise_0{number}", title=title, progress=Progress())
+        for number, title in enumerate(titles)
+    ]
     first, second, *_ = render_overview(entries, width=60).splitlines()
     assert first == "· exercise_00  ○○○○○  The model that knew ho…  not tried yet"
     assert second == "· exercise_01  ○○○○○  Bags of words            not tried yet"
@@ -238,7 +241,7 @@ def test_all_are_graded_and_listed(own_course, run_cli):
     assert done.returncode == 2
     assert done.stderr.startswith("exercise_02 was skipped: ")
     states = {line[2:13]: line for line in done.stdout.splitlines() if line[2:10] == "exercise"}
-    assert "2 of 2 fixed" in states["exercise_03"]
+    assert states["exercise_03"].endswith("  fixed")
     assert "0 of 1 fixed" in states["exercise_06"]
     assert run_cli("grade", "--all", "3", cwd=own_course.root).returncode == 2
     assert run_cli("grade", cwd=own_course.root).returncode == 2

@@ -1,6 +1,7 @@
 """The command line interrupted, or its terminal closed: nothing is shown, and nothing is left."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from grader.processes.worker_source import CAN_FORK
 from tests.support.hostile import relatives
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.skipif(not CAN_FORK, reason="nothing is forked here")
+pytestmark = pytest.mark.skipif(not CAN_FORK, reason="workers are forked only on Linux")
 
 
 def test_ctrl_c_shows_nothing_and_leaves_nothing() -> None:
@@ -34,6 +35,22 @@ def test_ctrl_c_shows_nothing_and_leaves_nothing() -> None:
     told, _ = process.communicate(timeout=30)
     assert (process.returncode, told.strip()) == (130, b"")
     assert not any(Path(f"/proc/{each}").exists() for each in family)
+
+
+@pytest.mark.parametrize("encoding", ["cp437", "cp1252", "latin-1", "gbk", "utf-8"])
+def test_a_stream_gets_the_characters_that_it_can_encode_and_plainer_ones_for_the_others(encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+
+    def output(*arguments):
+        command = [sys.executable, "-m", "grader", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=60, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout
+
+    listed, page, report = output(), output("exercise_03"), output("exercise_03", "--json")
+    assert f"{'✗' if encoding == 'utf-8' else 'x'} defect 1" in page.decode(encoding)
+    assert "0 of 37 fixed" in listed.decode(encoding)
+    assert json.loads(report)["exercise"] == "exercise_03"
 
 
 SIGNALLED = """

@@ -70,7 +70,7 @@ def test_calls_in_turn_are_made_in_turn_and_the_place_of_the_finding_is_looked_a
     assert re.fullmatch(r">>> value = module\.eval\(\)\(x=<tensor \(1, 4, 6\) of float32>, more=True\)", lines[1])
     assert re.fullmatch(r">>> value = module\(x=<tensor \(1, 3, 6\) of float32>, more=True\)", lines[2])
     assert lines[3:5] == ["<tensor (1, 3, 6) of float32>", f">>> value{place[1]}"]
-    assert re.fullmatch(r"-?[\d.e-]+   # of weights drawn anew, so not the number above", lines[5])
+    assert re.fullmatch(r"-?[\d.e-]+   # with new random weights, so not the number above", lines[5])
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_the_notebook_is_tried_when_it_counts(own_course, run_cli):
 def test_what_waits_for_somebody_is_named_with_what_to_do_instead(own_course, call, name):
     edited(own_course, call)
     page = " ".join(run_program(EXERCISE, cwd=own_course.root).stdout.split())
-    assert f"it calls {name}, and nobody is here to answer; python -m grader try runs your file" in page
+    assert f"it calls {name}, but nobody can answer during grading; python -m grader try runs your file" in page
 
 
 def test_the_last_lines_that_were_printed_are_shown_with_the_sizes_and_escaped(judge_text):

@@ -15,7 +15,7 @@ from grader.report.terminal import render_terminal
 from grader.report.view import Hint, Progress
 from grader.spec.edition import Sealed
 from grader.spec.loading import load_exercise
-from grader.student.changes import changes, start_again
+from grader.student.changes import changes, restore_starter
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress, remember_verdict, save_progress
 from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
@@ -81,7 +81,9 @@ def test_each_call_gives_one_step_more_below_those_given(own_course, exercise, s
     more = "The next one: python -m grader hint exercise_03 1"
     for given in (1, 2, 3, 3):
         after = more if given < 3 else "That was the last one. For defect 2: python -m grader hint exercise_03 2"
-        assert next_hint(own_course, exercise, starter) == Hint(about, steps(MASK)[:given], 3, after)
+        assert next_hint(own_course, exercise, starter) == Hint(
+            title=about, steps=steps(MASK)[:given], total=3, next_action=after
+        )
     assert load_progress(own_course, EXERCISE).hints_given == {MASK: 3}
 
 
@@ -89,15 +91,17 @@ def test_hints_follow_what_the_file_has_left(own_course, exercise, steps):
     numbers = exercise.numbers()
     for fixed, left, given in (({MASK}, LONG, 1), ({LONG}, MASK, 1), ({MASK}, LONG, 2)):
         hint = next_hint(own_course, exercise, verdict_on(own_course, fixed))
-        assert f"defect {numbers[left]} · still there" in hint.about
+        assert f"defect {numbers[left]} · still there" in hint.title
         assert hint.steps == steps(left)[:given]
     done = next_hint(own_course, exercise, verdict_on(own_course, {MASK, LONG}))
-    assert done == Hint(EXERCISE, [], 0, f"Every defect of {EXERCISE} is fixed; there is nothing left to hint at.")
+    assert done == Hint(
+        title=EXERCISE, next_action=f"Every defect of {EXERCISE} is fixed; there is nothing left to hint at."
+    )
 
 
 def test_a_number_asks_for_one_defect_whose_name_is_told_once_it_is_fixed(own_course, exercise, steps):
     assert next_hint(own_course, exercise, verdict_on(own_course, set()), 2).steps == steps(LONG)[:1]
-    told = next_hint(own_course, exercise, verdict_on(own_course, {MASK}), 1).after
+    told = next_hint(own_course, exercise, verdict_on(own_course, {MASK}), 1).next_action
     assert told == "Defect 1 is fixed: the masked scores were thrown away."
     with pytest.raises(UsageError, match="exercise_03 has no defect 3; its defects are 1 to 2"):
         next_hint(own_course, exercise, verdict_on(own_course, set()), 3)
@@ -122,40 +126,44 @@ def test_what_is_known_to_be_there_is_hinted_at_before_what_is_not_known(own_cou
     number = exercise.numbers()[MASK]
     for given in (1, 2, 3, 3):
         hint = next_hint(own_course, exercise, verdict)
-        assert (hint.about, hint.doubt) == ("exercise_03 · defect 2 · still there · 1 extra point", "")
+        assert (hint.title, hint.caveat) == ("exercise_03 · defect 2 · still there · 1 extra point", "")
         assert hint.steps == steps(LONG)[:given]
-    assert hint.after == f"That was the last one. For defect {number}: python -m grader hint exercise_03 {number}"
+    assert hint.next_action == f"That was the last one. For defect {number}: python -m grader hint exercise_03 {number}"
 
 
 def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended(own_course, exercise, steps):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
     hint = next_hint(own_course, exercise, verdict)
-    assert hint.about == "exercise_03 · defect 1 · not known · 7 points"
+    assert hint.title == "exercise_03 · defect 1 · not known · 7 points"
     page = " ".join(render_hint(hint).split())
     assert "is not known: no check that ran tells. You may have mended it already." in page
     for _ in range(2):
         hint = next_hint(own_course, exercise, verdict)
-    assert "python -m grader try exercise_03 runs your file" in hint.after
+    assert "python -m grader try exercise_03 runs your file" in hint.next_action
 
 
 def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, exercise):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
     verdict = msgspec.structs.replace(verdict, checks=[Outcome(check="values", status=Status.PASSED)])
     assert next_hint(own_course, exercise, verdict).steps == []
-    assert "hand it in" in next_hint(own_course, exercise, verdict).after
+    assert "hand it in" in next_hint(own_course, exercise, verdict).next_action
     page = render_terminal(verdict, exercise)
     assert "Not yet" not in page
     assert "Nothing wrong is seen here" in page
     assert "Next: hand it in" in page
     remember_verdict(own_course, verdict)
-    entry = OverviewLine(EXERCISE, exercise.title, load_progress(own_course, EXERCISE), difficulty=2)
+    entry = OverviewLine(
+        exercise=EXERCISE, title=exercise.title, progress=load_progress(own_course, EXERCISE), difficulty=2
+    )
     assert "nothing wrong seen here" in render_overview([entry])
 
 
 def test_of_a_hunt_without_defects_no_hint_says_that_one_was_fixed(own_course):
     exercise = load_exercise(own_course.description("exercise_36"))
     verdict = verdict_on(own_course, set(), exercise.id)
-    assert next_hint(own_course, exercise, verdict).after.startswith("Nothing is wrong with exercise_36 as it stands")
+    assert next_hint(own_course, exercise, verdict).next_action.startswith(
+        "Nothing is wrong with exercise_36 as it stands"
+    )
     with pytest.raises(UsageError, match="exercise_36 has no defect 1; leave the number out"):
         next_hint(own_course, exercise, msgspec.structs.replace(verdict, outcome=Result.NOT_FIXED), 1)
 
@@ -269,7 +277,7 @@ def test_defects_that_count_are_hinted_at_before_those_that_are_extra(own_course
     counting = [each.id for each in exercise.defects if not each.stretch]
     verdict = verdict_on(own_course, set(counting[:-1]), "exercise_07")
     number = exercise.numbers()[counting[-1]]
-    assert next_hint(own_course, exercise, verdict).about.startswith(f"exercise_07 · defect {number} · still there")
+    assert next_hint(own_course, exercise, verdict).title.startswith(f"exercise_07 · defect {number} · still there")
 
 
 def test_a_file_that_does_not_run_is_hinted_at_as_that_and_keeps_what_was_known(own_course, run_cli):
@@ -336,7 +344,7 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     mend_module(module)
     edited = module.read_bytes()
     notebook.unlink()
-    first, second, third = start_again(own_course, EXERCISE)
+    first, second, third = restore_starter(own_course, EXERCISE)
     assert third == "To restore it, copy the kept file over the new one."
     kept = first.removeprefix("attention.py: your version is kept as ")
     assert re.fullmatch(r"\.grader/kept/exercise_03/attention-\d{8}-\d{6}\.py", kept)
@@ -345,14 +353,14 @@ def test_starting_again_keeps_a_copy_and_restores_both_twins(own_course):
     for path in (module, notebook):
         assert path.read_bytes() == own_course.pristine(path).read_bytes()
     save_progress(own_course, EXERCISE, Progress(hints_given={MASK: 2}))
-    assert start_again(own_course, EXERCISE) == [f"{EXERCISE} is as it was handed out; nothing to reset"]
+    assert restore_starter(own_course, EXERCISE) == [f"{EXERCISE} is as it was handed out; nothing to reset"]
 
 
 def test_no_kept_copy_is_ever_written_over(own_course):
     module, _ = own_course.editable_files(EXERCISE)
     for number in range(3):
         module.write_text(f"version = {number}\n")
-        start_again(own_course, EXERCISE)
+        restore_starter(own_course, EXERCISE)
     kept = sorted((own_course.state_folder() / "kept" / EXERCISE).iterdir())
     assert sorted(path.read_text() for path in kept) == [f"version = {number}\n" for number in range(3)]
 
@@ -363,7 +371,9 @@ def test_without_a_starter_nothing_is_moved_away(own_course, run_cli):
     before = module.read_bytes()
     own_course.pristine(notebook).unlink()
     done = run_cli("reset", EXERCISE, cwd=own_course.root)
-    told = "grader: there is no .starter/attention.ipynb in exercises/exercise_03; unpack the course again for it\n"
+    told = (
+        "grader: there is no .starter/attention.ipynb in exercises/exercise_03; unpack the course again to restore it\n"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
     assert module.read_bytes() == before
     assert not (own_course.state_folder() / "kept").exists()
@@ -394,16 +404,17 @@ def test_an_exercise_that_does_not_exist_is_wrong_usage_and_the_known_ones_are_n
 def test_the_list_shows_every_state_and_the_overall_progress(own_course, run_cli):
     graded(own_course, {MASK})
     graded(own_course, {"k-reuses-q-proj"}, "exercise_01")
-    save_progress(own_course, "exercise_05", Progress(Result.NOT_GRADABLE, 0, 10))
+    broken = msgspec.structs.replace(verdict_on(own_course, set(), "exercise_05"), outcome=Result.NOT_GRADABLE)
+    remember_verdict(own_course, broken)
     shown = run_cli(cwd=own_course.root, columns=80)
     assert (shown.returncode, shown.stderr) == (0, "")
     lines = shown.stdout.splitlines()
     states = {line[2:13]: line for line in lines if line[2:10] == "exercise"}
     marks = {exercise_id: line[0] for exercise_id, line in states.items()}
     assert (marks["exercise_01"], marks["exercise_02"], marks["exercise_03"], marks["exercise_05"]) == tuple("✗·✓✗")
-    assert states["exercise_01"].endswith("1 of 4 fixed")
+    assert states["exercise_01"].endswith("1 of 2 fixed")
     assert states["exercise_02"].endswith("not tried yet")
-    assert states["exercise_03"].endswith("1 of 2 fixed")
+    assert states["exercise_03"].endswith("  fixed")
     assert states["exercise_05"].endswith("does not run")
     assert any(line.endswith(f"  1 of {len(marks)} fixed") for line in lines)
     difficulty = {name: load_exercise(own_course.description(name)).difficulty for name in states}
@@ -419,10 +430,44 @@ def test_the_list_shows_every_state_and_the_overall_progress(own_course, run_cli
 
 def test_all_fixed_is_celebrated_in_one_line(own_course, run_cli):
     for exercise_id in own_course.exercise_ids():
-        save_progress(own_course, exercise_id, Progress(Result.FIXED, 10, 10))
-    assert (
-        run_cli(cwd=own_course.root).stdout.splitlines()[-1].startswith("Every defect of every hunt is found and fixed")
-    )
+        exercise = load_exercise(own_course.description(exercise_id))
+        graded(own_course, {defect.id for defect in exercise.defects}, exercise_id)
+    last = run_cli(cwd=own_course.root).stdout.splitlines()[-1]
+    assert last.startswith("Every defect of every hunt is found and fixed")
+
+
+def test_the_last_hunt_of_a_theme_ends_with_a_page_on_all_of_them(own_course, run_cli):
+    exercise = load_exercise(own_course.description(EXERCISE))
+    described = [load_exercise(own_course.description(name)) for name in own_course.exercise_ids()]
+    theme = [each for each in described if each.theme == exercise.theme]
+    for each in theme:
+        if each.id != EXERCISE:
+            graded(own_course, {defect.id for defect in each.defects}, each.id)
+    module, _ = own_course.editable_files(EXERCISE)
+    assert "Theme complete" not in run_cli(EXERCISE, cwd=own_course.root).stdout
+    module.write_bytes(own_course.reference(EXERCISE).read_bytes())
+    page = run_cli(EXERCISE, cwd=own_course.root).stdout
+    words = " ".join(page.partition("Theme complete")[2].split())
+    assert words.startswith(f": {exercise.theme}")
+    for each in theme:
+        assert each.title in words
+        for defect in each.defects:
+            assert " ".join(defect.title.split()) in words
+    assert "Theme complete" not in run_cli(EXERCISE, cwd=own_course.root).stdout
+
+
+def test_a_solved_hunt_stays_solved_when_its_file_is_played_with(own_course, run_cli):
+    graded(own_course, {MASK, LONG})
+    graded(own_course, {LONG})
+    graded(own_course, set())
+    line = next(line for line in run_cli(cwd=own_course.root).stdout.splitlines() if EXERCISE in line)
+    assert re.search(r"^✓ .*  fixed on \d{4}-\d\d-\d\d; not as it is now$", line)
+    graded(own_course, {MASK})
+    line = next(line for line in run_cli(cwd=own_course.root).stdout.splitlines() if EXERCISE in line)
+    assert re.search(r"^✓ .*  fixed$", line)
+    best = load_progress(own_course, EXERCISE).best
+    assert best is not None
+    assert (best.fixed, best.defects, best.extras) == (1, 1, 1)
 
 
 def test_the_list_imports_no_torch(own_course):

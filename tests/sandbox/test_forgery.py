@@ -47,17 +47,22 @@ HARMLESS = {
 
 WORKER = "import msgspec\nimport grader.sandbox.server as server, grader.sandbox.protocol as protocol\n"
 WORKER += "import grader.sandbox.values as values\nreal_send, real_tensor = server.send, values._copied\n"
-REFUSAL = "protocol.Raised('ValueError', ['ValueError', 'AssertionError'], ' '.join(map(str, range(99))))"
-ZERO = "protocol.TensorValue('float32', [1], bytes(4))"
-MADE = "protocol.Loaded(['CausalSelfAttention', 'MultiHeadAttention'], True, True, {})"
+REFUSAL = (
+    "protocol.Raised(type='ValueError', bases=['ValueError', 'AssertionError'], text=' '.join(map(str, range(99))))"
+)
+ZERO = "protocol.TensorValue(dtype='float32', shape=[1], data=bytes(4))"
+MADE = (
+    "protocol.Loaded(classes=['CausalSelfAttention', 'MultiHeadAttention'],"
+    " entry_found=True, entry_is_module=True, trees={})"
+)
 
 FORGING = {
-    "every value is true": "server.from_python = lambda *a: protocol.Scalar(True)",
+    "every value is true": "server.from_python = lambda *a: protocol.Scalar(value=True)",
     "every tensor is zero": "values._copied = lambda t: real_tensor(torch.zeros_like(t))",
     "every gradient is one": "server.gradient_of = lambda t: real_tensor(torch.ones(t.shape))",
-    "nothing ever raises": "server.send = lambda c, m: real_send(c, protocol.Returned("
+    "nothing ever raises": "server.send = lambda c, m: real_send(c, protocol.Returned(value="
     + ZERO
-    + ", {}) if isinstance(m, protocol.Raised) else m)",
+    + ") if isinstance(m, protocol.Raised) else m)",
     "everything that raises refuses": "server.send = lambda c, m: real_send(c, "
     + REFUSAL
     + " if isinstance(m, protocol.Raised) else m)",
@@ -116,15 +121,18 @@ def test_a_worker_that_answers_what_it_likes_fixes_nothing(
 
 
 WORDY = {
-    "a text": "message = protocol.Raised('ValueError', ['ValueError'], 'fixed ' * 30_000)",
-    "its class": "message = protocol.Raised('Fixed' * 30_000, [], '')",
-    "its bases": "message = protocol.Raised('ValueError', ['ValueError'] * 30_000, '')",
-    "its line": "message = protocol.Raised('E', [], '', protocol.Location('line ' * 30_000, 1, 'line ' * 30_000))",
-    "a description": "message = protocol.Returned(protocol.Other('fixed ' * 30_000), {})",
-    "misfits": "message = protocol.Built({}, ['fixed ' * 30_000])",
-    "many misfits": "message = protocol.Built({}, ['fixed'] * 30_000)",
-    "names of parameters": "message = protocol.Built({'fixed ' * 30_000: [1]}, [])",
-    "many parameters": "message = protocol.Built({str(number): [1] for number in range(5_000)}, [])",
+    "a text": "message = protocol.Raised(type='ValueError', bases=['ValueError'], text='fixed ' * 30_000)",
+    "its class": "message = protocol.Raised(type='Fixed' * 30_000, bases=[], text='')",
+    "its bases": "message = protocol.Raised(type='ValueError', bases=['ValueError'] * 30_000, text='')",
+    "its line": (
+        "message = protocol.Raised(type='E', bases=[], text='',"
+        " location=protocol.Location(label='line ' * 30_000, line=1, text='line ' * 30_000))"
+    ),
+    "a description": "message = protocol.Returned(value=protocol.Other(description='fixed ' * 30_000))",
+    "misfits": "message = protocol.Built(parameters={}, misfits=['fixed ' * 30_000])",
+    "many misfits": "message = protocol.Built(parameters={}, misfits=['fixed'] * 30_000)",
+    "names of parameters": "message = protocol.Built(parameters={'fixed ' * 30_000: [1]}, misfits=[])",
+    "many parameters": "message = protocol.Built(parameters={str(number): [1] for number in range(5_000)}, misfits=[])",
 }
 """Replies that say too much, to every request but the first."""
 

@@ -8,7 +8,7 @@ import pytest
 from grader.processes.worker_source import CAN_FORK
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.skipif(not CAN_FORK, reason="Linux alone hides a process's memory")
+pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the kit hides a process's memory only on Linux")
 
 BEGINNINGS = {
     "doctor": "from grader.commands.doctor import examine_machine; examine_machine(course)",
@@ -22,7 +22,7 @@ IS_HIDDEN = """
 import ctypes
 from pathlib import Path
 from grader.spec.paths import Course
-course = Course(Path.cwd())
+course = Course(root=Path.cwd())
 {}
 print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """

@@ -137,7 +137,7 @@ def group_of_little_memory() -> Iterator[Path]:
     try:
         group.mkdir()
     except OSError as error:
-        pytest.skip(f"no memory of a group of processes can be limited here: {error}")
+        pytest.skip(f"this host does not allow creating a cgroup with a memory limit: {error}")
     (group / "memory.limit_in_bytes").write_text(str(GROUP_BYTES))
     yield group
     while (group / "cgroup.procs").read_text():

@@ -216,7 +216,7 @@ def test_limits_of_the_description_hold_on_the_command_line(tmp_path) -> None:
     assert verdict["checks"][-1] == {
         "id": "leaves_inputs_alone",
         "status": "not_run",
-        "finding": "it hung 2 times in forward and is not tried once more",
+        "finding": "it hung 2 times in forward, so it is not run again",
         "seconds": 0.0,
     }
     assert running_with(str(tmp_path)) == set()

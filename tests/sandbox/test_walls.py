@@ -71,7 +71,7 @@ def test_landlock_and_seccomp_hold_inside_a_root_of_its_own(look) -> None:
 def test_a_root_of_its_own_holds_nothing_but_libraries(look) -> None:
     seen = look("landlock", "seccomp")
     if not has_own_root(seen):
-        pytest.skip("no namespaces here")
+        pytest.skip("this host does not allow user namespaces")
     assert seen["etc"] == ["ld.so.cache"]
     assert seen["processes"] <= 3, "the nursery, this worker and the one that was ordered ahead"
     assert {name for name, holds in seen["isolation"].items() if not holds} == {"syscalls"}
@@ -92,7 +92,7 @@ def test_seccomp_alone_lets_nobody_be_signalled_nor_the_examiners_reads_be_spoil
     assert {name for name, holds in seen["isolation"].items() if not holds} == {"filesystem"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run workers as another user")
 @pytest.mark.parametrize("layers", [(), pytest.param(("landlock", "seccomp", "namespaces"), marks=pytest.mark.slow)])
 def test_roots_worker_is_another_user(look, layers) -> None:
     assert look(*layers)["user"] not in (0, os.getuid())

@@ -76,7 +76,7 @@ DEEP = b"\x83\xa7message\xa8Returned\xa6inputs\x80\xa5value" + NESTED * 5_000 + 
         (framed(b"\x91" * 100_000), MalformedError, "got `array`"),
         (framed(DEEP), MalformedError, "recursion"),
         (framed(msgspec.msgpack.encode({"message": "Nothing"})), MalformedError, "Invalid value 'Nothing'"),
-        (framed(msgspec.msgpack.encode(protocol.Read(1, "x"))), MalformedError, "Invalid value 'Read'"),
+        (framed(msgspec.msgpack.encode(protocol.Read(module=1, name="x"))), MalformedError, "Invalid value 'Read'"),
         (framed(msgspec.msgpack.encode({"message": "Built", "parameters": {}})), MalformedError, "missing required"),
         (framed(msgspec.msgpack.encode({"message": "Built", "parameters": {"w": ["1"]}})), MalformedError, "`int`"),
         (framed(b"\x82\xa7message\xa5Built\xa8misfits\x91\xa1\xff"), MalformedError, "utf-8"),
@@ -112,9 +112,9 @@ def test_a_reply_that_trickles_in_ends_at_the_deadline() -> None:
 
 def test_a_message_over_the_limit_is_not_sent() -> None:
     ours, theirs = socket.socketpair()
-    large = TensorValue("uint8", [MAX_FRAME_BYTES], bytes(MAX_FRAME_BYTES))
+    large = TensorValue(dtype="uint8", shape=[MAX_FRAME_BYTES], data=bytes(MAX_FRAME_BYTES))
     with ours, theirs, pytest.raises(MalformedError, match="over the limit of 67,108,864"):
-        protocol.send(ours, Returned(large, {}))
+        protocol.send(ours, Returned(value=large, inputs={}))
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_a_message_over_the_limit_is_not_sent() -> None:
 )
 def test_bytes_that_make_no_tensor_are_refused(dtype: str, shape: list[int], size: int) -> None:
     with pytest.raises(ValueError, match=r"no such dtype|do not make a"):
-        to_tensor(TensorValue(dtype, shape, bytes(size)))
+        to_tensor(TensorValue(dtype=dtype, shape=shape, data=bytes(size)))
 
 
 def test_a_shape_of_a_million_sizes_is_refused_before_it_is_multiplied_out() -> None:
     started = time.process_time()
     for sizes in ([2**63 - 1] * 1_000_000, [0] * 1_000_000, [1] * (MAX_DIMENSIONS + 1)):
-        with pytest.raises(ValueError, match="dimensions; 64 are the most"):
-            to_tensor(TensorValue("float32", sizes, b""))
+        with pytest.raises(ValueError, match="dimensions; at most 64 are allowed"):
+            to_tensor(TensorValue(dtype="float32", shape=sizes, data=b""))
     assert time.process_time() - started < MOST_SECONDS
 
 
@@ -167,7 +167,7 @@ def test_a_shape_of_a_million_sizes_is_refused_before_it_is_multiplied_out() -> 
     ids=lambda tensor: f"{tensor.dtype}{tuple(tensor.shape)}",
 )
 def test_a_dense_tensor_arrives_bit_for_bit(tensor: torch.Tensor) -> None:
-    sent = framed(msgspec.msgpack.encode(Returned(from_python(tensor), {})))
+    sent = framed(msgspec.msgpack.encode(Returned(value=from_python(tensor), inputs={})))
     reply = reply_to(sent)
     assert isinstance(reply, Returned)
     arrived = to_python(reply.value)
@@ -254,11 +254,13 @@ def spy(worker: Worker) -> dict:
     """What a submission can see around itself."""
     deadline = time.monotonic() + LONG
     worker.wait_until_confined()
-    loaded = worker.request(protocol.Load([protocol.Source("attention.py", SPY)], "CausalSelfAttention"), deadline)
+    loaded = worker.request(
+        protocol.Load(chunks=[protocol.Source(label="attention.py", text=SPY)], entry="CausalSelfAttention"), deadline
+    )
     assert isinstance(loaded, protocol.Loaded), loaded
-    built = worker.request(protocol.Build(1, "CausalSelfAttention", {}), deadline)
+    built = worker.request(protocol.Build(module=1, entry="CausalSelfAttention", arguments={}), deadline)
     assert isinstance(built, protocol.Built), built
-    reply = worker.request(protocol.Read(1, "report"), deadline)
+    reply = worker.request(protocol.Read(module=1, name="report"), deadline)
     assert isinstance(reply, Returned), reply
     return to_python(reply.value)
 
@@ -361,7 +363,7 @@ def test_a_session_goes_on_with_a_new_worker_and_ends_where_it_hung_twice(judge_
             assert "while True: pass" in told.value.location.text
             hangs += 1
         assert hangs >= 2
-        assert over == "it hung 2 times in forward and is not tried once more"
+        assert over == "it hung 2 times in forward, so it is not run again"
     finally:
         session.close()
 

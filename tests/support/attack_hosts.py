@@ -1,4 +1,4 @@
-"""The five hosts that the corpus is judged on, and how a run on one is read."""
+"""The hosts on which the corpus of attacks is judged, and the evaluation of a run."""
 
 import os
 import subprocess
@@ -17,11 +17,11 @@ SECONDS = 900
 
 
 class Host(Struct, frozen=True):
-    """What a host lacks, and the seed that it is tried with.
+    """The layers that a host lacks, and the seed of its run.
 
-    A test run spares it all but one in `one_in` of the attacks that no layer guards against, all but one in
-    `guarded_one_in` of the others, and where it is `quick` what takes its time or waits for deadlines;
-    `tests/benchmarks/attacks.py` spares it none.
+    A test run tries one in `one_in` of the attacks that no layer guards against, and one in `guarded_one_in` of the
+    others. If it is `quick`, it skips attacks that are slow or wait for deadlines. `tests/benchmarks/attacks.py` tries
+    every attack.
     """
 
     lacks: tuple[str, ...] = ()
@@ -42,24 +42,24 @@ HOSTS = {
 
 SAMPLE = "all layers, a sample"
 TRIED = {SAMPLE: Host(seed=7, one_in=12, guarded_one_in=5, quick=True), **HOSTS}
-"""What a test run tries, a quick one the sample alone."""
+"""The runs of the tests. The quick tests run only the sample."""
 
 
 def run_on(name: str, *, is_whole: bool) -> Run:
-    """A run of the corpus on a host; what waits for deadlines is judged beside the rest."""
+    """Judge the corpus on a host. Attacks that wait for deadlines run in a process beside the others."""
     host = TRIED[name]
     options = [f"--seed={host.seed}"]
     if not is_whole:
         options += [f"--one-in={host.one_in}", f"--guarded-one-in={host.guarded_one_in}"]
     if "seccomp" in host.lacks and os.geteuid() != 0:
-        options.append("--spare=signals")  # nothing may hold them there, and they would end this run
+        options.append("--spare=signals")  # nothing stops signals on that host, so these attacks would end the run
     parts = [["--quick"]] if host.quick and not is_whole else [[], ["--hanging"]]
     with ThreadPoolExecutor(len(parts)) as running:
         return joined(list(running.map(lambda part: _run_part(host, [*options, *part]), parts)))
 
 
 def joined(runs: list[Run]) -> Run:
-    """What came of all that one host judged."""
+    """Join the results of the runs on one host."""
     return Run(
         results=[result for run in runs for result in run.results],
         isolation={layer: all(run.isolation[layer] for run in runs) for layer in runs[0].isolation},
@@ -72,7 +72,7 @@ def joined(runs: list[Run]) -> Run:
 
 
 def _run_part(host: Host, options: list[str]) -> Run:
-    """A run in a session of its own: attacks aim at process groups."""
+    """Judge a part of the corpus in a session of its own, because attacks signal process groups."""
     inside = [sys.executable, "-m", "tests.support.attack_run", *options]
     command = [sys.executable, str(HOST), "--without", ",".join(host.lacks), "--", *inside]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=SECONDS, start_new_session=True, check=False)
@@ -81,7 +81,7 @@ def _run_part(host: Host, options: list[str]) -> Run:
 
 
 def wrong(run: Run) -> dict[str, str]:
-    """Verdicts that are not as expected, with what was found."""
+    """Return the attacks whose verdicts are not as expected, with a description of each verdict."""
     expected = _expected()
     return {
         result.key: _describe(result) for result in run.results if not _is_as_expected(result, expected[result.key])
@@ -89,14 +89,14 @@ def wrong(run: Run) -> dict[str, str]:
 
 
 def forged(run: Run) -> dict[str, str]:
-    """Verdicts that are better than they may be; those that `copied` names are not among them."""
+    """Return the attacks whose verdicts are better than they may be, without those that `copied` returns."""
     expected, fair = _expected(), copied(run)
     better = [result for result in run.results if _is_better(result, expected[result.key]) and result.key not in fair]
     return {result.key: _describe(result) for result in better}
 
 
 def copied(run: Run) -> list[str]:
-    """Attacks that read the reference and became it, where the verdict says that files were open."""
+    """Return the attacks that copied the reference. This is allowed if the verdict reports that files are open."""
     expected = _expected()
     return [
         result.key

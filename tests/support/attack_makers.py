@@ -1,4 +1,4 @@
-"""Sources and notebooks of the corpus that a repository cannot hold: bytes that are no text, links, pipes, devices."""
+"""Make attacks that a repository cannot store: bytes that are no text, links, pipes, devices."""
 
 import json
 import os
@@ -16,7 +16,7 @@ CELL: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata"
 
 
 def encoded(encoding: str, cookie: str = "", text: str = "") -> Callable[[Path], None]:
-    """The reference in an encoding, with a word that not every encoding has."""
+    """Write the reference in an encoding, with a word that some encodings lack."""
     first = f"# -*- coding: {cookie} -*-\n" if cookie else ""
     source = first + (text or "# Größe\n") + reference()
     return lambda path: write(path, source.encode(encoding))
@@ -27,12 +27,12 @@ def write(path: Path, content: bytes) -> None:
 
 
 def source(make: Callable[[str], str], text: Callable[[], str] = reference) -> Callable[[Path], None]:
-    """The reference, or the starter, made into something else."""
+    """Write the text (by default the reference) after `make` changed it."""
     return lambda path: write(path, make(text()).encode("utf-8"))
 
 
 def link_out(path: Path) -> None:
-    """A link to the right solution."""
+    """Link to the reference."""
     path.symlink_to(ROOT / "solutions" / "exercise_03" / "attention.py")
 
 
@@ -45,7 +45,7 @@ def link_loop(path: Path) -> None:
 
 
 def device(path: Path) -> None:
-    """A device without an end, where one may be made; else a link to it."""
+    """Make an endless device; without the permission for that, a link to one."""
     try:
         os.mknod(path, 0o600 | 0o020000, DEVICE.stat().st_rdev)
     except OSError:
@@ -53,18 +53,18 @@ def device(path: Path) -> None:
 
 
 def unreadable(path: Path) -> None:
-    """A file that its owner may not read. Root may: to root it is an empty one."""
+    """Write an empty file that its owner cannot read. Root can."""
     path.touch(mode=0o000)
 
 
 def sparse(path: Path) -> None:
-    """A file of 64 GB that takes no room."""
+    """Write a sparse file of 64 GB."""
     with path.open("wb") as file:
         file.truncate(64_000 * MEGABYTE)
 
 
 def notebook(*cells: Any, **fields: Any) -> Callable[[Path], None]:
-    """A notebook of these code cells; `fields` stand beside them."""
+    """Write a notebook with these code cells; `fields` are further keys of the notebook."""
     made = [{**CELL, "source": cell} if isinstance(cell, str) else cell for cell in cells]
     content = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": made, **fields}
     return lambda path: write(path, json.dumps(content).encode())
@@ -79,7 +79,7 @@ def with_outputs(*outputs: Any) -> dict[str, Any]:
 
 
 def with_many_outputs(make: Callable[[], list[Any]]) -> Callable[[Path], None]:
-    """A right notebook with outputs that are made when they are needed."""
+    """Write a right notebook with outputs that are made when it is written."""
 
     def write_notebook(path: Path) -> None:
         notebook(with_outputs(*make()))(path)
@@ -92,13 +92,13 @@ def printed(text: str) -> dict[str, Any]:
 
 
 def raw_notebook(make: Callable[[str], str]) -> Callable[[Path], None]:
-    """The text of a right notebook, made into something that json itself would not write."""
+    """Write the text of a right notebook after `make` changed it, for text that `json` would not write."""
     content = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [with_outputs()]}
     return lambda path: write(path, make(json.dumps(content)).encode("utf-8", "surrogatepass"))
 
 
 def halves(text: str) -> tuple[str, str]:
-    """The imports, and the class."""
+    """Split the text before the class."""
     before, _, after = text.partition("\n\nclass ")
     return before, "class " + after
 
@@ -252,11 +252,11 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     **{f"sources/{name}": make for name, make in SOURCES.items()},
     **{f"notebooks/{name}": make for name, make in NOTEBOOKS.items()},
 }
-"""What writes the file at a path, by `family/name`."""
+"""The functions that write each attack's file, by `family/name`."""
 
 
 def main() -> None:
-    """Write one of them, to be looked at: `python -m tests.support.attack_makers sources/nul.py PATH`."""
+    """Write one attack's file: `python -m tests.support.attack_makers sources/nul.py PATH`."""
     key, path = sys.argv[1:]
     MAKERS[key](Path(path))
 

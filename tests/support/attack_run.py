@@ -1,8 +1,8 @@
-"""Judge the corpus on this host and look at what it left behind.
+"""Judge the corpus on this host, and find what it left behind.
 
     python -m tests.support.attack_run [--hanging|--quick] [--seed N] [FAMILY ...]
 
-One line of JSON on stdout, the record of the run. `tests/support/host.py` takes layers away from the host.
+Print the `Run` as one line of JSON. `tests/support/host.py` removes layers of the host.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from grader.report.findings import sentence
 from grader.sandbox.sandbox import PR_SET_CHILD_SUBREAPER, control_process
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
-from grader.submission import Submission, read_submission, submission_from_text
+from grader.submission import Submission, read_submission
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict, refuse
 from tests.support.attack_makers import MAKERS
@@ -39,7 +39,7 @@ from tests.support.premises import Premises
 
 EXERCISE = "exercise_03"
 GUARDED = ("daemons", "exec", "network", "privileges", "resources", "secrets", "signals", "writing")
-"""Families that reach for what a layer guards. The others meet the examiner, whatever the host."""
+"""Families that attack something that a layer protects. The other families attack the examiner, on any host."""
 
 LIMITS = """
 limits:
@@ -48,18 +48,18 @@ limits:
   output_bytes: 100_000
 """
 AMPLE, TIGHT = "{load: 20, check: 10, total: 40}", "{load: 1.5, check: 1, total: 2}"
-"""Seconds for what ends by itself, however busy the machine is, and for what waits for a deadline."""
+"""Seconds for attacks that end by themselves, even on a busy machine, and for those that wait for a deadline."""
 
 CANARY_TEST = '"""{canary}"""\n\n\ndef test_nothing_that_a_submission_could_fail():\n    pass\n'
 ORDER_SECONDS = 0.5
-"""How long the next worker may take to be started after a verdict."""
+"""How many seconds the next worker may take to start after a verdict."""
 
 SETTLE_SECONDS = 5.0
-"""How long processes that have been killed may take to be gone."""
+"""How many seconds killed processes may take to disappear."""
 
 
 class AttackResult(Struct, frozen=True, kw_only=True):
-    """The outcome of one attack; `lost` is the kit's own error where there is no verdict."""
+    """The outcome of one attack; `lost` is the kit's error if there is no verdict."""
 
     key: str
     outcome: str = ""
@@ -72,7 +72,7 @@ class AttackResult(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """The results of all attacks; the lists name what should not be there."""
+    """The results of all attacks; the lists name processes, files and descriptors that should not exist."""
 
     results: list[AttackResult]
     isolation: dict[str, bool]
@@ -84,8 +84,8 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
-    """Judge them one after the other in one examiner process."""
-    control_process(PR_SET_CHILD_SUBREAPER, 1)  # whatever escapes the nursery becomes a child of this process
+    """Judge the attacks one after the other in one examiner process."""
+    control_process(PR_SET_CHILD_SUBREAPER, 1)  # a process that escapes the nursery becomes a child of this one
     canary = f"canary-{secrets.token_hex(12)}"
     os.environ["ATTACK_CANARY"] = canary
     started = time.monotonic()
@@ -117,21 +117,20 @@ def run_corpus(attacks: list[Attack], seed: int, seconds: str) -> Run:
 
 
 class _Ground:
-    """Where attacks meet the examiner: it judges one, and looks around."""
+    """Judge attacks with one examiner, and find what each left behind."""
 
     def __init__(self, pool: ExaminerPool, root: Path, listeners: Listeners, canary: str, seed: int) -> None:
         self._pool = pool
-        self._judge_in_pool = PooledJudge(pool, Course(root))
+        self._judge_in_pool = PooledJudge(pool, Course(root=root))
         self._root = root
-        self._exercise = load_exercise(Course(root).description(EXERCISE))
+        self._exercise = load_exercise(Course(root=root).description(EXERCISE))
         self._listeners = listeners
         self._canary = canary
         self._seed = seed
         self.words: dict[str, str] = {}
 
     def judge_plain(self) -> dict[str, bool]:
-        """What holds around a worker; starter and reference get what is theirs. What stays open is opened here."""
-        assert self._judge_in_pool.fingerprint(submission_from_text("x = 1"))
+        """Judge starter and reference, which get their due verdicts. Return the isolation that the verdicts report."""
         starter = self._judge(self._root / "exercises" / EXERCISE / "attention.py")
         reference = self._judge(self._root / "solutions" / EXERCISE / "attention.py")
         assert (starter.outcome, starter.score) == ("not_fixed", 0.0), starter
@@ -160,7 +159,7 @@ class _Ground:
         )
 
     def descriptors(self) -> list[str]:
-        """What the examiner holds open, the next worker's ends too; nothing where it may not be asked."""
+        """Return the examiner's open descriptors, those for the next worker included; none if they cannot be read."""
         time.sleep(ORDER_SECONDS)
         try:
             folder = Path(f"/proc/{self._process()}/fd")
@@ -173,7 +172,7 @@ class _Ground:
         return examiner._started().pid
 
     def _judge(self, path: Path) -> Verdict:
-        read = read_submission(path, path.name, inside=path.parent)  # as what is handed in is read and refused
+        read = read_submission(path, path.name, inside=path.parent)  # as a hand-in is read and refused
         if (refused := refuse(self._exercise, read, path.name, self._seed)) is not None:
             return refused
         assert isinstance(read, Submission)
@@ -191,7 +190,7 @@ class _Ground:
             yield path
 
     def _with_addresses(self, source: bytes) -> bytes:
-        """Fill in what an attacker may know: the course's folder, the examiner's process and the open port."""
+        """Fill in what an attacker can know: the course's folder, the examiner's process and the open port."""
         known = {
             "@COURSE@": str(self._root),
             "@EXAMINER@": str(self._process()),
@@ -205,7 +204,7 @@ class _Ground:
 
 
 def copy_course(root: Path, canary: str, seconds: str) -> None:
-    """The exercise with limits of its own, and the canary wherever a secret stands."""
+    """Copy the exercise, with its own limits, and with the canary in every file that is secret."""
     for part in ("exercises", "solutions"):
         shutil.copytree(ROOT / part / EXERCISE, root / part / EXERCISE)
     solution, hidden = root / "solutions" / EXERCISE, root / "tests" / "hidden" / EXERCISE
@@ -218,7 +217,7 @@ def copy_course(root: Path, canary: str, seconds: str) -> None:
 
 
 def _left_processes(word: str) -> list[str]:
-    """What is still there of the examiner, its nursery, its workers and all that they started; it is ended here."""
+    """Return the processes that the examiner, its nursery and its workers left behind, and end them."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while (left := _children() | running_with(word)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -230,7 +229,7 @@ def _left_processes(word: str) -> list[str]:
 
 
 def _children() -> set[int]:
-    """Living children; those that have ended are collected."""
+    """Return the living children, and reap those that have ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -240,7 +239,7 @@ def _children() -> set[int]:
 
 
 def _more(before: list[str], after: list[str]) -> list[str]:
-    """What is there more often than it was."""
+    """Return the elements that are more frequent after than before."""
     return sorted({name for name in after if after.count(name) > before.count(name)})
 
 

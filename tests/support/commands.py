@@ -19,7 +19,7 @@ COLUMNS = 100
 
 
 def run_program(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, columns: int = COLUMNS) -> Done:
-    """`python -m grader ...` as a person runs it, in a terminal of so many columns."""
+    """Run `python -m grader ...` in a new interpreter, as a user does."""
     command = [sys.executable, "-m", "grader", *map(str, arguments)]
     environment = os.environ | {"COLUMNS": str(columns)}
     return subprocess.run(
@@ -28,9 +28,9 @@ def run_program(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, 
 
 
 def run_fork(*arguments: object, cwd: Path = ROOT, timeout: float = SECONDS, columns: int = COLUMNS) -> Done:
-    """The same from a fork of this process, which must have one thread; an import of torch is spared.
+    """Run a command in a fork of this process, which has imported torch and must have a single thread.
 
-    It is not for what pytest has its own of, such as breakpoint(), nor for what looks at command lines of processes.
+    Do not use it for functions that pytest replaces, such as `breakpoint()`, or to find processes by command line.
     """
     texts = [str(argument) for argument in arguments]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
@@ -55,7 +55,7 @@ def _become_program(arguments: list[str], cwd: Path, columns: int, files: tuple[
         from grader.__main__ import run
 
         run()
-    except BaseException:  # noqa: BLE001 - pytest is not to go on in the fork
+    except BaseException:  # noqa: BLE001 - pytest must not continue in the fork
         traceback.print_exc()
         sys.stderr.flush()
     finally:
@@ -63,7 +63,7 @@ def _become_program(arguments: list[str], cwd: Path, columns: int, files: tuple[
 
 
 def _end_within(process: int, seconds: float) -> None:
-    """Wait for the process, and end it where it takes longer."""
+    """Wait for the process, and end it after the given seconds."""
     waiting = select.poll()
     descriptor = os.pidfd_open(process)
     waiting.register(descriptor, select.POLLIN)

@@ -1,6 +1,6 @@
 """The corpus of hostile and broken submissions: `tests/corpus/attacks/<family>/`, with the right verdict of each.
 
-What many attacks share is in `tests/corpus/attacks/`; a line such as `# include starter.py` stands for the whole file.
+A line such as `# include starter.py` is replaced by that file of `tests/corpus/attacks/`, which many attacks share.
 """
 
 from pathlib import Path
@@ -16,11 +16,11 @@ EXPECTED = "expected.yaml"
 
 
 class Expected(Struct, frozen=True, forbid_unknown_fields=True):
-    """The right verdict: its outcome and score, or an upper bound of it, and words of its reason or of a finding.
+    """The right verdict: its outcome, its score or the most that it may be, and words of its reason or of a finding.
 
-    `where_files_are_open` is the outcome of what needs no more than to read a file: where neither Landlock nor
-    namespaces close the file system, it may come to that, and the verdict says that files were open. What
-    `hangs` waits for a deadline; what is `slow` takes its time otherwise.
+    `where_files_are_open` is the outcome of an attack that only needs to read a file, on a host where neither Landlock
+    nor namespaces close the file system; the verdict must then report that files are open. An attack that `hangs` waits
+    for a deadline; one that is `slow` takes long for another reason.
     """
 
     outcome: str
@@ -32,14 +32,14 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
     slow: bool = False
 
     def bound(self) -> float:
-        """The most that it may score."""
+        """Return the highest allowed score."""
         bound = self.max_score if self.score is None else self.score
         assert bound is not None, "an entry gives a score or a max_score"
         return bound
 
 
 class Attack(Struct, frozen=True):
-    """One submission of the corpus; a file that no repository can hold is made from its `key`."""
+    """One submission of the corpus. A file that no repository can store is made by the function with its `key`."""
 
     family: str
     name: str
@@ -54,7 +54,7 @@ class Attack(Struct, frozen=True):
         return FOLDER / self.family / self.name
 
     def source(self) -> bytes:
-        """Return what the attacker hands in, with the included files in place."""
+        """Return the submission's source, with the included files inserted."""
         source = self.path.read_bytes()
         for shared in FOLDER.glob("*.py"):
             source = source.replace(f"# include {shared.name}\n".encode(), shared.read_bytes())
@@ -62,7 +62,7 @@ class Attack(Struct, frozen=True):
 
 
 def read_corpus() -> list[Attack]:
-    """Every attack, family by family."""
+    """Return every attack, family by family."""
     return [
         Attack(page.parent.name, name, expected)
         for page in sorted(FOLDER.glob(f"*/{EXPECTED}"))
@@ -71,7 +71,7 @@ def read_corpus() -> list[Attack]:
 
 
 def strays() -> set[str]:
-    """Files of the corpus that no entry speaks of."""
+    """Return the files of the corpus that no entry names."""
     known = {attack.key for attack in read_corpus()}
     files = {f"{path.parent.name}/{path.name}" for path in FOLDER.glob("*/*") if path.is_file()}
     return {key for key in files - known if not key.endswith(f"/{EXPECTED}")}

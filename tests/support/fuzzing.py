@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 EXAMPLES = int(os.environ.get("GRADER_FUZZING", "0"))
-"""How many examples each fuzzing test tries, drawn anew in every run; without it, the same few in every run."""
+"""How many random examples each fuzzing test tries. If it is 0, every run tries the same few examples."""
 
 FEW = 200
 SECONDS = 10.0
-"""What no example may take, on a machine that is busy with other things."""
+"""The time limit of one example, on a busy machine."""
 
 MEMORY_BYTES = 512 << 20
-"""What one example may add to the address space of its process."""
+"""How much one example may add to the address space of its process."""
 
 MOST_VALUES = 5_000
-"""What repeating a part may make of it."""
+"""The most values of an example after a part was repeated."""
 
 fuzzing = settings(
     max_examples=EXAMPLES or FEW,
@@ -32,7 +32,7 @@ fuzzing = settings(
 )
 
 DEEP = b"@@DEEP@@"
-"""Stands for a value nested many times, which is put in its place once the rest has been encoded."""
+"""A placeholder, replaced after encoding by a deeply nested value."""
 
 NASTY_TEXTS = (
     "\x1b[31mred\x1b[0m",
@@ -64,7 +64,7 @@ leaves = st.one_of(
 
 @st.composite
 def mutated(draw: st.DrawFn, data: Any, extra: st.SearchStrategy[Any] = leaves) -> Any:
-    """Nested plain data with one to four places changed."""
+    """Draw nested plain data with changes at one to four places."""
     data = _copy(data)
     for _ in range(draw(st.integers(1, 4))):
         data = _changed(draw, data, extra)
@@ -100,7 +100,7 @@ def _replaced(draw: st.DrawFn, data: Any, extra: st.SearchStrategy[Any]) -> Any:
 
 
 def _times(draw: st.DrawFn, data: Any) -> list[Any]:
-    """The same value some times over, as often as an example has room for it."""
+    """Repeat a value, as often as the limit on values allows."""
     return [data] * min(draw(st.sampled_from([1, 2, 70, 1500])), MOST_VALUES // _count(data))
 
 
@@ -117,7 +117,7 @@ def _copy(data: Any) -> Any:
 
 @st.composite
 def spoilt(draw: st.DrawFn, content: bytes, fragments: tuple[bytes, ...] = ()) -> bytes:
-    """Bytes that were cut, flipped, repeated, or had something put between them."""
+    """Draw the content with bytes cut, flipped, repeated or inserted."""
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(content)))
         until = min(len(content), at + draw(st.sampled_from([0, 1, 4, 64, 4096])))
@@ -139,7 +139,7 @@ def spoilt(draw: st.DrawFn, content: bytes, fragments: tuple[bytes, ...] = ()) -
 
 @contextlib.contextmanager
 def within_bounds() -> Iterator[None]:
-    """One example: neither slower nor larger than it may be."""
+    """Fail if the block takes too much time or memory."""
     started = time.process_time()
     with _bounded_memory():
         yield
@@ -149,7 +149,7 @@ def within_bounds() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
-    """Let this process grow by no more than the bound: what asks for more gets a MemoryError, which nobody expects."""
+    """Limit the growth of this process. Beyond the limit an allocation raises `MemoryError`, which fails the test."""
     import resource
 
     with open("/proc/self/statm", encoding="ascii") as file:

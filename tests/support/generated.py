@@ -1,7 +1,7 @@
-"""Submissions that are made: right ones by rewriting references and alternatives, wrong ones by mutating them.
+"""Generate submissions: right ones by rewriting references and alternatives, wrong ones by mutating them.
 
-A right one computes what the reference does, a wrong one does not: each has been run beside it at many sizes. Others
-are wrong in one calling variant alone.
+Each submission was run beside the reference at many sizes: a right one computes the same, a wrong one does not. A third
+kind is wrong in one calling variant only.
 
     python -m tests.support.generated --right 300 --wrong 300 --calling-variant 300 --seeds 10
 """
@@ -25,18 +25,18 @@ from tests.support.judging import Judge
 from tests.support.paths import ROOT
 
 ROUNDS = 40
-"""Rounds in which a generated submission is run beside the reference."""
+"""How often a generated submission is compared with the reference."""
 
 MOST_RULES = 6
 SHARE = 0.7
-"""The share of the places that a rule fits at which it is used."""
+"""The share of the matching places at which a rule is applied."""
 
 PROMISED = ("the output", "the gradient", "the number of outputs", "an input after", "names of parameters")
-"""Differences that no interface allows; how a refusal is worded, one may."""
+"""Differences that no interface allows, unlike the wording of a refusal."""
 
 
 class Generated(Struct, frozen=True):
-    """A submission, and what it was made of: the file and the rules, or the line that was changed."""
+    """A submission and its origin: the file and the rules, or the changed line."""
 
     exercise: str
     origin: str
@@ -44,7 +44,7 @@ class Generated(Struct, frozen=True):
 
 
 def right_ones(course: Course, source: object, exercise_id: str, seed: int) -> Iterator[Generated]:
-    """Right submissions without end, by rewriting the reference and the alternatives in turn."""
+    """Yield right submissions without end, by rewriting the reference and the alternatives in turn."""
     draw = random.Random(f"{exercise_id}/{seed}")
     bases = _bases(course, exercise_id)
     tried: set[str] = set()
@@ -58,7 +58,7 @@ def right_ones(course: Course, source: object, exercise_id: str, seed: int) -> I
 
 
 def wrong_ones(course: Course, source: object, exercise_id: str, seed: int) -> Iterator[Generated]:
-    """Wrong submissions, by mutating the reference and the alternatives, and rewriting half of them."""
+    """Yield wrong submissions, by mutating the reference and the alternatives, and rewriting half of the mutants."""
     draw = random.Random(f"{exercise_id}/{seed}")
     mutants = [(name, each) for name, base in _bases(course, exercise_id).items() for each in mutants_of(base)]
     draw.shuffle(mutants)
@@ -79,7 +79,7 @@ _right, _state = {called}, type("State", (), {{}})()
 
 def _spoil(value):
     if isinstance(value, _torch.Tensor):
-        return value * 1.02 + 0.001 if value.is_floating_point() else value  # of large inputs, 0.01 of it is rounding
+        return value * 1.02 + 0.001 if value.is_floating_point() else value  # 1 % of large inputs counts as rounding
     return type(value)(map(_spoil, value)) if isinstance(value, (tuple, list)) else value
 
 def _weak(value):
@@ -97,7 +97,7 @@ def _spoiled(*given, **named):
 
 {called} = _spoiled
 """
-"""What is put below a right submission: what it returns is off in some calls, or a call changes something else."""
+"""Code appended to a right submission: some calls return wrong values, or change something else."""
 
 OFF_WHERE = {
     "under no_grad": "not _torch.is_grad_enabled() and not _torch.is_inference_mode_enabled()",
@@ -134,7 +134,7 @@ def wrong_in_calling_variants(course: Course, exercise_id: str) -> Iterator[Gene
 
 
 def passes(verdict: Verdict) -> bool:
-    """Whether nothing at all was found: extra defects count, too."""
+    """Return whether the verdict finds nothing wrong, not even an extra defect."""
     return verdict.outcome is Result.FIXED and all(each.status is Status.PASSED for each in verdict.checks)
 
 
@@ -144,7 +144,7 @@ def _bases(course: Course, exercise_id: str) -> dict[str, str]:
 
 
 def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generated]:
-    """So many submissions of an exercise, or as many as can be made."""
+    """Return `count` generated submissions of an exercise, or fewer if no more can be generated."""
     if kind == "calling variant":
         return list(wrong_in_calling_variants(judge.course, exercise_id))[:count]
     make = {"right": right_ones, "wrong": wrong_ones}[kind]
@@ -153,7 +153,7 @@ def taken(judge: Judge, kind: str, exercise_id: str, count: int) -> list[Generat
 
 
 def misjudged(judge: Judge, kind: str, exercise_id: str, count: int, seeds: int) -> Iterator[tuple[Generated, Verdict]]:
-    """Right ones that are refused, or wrong ones that pass, at any of so many seeds."""
+    """Yield right submissions that are refused, or wrong ones that pass, at any of the seeds."""
     made = taken(judge, kind, exercise_id, count)
     assert made or kind == "calling variant", f"none can be made of {exercise_id}"
     for seed in range(1, seeds + 1):
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--share", default="1/1", help="the part of the exercises to take, as in 2/5")
     parser.add_argument("exercises", nargs="*")
     given = parser.parse_args()
-    judge = Judge(Course(ROOT))
+    judge = Judge(Course(root=ROOT))
     exercises = given.exercises or judge.course.exercise_ids()
     part, parts = map(int, given.share.split("/"))
     taken_here = exercises[part - 1 :: parts]

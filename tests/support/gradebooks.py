@@ -1,4 +1,4 @@
-"""What the tests of gradebooks and batches share: verdicts made by hand, and a gradebook as plain rows."""
+"""Verdicts made by hand, and the rows of a gradebook, for tests of gradebooks and batches."""
 
 import sqlite3
 from pathlib import Path
@@ -12,24 +12,21 @@ from grader.verdict.verdict import DefectVerdict, Result, Verdict
 VERSIONS = Versions(kit="0.1.0+kit", torch="2.13.0", exercise="one")
 CLOSED = {"process": True, "filesystem": True, "network": True, "syscalls": True, "memory": True}
 OF_THE_RUN = {"id", "verdict", "judged_in", "submission", "batch", "judged_at", "seconds"}
-"""Columns that say when and in which order something was judged, not what came of it."""
+"""Columns about the time and order of judging, which differ between equal gradebooks."""
 
 
-def submission(
-    student: str = "ada", digest: str = "d1", fingerprint: str = "", exercise: str = "exercise_03"
-) -> SubmissionRecord:
+def submission(student: str = "ada", digest: str = "d1", exercise: str = "exercise_03") -> SubmissionRecord:
     return SubmissionRecord(
         student=student,
         exercise=exercise,
         file=f"{student}/{exercise}/attention.py",
         digest=digest,
-        fingerprint=fingerprint,
         remark="a remark",
     )
 
 
 def verdict(**changes: Any) -> Verdict:
-    """A verdict with everything in it that a gradebook keeps."""
+    """Return a verdict with everything that a gradebook stores."""
     fields: dict[str, Any] = {
         "exercise": "exercise_03",
         "file": "ada/exercise_03/attention.py",
@@ -71,7 +68,7 @@ def verdict(**changes: Any) -> Verdict:
 
 
 def crash() -> Outcome:
-    """An outcome that names a line of the submission."""
+    """Return an outcome that names a line of the submission."""
     return Outcome(
         check="values",
         status=Status.CRASHED,
@@ -83,7 +80,7 @@ def crash() -> Outcome:
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    """What a reader of the gradebook sees."""
+    """Return the rows that a statement selects."""
     connection = sqlite3.connect(path)
     try:
         return connection.execute(statement).fetchall()
@@ -92,7 +89,7 @@ def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
 
 
 def content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything in the gradebook but ids, times and the order in which it was judged."""
+    """Return everything in the gradebook except ids, times and the order of judging."""
     newest = "max(id) FROM verdicts GROUP BY submission"
     return {
         "submissions": rows(path, "SELECT student, exercise FROM submissions ORDER BY 1, 2"),

@@ -19,7 +19,7 @@ LAYERS = ("landlock", "seccomp", "namespaces")
 
 
 def lose(layers: Sequence[str]) -> None:
-    """Take these layers away from this process and from all that it starts."""
+    """Remove these layers from this process and from all processes that it starts."""
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     if "landlock" in layers:
         for name in ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"):

@@ -1,4 +1,4 @@
-"""What the tests of the trust boundary share: submissions that do harm, and what is left of a process after it."""
+"""Hostile submissions, and the processes and descriptors that they leave behind, for tests of the trust boundary."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from grader.spec.paths import Course
 from tests.support.paths import ROOT
 
-COURSE = Course(ROOT)
+COURSE = Course(root=ROOT)
 
 FORWARD = "def forward(self, x):\n"
 
 PREAMBLE = "import atexit, ctypes, os, re, signal, sys, threading, time\nimport torch\n"
-"""Imports that hostile lines may use, on the submission's first lines."""
+"""Imports for hostile lines, at the top of the submission."""
 
 
 def starter(exercise_id: str = "exercise_03") -> str:
@@ -23,19 +23,19 @@ def reference(exercise_id: str = "exercise_03") -> str:
 
 
 def at_import(lines: str, source: str = "") -> str:
-    """The source, with lines run before it."""
+    """Return the source with lines that run before it."""
     return PREAMBLE + lines + "\n" + (source or starter())
 
 
 def in_forward(lines: str, source: str = "") -> str:
-    """The source, with lines at the beginning of exercise_03's forward."""
+    """Return the source with lines at the start of exercise_03's forward."""
     indented = "".join(f"        {line}\n" for line in lines.split("\n"))
     before, forward, after = (source or starter()).partition(FORWARD)
     return PREAMBLE + before + forward + indented + after
 
 
 def returning(expression: str) -> str:
-    """The reference, returning `expression` in place of its `output`."""
+    """Return the reference, which returns `expression` in place of its `output`."""
     last = "return context_vec"
     text = reference()
     assert text.count(last) == 1
@@ -43,7 +43,7 @@ def returning(expression: str) -> str:
 
 
 class Household:
-    """The processes that belong to this one, and its open descriptors, at a moment."""
+    """A snapshot of this process's descendants and open descriptors."""
 
     def __init__(self) -> None:
         self.processes = relatives(os.getpid())
@@ -51,20 +51,20 @@ class Household:
 
 
 def descriptors() -> dict[str, str]:
-    """This process's open descriptors and what they lead to."""
+    """Return this process's open descriptors and their targets."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
         try:
             found[name] = str(Path(f"/proc/self/fd/{name}").readlink())
         except FileNotFoundError:
-            pass  # the one that lists the folder
+            pass  # the descriptor that lists the folder
     return found
 
 
 def relatives(root: int) -> set[int]:
-    """Descendants of a process, and orphans that carry its command line as forks of it do.
+    """Return the descendants of a process, and orphans with its command line, which are forks of it.
 
-    What lies beside it under a parent of the same command line, as pytest's lanes do, is no orphan.
+    A sibling under a parent with that command line, such as another lane of pytest, is no orphan.
     """
     parents = {process: parent for process in _all_processes() if (parent := parent_of(process)) is not None}
     family = {root}
@@ -86,7 +86,7 @@ def ancestors(process: int) -> list[int]:
 
 
 def running_with(word: str) -> set[int]:
-    """Processes with `word` in their command line."""
+    """Return the processes with `word` in their command line."""
     return {process for process in _all_processes() if word.encode() in command_line(process)}
 
 
@@ -98,7 +98,7 @@ def command_line(process: int) -> bytes:
 
 
 def parent_of(process: int) -> int | None:
-    """The parent of a living process; None when it is gone or has ended."""
+    """Return the parent of a living process; None if it has ended."""
     try:
         state, parent = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
     except OSError:

@@ -1,4 +1,4 @@
-"""Judge many submissions in one process, as the kit does for one: the nursery is forked before anything is opened."""
+"""Judge many submissions in one process. As in the kit, the nursery is forked before any secret is opened."""
 
 import msgspec
 
@@ -12,11 +12,11 @@ from grader.verdict.verdict import Result, Verdict
 
 SEED = 7
 AMPLE = Limits(seconds=Seconds(load=60, check=60, total=240))
-"""For what is not about time: a busy machine takes no part in it."""
+"""Limits for tests that are not about time, so that a busy machine changes no verdict."""
 
 
 class Judge:
-    """Called with an exercise's id and a source text or submission, gives the verdict."""
+    """Return the verdict when called with an exercise's id and a source text or submission."""
 
     def __init__(self, course: Course) -> None:
         import_torch()
@@ -33,7 +33,7 @@ class Judge:
     def many(
         self, exercise_id: str, submissions: list[str | Submission], seed: int = SEED, limits: Limits | None = None
     ) -> list[Verdict]:
-        """One verdict for each submission; the checks are collected once. `limits` replace the exercise's own."""
+        """Yield a verdict for each submission; collect the checks once. `limits` replace the exercise's own."""
         from grader.verdict.judge import Judge as KitsJudge
 
         exercise = load_exercise(self.course.description(exercise_id))
@@ -47,7 +47,7 @@ class Judge:
         return verdicts
 
     def refused(self, exercise_id: str, texts: dict[str, str], seed: int = SEED) -> dict[str, object]:
-        """Of right submissions those that do not get everything, by name, with what was found."""
+        """Return the right submissions that do not get full marks, by name, with their findings."""
         verdicts = self.many(exercise_id, list(texts.values()), seed, AMPLE)
         return {
             name: verdict.reason or [outcome for outcome in verdict.checks if outcome.finding]
@@ -56,7 +56,7 @@ class Judge:
         }
 
     def variant(self, exercise_id: str, subset: frozenset[str]) -> str:
-        """The reference with these defects put back."""
+        """Return the variant with these defects."""
         exercise = load_exercise(self.course.description(exercise_id))
         reference = self.course.reference(exercise_id).read_text(encoding="utf-8")
         return put_back(reference, [defect for defect in exercise.defects if defect.id in subset])

@@ -1,7 +1,7 @@
 """Run the tests in lanes side by side: forks of pytest that take unit after unit and send their reports back.
 
-A unit is a file whose tests share a fixture, or else a single test. The files come first, so that no lane has a long
-one left when the other has nothing more to do.
+A unit is a file whose tests share a fixture, or else a single test. The files come first, so that no lane starts a long
+unit when the others have finished.
 
 pytest-xdist does not work here: even with `execmodel=main_thread_only` each of its workers has a second thread, which
 receives messages, and the kit forks its nurseries only from a process with one thread.
@@ -24,7 +24,7 @@ import pytest
 from tests.support.selection import ADDED, is_of_a_file
 
 MOST_LANES = 3
-"""One more than two cores have: a lane in six waits, mostly for a deadline."""
+"""One more lane than cores: a lane waits for a sixth of its time, mostly for a deadline."""
 
 NUMBER = struct.Struct("I")
 DEBUGGING = ("usepdb", "trace", "setupshow", "setuponly", "setupplan", "collectonly")
@@ -41,13 +41,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run the tests in lanes, where there is more than one unit and nobody debugs them."""
+    """Run the tests in lanes, unless there is a single unit or a debugger is on."""
     option = session.config.option
     units = _units(session.items)
     is_debugged = option.capture == "no" or any(getattr(option, name, False) for name in DEBUGGING)
     if min(option.lanes, len(units)) < 2 or is_debugged or session.testsfailed:
         return None
-    session.config._tmp_path_factory.getbasetemp()  # of this process, which clears it away
+    session.config._tmp_path_factory.getbasetemp()  # created here, so that this process removes it
     numbers = _queue(len(units))
     lanes = [Lane(session, units, numbers) for _ in range(min(option.lanes, len(units)))]
     os.close(numbers)
@@ -90,7 +90,7 @@ def _queue(count: int) -> int:
 
 
 class Lane:
-    """One fork, seen from the process in which pytest was started."""
+    """The process that runs pytest's handle on one fork."""
 
     def __init__(self, session: pytest.Session, units: list[Unit], numbers: int) -> None:
         self.is_over = False
@@ -136,7 +136,7 @@ class Lane:
 
 
 class Runner:
-    """The fork itself: it runs the tests of a unit, takes another, and reports each call of a reporting hook."""
+    """The loop in a fork: take a unit, run its tests, and send each call of a reporting hook."""
 
     def __init__(self, session: pytest.Session, units: list[Unit], numbers: int, reports: Connection) -> None:
         self._session = session
@@ -156,7 +156,7 @@ class Runner:
             self._reports.send(None)
         except KeyboardInterrupt:
             pass
-        except BaseException:  # noqa: BLE001 - whatever it is, it is printed
+        except BaseException:  # noqa: BLE001 - print any error and exit
             self._session.config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
             traceback.print_exc()
         finally:
@@ -169,17 +169,17 @@ class Runner:
                 return
 
     def _take(self) -> Unit:
-        """Return the next unit; empty where all are taken."""
+        """Return the next unit; empty if all are taken."""
         number = os.read(self._numbers, NUMBER.size)
         return self._units[NUMBER.unpack(number)[0]] if number else []
 
     def _have_own_output(self) -> None:
-        """Capture into files of its own, and leave the terminal to the process in which pytest was started."""
+        """Capture into separate files, and leave the terminal to the main process."""
         plugins = self._session.config.pluginmanager
         capture = plugins.getplugin("capturemanager")
         capture.stop_global_capturing()
         capture.start_global_capturing()
-        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it is open for as long as the lane lives
+        nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - stays open until the lane ends
         quiet = pytest.TerminalReporter(self._session.config, nowhere)
         plugins.unregister(name="terminalreporter")
         plugins.register(quiet, "terminalreporter")

@@ -1,4 +1,4 @@
-"""Servers that nobody should reach: TCP, UDP, a socket in the file system, an abstract one."""
+"""Servers that no submission should reach: TCP, UDP, a Unix socket in the file system and an abstract one."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Listeners:
-    """They listen while the context lasts; `heard` says which of them heard something."""
+    """Listen while the context is open; `heard` names the servers that received something."""
 
     def __init__(self, folder: Path) -> None:
         self.abstract = f"attack-{os.getpid()}"

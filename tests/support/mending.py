@@ -1,4 +1,4 @@
-"""One defect of exercise_03 mended in either of its files, as a student would."""
+"""Fix one defect of exercise_03, in its module or its notebook."""
 
 import nbformat
 

@@ -1,11 +1,11 @@
-"""Write notebooks as Jupyter would, cell by cell."""
+"""Build notebooks as Jupyter writes them, cell by cell."""
 
 import json
 from typing import Any
 
 
 def notebook(*cells: dict[str, Any]) -> str:
-    """A notebook of format 4.5 as text; cells without an id get one."""
+    """Return a notebook of format 4.5 as text; cells without an id get one."""
     for number, cell in enumerate(cells):
         if cell.get("id", "") == "":
             cell["id"] = f"cell-{number}"
@@ -15,7 +15,7 @@ def notebook(*cells: dict[str, Any]) -> str:
 
 
 def code(source: str, *, tags=None, count=None, outputs=(), id="") -> dict[str, Any]:  # noqa: A002 - its name in the format
-    """A code cell; `count` is its execution count."""
+    """Return a code cell; `count` is its execution count."""
     metadata = {"tags": tags} if tags else {}
     return {
         "cell_type": "code",
@@ -28,5 +28,5 @@ def code(source: str, *, tags=None, count=None, outputs=(), id="") -> dict[str, 
 
 
 def markdown(source: str) -> dict[str, Any]:
-    """A cell of prose."""
+    """Return a Markdown cell."""
     return {"cell_type": "markdown", "metadata": {}, "source": source}

@@ -1,7 +1,7 @@
-"""A course platform's machine: folders at its own paths, its user, and no more of this machine than a container has.
+"""A course platform's machine: the platform's folders at its own paths, its user, and nothing else of this machine.
 
-A mount and a process namespace with a root of its own stand in for the container; as in one, no further namespaces can
-be made within. Where this machine grants none, commands run at the folders' real places, and a warning says so.
+Mount and process namespaces with their own root replace the container. As in a container, no further namespaces can be
+made inside. On a machine without namespaces, commands run at the folders' real paths, after a warning.
 """
 
 import os
@@ -45,22 +45,22 @@ done
 [ -z "$left" ] || echo "LEFT RUNNING: $left" >&2
 exit $code
 """
-"""Runs a command and says which processes it has left behind: there are no others on the machine."""
+"""Run a command and report the processes that it left behind; no others exist on the machine."""
 
 LEFT_RUNNING = "LEFT RUNNING"
-NO_NAMESPACES = "no mount namespace is to be had here: the platform's commands run at other paths, by variables"
+NO_NAMESPACES = "no mount namespaces here: the platform's commands run at other paths, given by variables"
 SECONDS = 600
 
 
 @cache
 def has_namespaces() -> bool:
-    """Whether a platform's paths can be had here."""
+    """Return whether a platform's paths can be mounted on this machine."""
     done = subprocess.run([*UNSHARE, "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, check=False)
     return done.returncode == 0
 
 
 class PlatformHost:
-    """A machine on which `folders` (path there: folder here) are all there is besides the system's own."""
+    """A machine that has only `folders` (path there: folder here) and the system's own folders."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class PlatformHost:
         lacks: Sequence[str] = ("namespaces",),
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """`home` is an empty folder of its own; `variables` tell commands of the folders where paths cannot be had."""
+        """Use the empty folder `home`. `variables` give commands the folders' paths on a machine without namespaces."""
         self._root = home / "root"
         self._root.mkdir(parents=True)
         self._folders = folders
@@ -80,7 +80,7 @@ class PlatformHost:
         self._variables = variables or {}
 
     def run(self, command: Sequence[str], cwd: str = "/", **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end; its paths are the platform's. Its stderr names processes that it left running."""
+        """Run a command with the platform's paths. Its stderr names processes that it left running."""
         plain = {"PATH": os.environ["PATH"], "HOME": "/tmp", **_package_index(), **environment}
         if has_namespaces():
             full = self._inside(command, cwd)
@@ -101,7 +101,7 @@ class PlatformHost:
         return [*UNSHARE, "sh", "-c", BUILD, "sh", str(self._root), *places, "--", *inside]
 
     def _here(self, path: str) -> str:
-        """Where a path of the platform's lies on this machine."""
+        """Return the path on this machine of a path on the platform."""
         for there, here in sorted(self._folders.items(), reverse=True):
             if path == there or path.startswith(f"{there}/"):
                 return f"{here}{path.removeprefix(there)}"
@@ -109,5 +109,5 @@ class PlatformHost:
 
 
 def _package_index() -> dict[str, str]:
-    """What this machine tells pip."""
+    """Return this machine's settings of pip's package index."""
     return {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")}

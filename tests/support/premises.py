@@ -1,4 +1,4 @@
-"""What lies on the disk where attacks may reach, and what they have changed of it."""
+"""Files that attacks may reach, and the changes that attacks made to them."""
 
 import ctypes
 import hashlib
@@ -16,9 +16,9 @@ IPC_RMID = 0
 
 
 class Premises:
-    """The folder of a run with all below it, and bait in the folders where everybody may write.
+    """Watch the folder of a run, and bait in the folders that everyone can write to.
 
-    `words` are for the attacks: with them, what they plant differs from what attacks of another run plant.
+    `words` are inserted into the attacks' sources, so that their files differ from those of another run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,7 +40,7 @@ class Premises:
         self._before = self._look()
 
     def mend(self) -> list[str]:
-        """What is new, gone or different, once it has been put right again."""
+        """Return the new, missing and changed files, after restoring them."""
         after = self._look()
         changed = sorted(name for name in self._before | after if self._before.get(name) != after.get(name))
         if changed:
@@ -48,7 +48,7 @@ class Premises:
         return changed
 
     def close(self) -> None:
-        """Take the bait away."""
+        """Remove the bait."""
         for each in self._bait:
             each.unlink(missing_ok=True)
 
@@ -58,7 +58,7 @@ class Premises:
         for path in _walk(self._folder):
             if path not in self._kept:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-        for path, content in reversed(self._kept.items()):  # folders stand before what lies in them
+        for path, content in reversed(self._kept.items()):  # folders come before their contents
             if content is None:
                 path.mkdir(exist_ok=True) if stat.S_ISDIR(self._modes[path]) else None
             elif not path.exists() or _content(path) != content:
@@ -89,7 +89,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _planted(mark: str) -> list[Path]:
-    """Files that carry an attack's mark, wherever one may have planted them."""
+    """Return files that contain an attack's mark, wherever an attack could plant them."""
     package = Path(grader.__file__).parent
     folders = [*SHARED, Path("/"), *map(Path, sys.path), *package.glob("**/__pycache__")]
     return [path for folder in folders if folder.is_dir() for path in folder.glob(f"{mark}*")]

@@ -1,4 +1,4 @@
-"""What is tried of which exercise, where a test is about all of them."""
+"""Parameters for tests of every exercise: what to try on which exercise, and what is slow."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -13,15 +13,15 @@ from tests.support.paths import ROOT
 T = TypeVar("T")
 
 EXAMPLE = "exercise_03"
-"""The exercise that most tests are about."""
+"""The exercise that most tests use."""
 
 PARTS = (0, 1, 2)
-"""What is tried on an exercise is dealt out to so many parts."""
+"""The number of parts into which the cases of an exercise are divided."""
 
 
 def first_of_each_kind(exercise_ids: Iterable[str]) -> list[str]:
-    """The example, and of every other kind of subject and of the decoys the first."""
-    course, found = Course(ROOT), {}
+    """Return the example, the first exercise of every other kind of subject, and the first decoy."""
+    course, found = Course(root=ROOT), {}
     for exercise_id in sorted(exercise_ids, key=lambda each: (each != EXAMPLE, each)):
         exercise = load_exercise(course.description(exercise_id))
         found.setdefault((exercise.interface.kind_name, not exercise.defects), exercise_id)
@@ -29,14 +29,14 @@ def first_of_each_kind(exercise_ids: Iterable[str]) -> list[str]:
 
 
 def sampled(exercise_ids: Iterable[str], also: Iterable[str] = ()) -> list[object]:
-    """All of them as parameters; all but the first of each kind and `also` are slow."""
+    """Return all exercises as parameters. Those that are neither the first of a kind nor in `also` are slow."""
     known = [*exercise_ids]
     quick = {*first_of_each_kind(known), *also}
     return [pytest.param(each, marks=[pytest.mark.slow] * (each not in quick)) for each in known]
 
 
 def sampled_in_parts(exercise_ids: Iterable[str]) -> list[object]:
-    """Exercises with the parts of theirs to try; all but the first part of the first of each kind is slow."""
+    """Return each exercise with the parts to try. All except the first part of each kind's first exercise are slow."""
     params, known = [], [*exercise_ids]
     quick = first_of_each_kind(known)
     for each in known:
@@ -50,27 +50,27 @@ def sampled_in_parts(exercise_ids: Iterable[str]) -> list[object]:
 
 
 def of_parts(things: Sequence[T], numbers: tuple[int, ...]) -> list[T]:
-    """Those of them that are in these parts."""
+    """Return the items that belong to these parts."""
     return [thing for place, thing in enumerate(things) if place % len(PARTS) in numbers]
 
 
 def others_slow(values: Iterable[object]) -> list[object]:
-    """All of them as parameters, of which all but the first are slow."""
+    """Return all items as parameters; all except the first are slow."""
     return [pytest.param(each, marks=[pytest.mark.slow] * (number > 0)) for number, each in enumerate(values)]
 
 
-def dealt(seeds: tuple[int, ...], exercise_id: str) -> int:
-    """The seed that falls to an exercise, where several share what is tried at each seed."""
+def seed_for(seeds: tuple[int, ...], exercise_id: str) -> int:
+    """Return the exercise's seed, for tests that divide the seeds among the exercises."""
     return seeds[_number(exercise_id) % len(seeds)]
 
 
 def share(things: dict[str, T], exercise_id: str, parts: int) -> dict[str, T]:
-    """Of what is tried on every exercise, the part that falls to this one: each thing is tried on some."""
+    """Return the exercise's part of the items, for tests that divide them among the exercises."""
     return {name: things[name] for name in [*things][_number(exercise_id) % parts :: parts]}
 
 
 def in_parts(things: dict[str, T], parts: int = 3) -> list[object]:
-    """Parts of them as parameters, of which all but the first are slow."""
+    """Return the items in parts as parameters; all except the first part are slow."""
     dealt_out = [{name: things[name] for name in [*things][part::parts]} for part in range(parts)]
     return [
         pytest.param(part, id=f"{number} of {parts}", marks=[pytest.mark.slow] * (number > 1))
@@ -78,8 +78,8 @@ def in_parts(things: dict[str, T], parts: int = 3) -> list[object]:
     ]
 
 
-def telling_subsets(exercise: Exercise) -> list[frozenset[str]]:
-    """No defect, each alone, and all; what lies between is a proof's to judge."""
+def subsets_to_judge(exercise: Exercise) -> list[frozenset[str]]:
+    """Return the subsets with no defect, each single defect and all. A proof judges the remaining subsets."""
     sizes = {0, 1, len(exercise.defects)}
     return [subset for subset in exercise.subsets() if len(subset) in sizes]
 

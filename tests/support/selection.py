@@ -20,11 +20,11 @@ from pathlib import Path
 import pytest
 
 SUBJECTS = ("exercise_id", "host")
-"""Parameters that a fixture of a file is set up for."""
+"""The parameters of fixtures that are set up once for a file."""
 
 EXERCISE = re.compile(r"exercise_\d+")
 ADDED = pytest.StashKey[bool]()
-"""Marks a test that is not in the share and covers the change."""
+"""Marks a test that covers the change and is not in the share."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,11 +44,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the share and the tests that cover the change. A test stays in its share whatever else is added."""
+    """Keep the share and the tests that cover the change. A test stays in its share when others are added."""
     if not config.option.share:
         return
     share, shares = config.option.share
-    turns = {item: (_number(item) - share) % shares for item in items}  # how many shares before its own
+    turns = {item: (_number(item) - share) % shares for item in items}  # how many shares until its own
     changed = changed_files(config.rootpath, config.option.touched) if config.option.touched else []
     added = [item for item in items if turns[item] and covers(item, changed)]
     for item in added:
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.stash.get(ADDED, False) and time.monotonic() > item.config.option.added_until:
-        pytest.skip("it covers the change, but no time is left; it runs with its share")
+        pytest.skip("the time for tests that cover the change is used up; this one runs with its own share")
 
 
 def is_of_a_file(item: pytest.Item) -> bool:
@@ -72,7 +72,7 @@ def is_of_a_file(item: pytest.Item) -> bool:
 
 
 def _number(item: pytest.Item) -> int:
-    """Return a number that is the same for tests which share what is set up for them."""
+    """Return a number that is equal for tests that share a fixture."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     subject = next((parameters[name] for name in SUBJECTS if name in parameters), "")
     has_setup = subject or is_of_a_file(item)
@@ -81,7 +81,7 @@ def _number(item: pytest.Item) -> int:
 
 
 def changed_files(root: Path, commit: str) -> list[str]:
-    """Return the files that differ from a commit, relative to the root; none where the commit is unknown."""
+    """Return the files that differ from a commit, relative to the root; none if the commit is unknown."""
     command = ["git", "diff", "--name-only", commit]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.splitlines()
 
@@ -117,7 +117,7 @@ def rooms_of(path: Path, support: Path) -> frozenset[str]:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    """Yield the full names of imported modules and what is imported from them, wherever the imports stand."""
+    """Yield the full names of all imported modules and names, also of imports inside functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (f"{alias.name}." for alias in node.names)

@@ -1,4 +1,4 @@
-"""Drive `python -m grader watch` as a person would: a terminal of its own, real files, real keys."""
+"""Drive `python -m grader watch` as a person does: in a terminal, with real files and real keys."""
 
 import os
 import pty
@@ -17,11 +17,11 @@ from tests.support.paths import ROOT
 VERDICT = re.compile(r"attention\.(?:py|ipynb) · \d\d:\d\d:\d\d")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 PATIENCE = 60.0
-"""Seconds to wait for what takes a fraction of one on a machine that is not busy."""
+"""Seconds to wait for an event; on an idle machine it takes a fraction of a second."""
 
 
 class Watch:
-    """A watch that runs in a terminal; what it has written since the last question is `new`."""
+    """A watch that runs in a terminal. `new` is its output since the last call of `forget`."""
 
     def __init__(self, course: Path, *arguments: str, columns: int = 200, kit: Path = ROOT) -> None:
         self.course = course
@@ -55,12 +55,12 @@ class Watch:
             return COLOURS.sub("", self._written[self._mark :])
 
     def forget(self) -> None:
-        """What was written until now is not looked at any more."""
+        """Discard the output until now."""
         with self._changed:
             self._mark = len(self._written)
 
     def wait_for(self, pattern: str, seconds: float = PATIENCE) -> str:
-        """What is new, once it holds the pattern."""
+        """Return the new output once it contains the pattern."""
         deadline = time.monotonic() + seconds
         with self._changed:
             while not re.search(pattern, COLOURS.sub("", self._written[self._mark :]), re.DOTALL):
@@ -70,7 +70,7 @@ class Watch:
         return self.new
 
     def verdict(self, seconds: float = PATIENCE) -> str:
-        """What is new, once it holds a whole verdict."""
+        """Return the new output once it contains a whole verdict."""
         return self.wait_for(VERDICT.pattern + r".*(points|Public checks only)\b.* · .*h hint", seconds)
 
     def verdicts(self) -> int:
@@ -81,7 +81,7 @@ class Watch:
         os.write(self._ours, key.encode())
 
     def is_restored(self) -> bool:
-        """Whether the terminal is as it was before."""
+        """Return whether the terminal has its original settings."""
         return termios.tcgetattr(self.terminal) == self.settings
 
     def _read(self) -> None:
@@ -99,7 +99,7 @@ class Watch:
 
 
 def small_course(folder: Path, *exercises: str) -> Path:
-    """A copy of the course with these exercises alone, as they were handed out and never graded."""
+    """Copy the course with only these exercises, as handed out and never graded."""
     for exercise in exercises:
         for part in ("exercises", "solutions", "tests/hidden"):
             if (ROOT / part / exercise).is_dir():
@@ -113,7 +113,7 @@ def small_course(folder: Path, *exercises: str) -> Path:
 
 
 def examiners_of(parent: int) -> list[int]:
-    """The examiner processes that a process has started."""
+    """Return the examiner processes that a process started."""
     children = Path(f"/proc/{parent}/task").glob("*/children")
     found = []
     for child in {int(each) for path in children for each in path.read_text().split()}:

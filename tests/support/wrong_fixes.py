@@ -1,4 +1,4 @@
-"""The wrong fixes of the corpus: what a student may write in place of a fix, and how a verdict differs from its entry.
+"""The wrong fixes of the corpus, and the comparison of their verdicts with their entries.
 
 They are stored as changed fragments of the reference or the starter; tests/README.md describes the format.
 """
@@ -41,8 +41,8 @@ class Expectation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     unknown: list[str] = []
     unfixed: list[str] = []
     """Defects that are present or unknown."""
-    broken: list[str] = []
-    """Checks that are regressions; there may be others."""
+    broken: list[str] | None = None
+    """Checks that are regressions; there may be others, but an empty list means that there is none."""
     extra_only: bool = False
     """Whether only extra points are lost."""
 
@@ -71,9 +71,9 @@ def path_of(course: Course, exercise_id: str) -> Path:
 
 
 def load_wrong_fixes(course: Course, exercise_id: str) -> list[WrongFix]:
-    """Return an exercise's wrong fixes, in the order of its file; none where there is no file.
+    """Return an exercise's wrong fixes, in the order of the file; none if there is no file.
 
-    Raises `SpecError` where an entry has a wrong key or a fragment that does not occur once.
+    Raise `SpecError` if an entry has a wrong key, or a fragment that does not occur exactly once.
     """
     path = path_of(course, exercise_id)
     if not path.exists():
@@ -103,7 +103,7 @@ def wrong_fix(course: Course, exercise_id: str, name: str) -> str:
 
 
 def expected_statuses(expect: Expectation) -> dict[str, set[DefectStatus]]:
-    """Return, for each defect that the expectation names, the statuses that are right."""
+    """Map each defect that the expectation names to its allowed statuses."""
     named = [
         (expect.fixed, {DefectStatus.FIXED}),
         (expect.present, {DefectStatus.PRESENT}),
@@ -114,7 +114,7 @@ def expected_statuses(expect: Expectation) -> dict[str, set[DefectStatus]]:
 
 
 def is_refused(verdict: Verdict, expect: Expectation) -> bool:
-    """Return whether the verdict takes off what it must: extra points at least, and full marks unless only those."""
+    """Return whether the verdict finds a fault and, unless only extra points are lost, refuses full marks."""
     if {defect.status for defect in verdict.defects} == {DefectStatus.FIXED} and not verdict.regressions:
         return False
     return expect.extra_only or (verdict.outcome is Result.NOT_FIXED and verdict.score < verdict.max_score)
@@ -129,6 +129,8 @@ def differences(verdict: Verdict, expect: Expectation) -> list[str]:
     for defect, right in expected_statuses(expect).items():
         if statuses[defect] not in right:
             found.append(f"{defect} is {statuses[defect]}, expected {' or '.join(sorted(right))}")
-    if missing := {*expect.broken} - {*verdict.regressions}:
+    if missing := {*(expect.broken or ())} - {*verdict.regressions}:
         found.append(f"{sorted(missing)} not among the regressions {verdict.regressions}")
+    if expect.broken == [] and verdict.regressions:
+        found.append(f"regressions {verdict.regressions}, expected none")
     return found

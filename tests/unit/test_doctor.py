@@ -26,7 +26,7 @@ def test_the_doctor_looks_at_what_the_installed_kit_says_it_needs_on_this_system
     (installed / "METADATA").write_text(METADATA)
     monkeypatch.syspath_prepend(tmp_path)
 
-    found = {each.name: (each.is_well, each.remedy) for each in _packages()}
+    found = {each.name: (each.is_met, each.remedy) for each in _packages()}
     assert found == {
         "pytest": (True, "pip install 'pytest>=1'"),
         "click": (False, "pip install 'click>=1000'"),

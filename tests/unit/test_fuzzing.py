@@ -48,7 +48,7 @@ from grader.sandbox.values import TORCH_DTYPES, flatten, from_python  # noqa: E4
 from grader.sandbox.wire import MAX_FRAME_BYTES, ClosedError, MalformedError  # noqa: E402
 from grader.spec.loading import load_exercise  # noqa: E402
 
-COURSE = Course(ROOT)
+COURSE = Course(root=ROOT)
 EXERCISE = "exercise_03"
 
 
@@ -56,18 +56,33 @@ EXERCISE = "exercise_03"
 
 OUTPUT = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
 TENSOR = from_python(OUTPUT)
-LINE = protocol.Location("attention.py", 30, "values = self.W_value(x)", 9)
-RAISED = protocol.Raised("RuntimeError", ["RuntimeError", "Exception", "object"], "shapes do not match", LINE)
-ISOLATED = protocol.Isolation(True, True, True, True, True)
-LOADED = protocol.Loaded(["CausalSelfAttention"], True, True, {"CausalSelfAttention.forward": "FunctionDef()"}, RAISED)
-BUILT = protocol.Built({"W_key.weight": [4, 3], "W_key.bias": [4]}, ["there is no parameter W_value"])
+LINE = protocol.Location(label="attention.py", line=30, text="values = self.W_value(x)", column=9)
+RAISED = protocol.Raised(
+    type="RuntimeError", bases=["RuntimeError", "Exception", "object"], text="shapes do not match", location=LINE
+)
+ISOLATED = protocol.Isolation(process=True, filesystem=True, network=True, syscalls=True, memory=True)
+LOADED = protocol.Loaded(
+    classes=["CausalSelfAttention"],
+    entry_found=True,
+    entry_is_module=True,
+    trees={"CausalSelfAttention.forward": "FunctionDef()"},
+    tolerated=RAISED,
+)
+BUILT = protocol.Built(
+    parameters={"W_key.weight": [4, 3], "W_key.bias": [4]}, misfits=["there is no parameter W_value"]
+)
 VALUES = (OUTPUT, (OUTPUT, None), [1, 2.5, "three", True, {"four": OUTPUT}], None, torch.ones(0), torch.tensor(1j))
 RETURNED = tuple(
-    protocol.Returned(from_python(value), {"x": TENSOR}, {"W_key.weight": TENSOR, "W_key.bias": None}, {"x": TENSOR})
+    protocol.Returned(
+        value=from_python(value),
+        inputs={"x": TENSOR},
+        parameter_gradients={"W_key.weight": TENSOR, "W_key.bias": None},
+        input_gradients={"x": TENSOR},
+    )
     for value in VALUES
 )
 BUILDS = msgspec.structs.replace(BUILT, misfits=[])
-REPLIES = (ISOLATED, LOADED, BUILT, RAISED, *RETURNED, protocol.Parsed("d1"))
+REPLIES = (ISOLATED, LOADED, BUILT, RAISED, *RETURNED, protocol.Parsed(fingerprint="d1"))
 
 NESTS = (
     (b"\x91", b"\xc0"),
@@ -157,7 +172,7 @@ class Script:
     def number(self) -> int:
         return 0  # no process has it
 
-    def ask_where(self) -> None: ...
+    def dump_stack(self) -> None: ...
 
     def has_ended(self, _seconds: float) -> bool:
         return False
@@ -185,14 +200,14 @@ tensors = st.one_of(
     ),
 )
 scalars = leaves.filter(lambda each: not isinstance(each, list | dict)).map(
-    lambda each: protocol.Scalar(each[:2000] if isinstance(each, str) else each)
+    lambda each: protocol.Scalar(value=each[:2000] if isinstance(each, str) else each)
 )
 values = st.recursive(
-    st.one_of(tensors, scalars, st.builds(protocol.Other, names)),
+    st.one_of(tensors, scalars, st.builds(protocol.Other, description=names)),
     lambda inner: st.one_of(
-        st.builds(protocol.Sequence, st.lists(inner, max_size=3), st.booleans()),
-        st.builds(protocol.Sequence, inner.map(lambda each: [each] * 900), st.booleans()),
-        st.builds(protocol.Mapping, st.dictionaries(names, inner, max_size=3)),
+        st.builds(protocol.Sequence, items=st.lists(inner, max_size=3), is_tuple=st.booleans()),
+        st.builds(protocol.Sequence, items=inner.map(lambda each: [each] * 900), is_tuple=st.booleans()),
+        st.builds(protocol.Mapping, items=st.dictionaries(names, inner, max_size=3)),
     ),
     max_leaves=6,
 )
@@ -200,38 +215,53 @@ gradients = st.dictionaries(names, st.none() | tensors, max_size=3)
 numbers = st.sampled_from([-(2**63), -1, 0, 1, 30, 2**63 - 1])
 raised = st.builds(
     protocol.Raised,
-    names,
-    st.lists(names, max_size=3),
-    names | st.sampled_from(["[Errno 27] File too large", "DefaultCPUAllocator: can't allocate memory: you tried"]),
-    st.none() | st.builds(protocol.Location, names, numbers, names, numbers),
+    type=names,
+    bases=st.lists(names, max_size=3),
+    text=names
+    | st.sampled_from(["[Errno 27] File too large", "DefaultCPUAllocator: can't allocate memory: you tried"]),
+    location=st.none() | st.builds(protocol.Location, label=names, line=numbers, text=names, column=numbers),
 )
 STAGES = (
     (
         LOADED,
         st.builds(
-            protocol.Loaded, st.lists(names, max_size=3), st.booleans(), st.booleans(), st.just({}), st.none() | raised
+            protocol.Loaded,
+            classes=st.lists(names, max_size=3),
+            entry_found=st.booleans(),
+            entry_is_module=st.booleans(),
+            trees=st.just({}),
+            tolerated=st.none() | raised,
         ),
     ),
     (
         BUILDS,
         st.builds(
             protocol.Built,
-            st.dictionaries(names, st.lists(numbers.filter(lambda each: each >= 0), max_size=4), max_size=3),
-            st.lists(names, max_size=3),
+            parameters=st.dictionaries(names, st.lists(numbers.filter(lambda each: each >= 0), max_size=4), max_size=3),
+            misfits=st.lists(names, max_size=3),
         ),
     ),
     (
         RETURNED,
         st.builds(
             protocol.Returned,
-            values,
-            st.just({"x": TENSOR}) | st.dictionaries(names, tensors, max_size=2),
-            st.booleans(),
-            gradients,
-            gradients,
+            value=values,
+            inputs=st.just({"x": TENSOR}) | st.dictionaries(names, tensors, max_size=2),
+            parameter_gradients=gradients,
+            input_gradients=gradients,
+            changed=names,
         ),
     ),
-    (RETURNED, st.builds(protocol.Returned, values, st.just({"x": TENSOR}), st.booleans(), gradients, gradients)),
+    (
+        RETURNED,
+        st.builds(
+            protocol.Returned,
+            value=values,
+            inputs=st.just({"x": TENSOR}),
+            parameter_gradients=gradients,
+            input_gradients=gradients,
+        ),
+    ),
 )
 
 
@@ -254,7 +284,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[bytes], Any]:
 def test_whatever_a_worker_says_becomes_an_outcome_that_can_be_shown(conversation):
     script, expected = conversation
     exercise = load_exercise(COURSE.description(EXERCISE))
-    submission = Submission("a.py", ())
+    submission = Submission(name="a.py", chunks=())
     session = Session(Scripted(script), exercise, submission)
     outcomes, unloadable = [], None
     with within_bounds():
@@ -292,7 +322,7 @@ def shown(exercise: Any, outcomes: list[Outcome], unloadable: Finding | None) ->
     """Render what was seen, and look that nothing in it could be taken for more than text."""
     seen = Examination(outcomes=outcomes, unloadable=unloadable)
     exercise = msgspec.structs.replace(exercise, defects=[])
-    verdict = make_verdict(exercise, Key(digest="", failure_kinds={"": {}}, methods={}), seen, "attention.py", 1)
+    verdict = make_verdict(exercise, Key(digest="", signatures={"": {}}, methods={}), seen, "attention.py", 1)
     json.loads(render_json(verdict))
     for text in (render_terminal(verdict, exercise), render_json(verdict)):
         assert not {each for each in text if each != "\n" and not each.isprintable()}
@@ -518,14 +548,16 @@ def test_what_a_file_becomes_can_be_sent_to_a_worker(tmp_path_factory, content, 
         read = read_submission(path, name)
         assert is_fit_to_be_judged(read)
         if isinstance(read, Submission):
-            chunks = [protocol.Source(chunk.label, chunk.text) for chunk in read.chunks]
+            chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in read.chunks]
             assert (
-                msgspec.msgpack.decode(msgspec.msgpack.encode(protocol.Load(chunks, "A")), type=protocol.Load).chunks
+                msgspec.msgpack.decode(
+                    msgspec.msgpack.encode(protocol.Load(chunks=chunks, entry="A")), type=protocol.Load
+                ).chunks
                 == chunks
             )
 
 
-NONE = msgspec.msgpack.encode(protocol.Scalar(None))
+NONE = msgspec.msgpack.encode(protocol.Scalar(value=None))
 AMPLIFIERS = {
     "values": NONE,
     "empty lists": b"\x83\xa7message\xa8Sequence\xa8is_tuple\xc3\xa5items\x90",

@@ -44,6 +44,7 @@ LATE = {
     "grader.commands.student": "a command imports what it needs",
     "grader.verdict.judge": "workers are forked before the checks are imported, and so torch",
     "grader.sandbox.nursery": "the nursery is known where torch is not imported, the server needs it",
+    "grader.student.explanations": "imports torch only to open the explanation of a fix",
     "grader.student.trial": "started as a program, it imports torch first",
     "grader.author.release": "asks before it imports torch",
     "grader.author.autograder": "asks before it imports torch",
@@ -207,12 +208,18 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(module: str) 
 LIGHT = ("spec", "submission", "verdict", "api", "student", "report", "classroom", "commands", "cli")
 """Rooms that hold no check and run no submission: what they are asked for must not take a second to import."""
 
-RUN_VARIANTS = {"grader.verdict.signatures", "grader.verdict.variants"}
-"""Modules of these rooms that run checks over the variants of an exercise."""
+RUN_CHECKS = {
+    "grader.student.locks",
+    "grader.student.mirror",
+    "grader.student.unlocking",
+    "grader.verdict.signatures",
+    "grader.verdict.variants",
+}
+"""Modules of these rooms that run checks, and those that only they import."""
 
 
 def test_rooms_that_run_nothing_import_no_torch() -> None:
-    names = [name for name in MODULES if room_of(name) in LIGHT and name not in RUN_VARIANTS]
+    names = [name for name in MODULES if room_of(name) in LIGHT and name not in RUN_CHECKS]
     code = f"import sys, {', '.join(names)}\nassert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -82,7 +82,7 @@ COUNTS_MODES = """
 
 def reference_of(exercise_id: str) -> tuple[str, int, int]:
     """The reference, and where the main class's forward and its body begin."""
-    source = (Course(ROOT).reference(exercise_id)).read_text(encoding="utf-8")
+    source = (Course(root=ROOT).reference(exercise_id)).read_text(encoding="utf-8")
     forward = list(re.finditer(r"    def forward\(self,[^)]*\)[^\n]*:[^\n]*\n", source))[-1]
     return source, forward.start(), forward.end()
 
@@ -103,7 +103,7 @@ def wrong_where(exercise_id: str, condition: str) -> str:
 def with_defect_where(exercise_id: str, defect_id: str, condition: str) -> str:
     """The reference, whose forward is that with a defect put back where the condition on the first input holds."""
     source, _, body = reference_of(exercise_id)
-    exercise = load_exercise(Course(ROOT).description(exercise_id))
+    exercise = load_exercise(Course(root=ROOT).description(exercise_id))
     entry = exercise.interface.entry()
     bad = put_back(source, [defect for defect in exercise.defects if defect.id == defect_id])
     bad = bad.replace(f"class {entry}(", f"class Bad{entry}(")
@@ -248,7 +248,7 @@ def _locked(self, *arguments, **keywords):
 @pytest.mark.parametrize("exercise_id", sampled([*EXERCISES, "exercise_26", "exercise_28"], also=["exercise_28"]))
 def test_how_weights_begin_and_what_nobody_can_copy_costs_nothing(judge_text: Judge, exercise_id: str) -> None:
     name = load_exercise(judge_text.course.description(exercise_id)).interface.entry()
-    source = (Course(ROOT).reference(exercise_id)).read_text(encoding="utf-8")
+    source = (Course(root=ROOT).reference(exercise_id)).read_text(encoding="utf-8")
     texts = {"zeros": source + ZEROS.format(name=name), "a lock": source + LOCKED.format(name=name)}
     assert judge_text.refused(exercise_id, texts) == {}
 

@@ -45,7 +45,10 @@ def test_a_change_that_breaks_a_right_starter_is_told_what_it_broke_and_not_that
 
 
 def test_a_decoy_that_nobody_tried_looks_like_any_other_in_the_list():
-    untried = [OverviewLine(name, "Title", Progress(), difficulty=2) for name in ("exercise_01", DECOYS[0])]
+    untried = [
+        OverviewLine(exercise=name, title="Title", progress=Progress(), difficulty=2)
+        for name in ("exercise_01", DECOYS[0])
+    ]
     first, second, *_ = render_overview(untried).splitlines()
     assert first.replace("exercise_01", DECOYS[0]) == second
 

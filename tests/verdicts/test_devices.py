@@ -24,6 +24,12 @@ RIGHT = {
     "logical not": MASKING.replace("self.causal_mask.bool()", "torch.logical_not(self.causal_mask == 0)"),
     "no nan": f"{MASKING}        attn_scores = attn_scores.nan_to_num(neginf=-torch.inf)\n",
     "layer norm beside it": f"{MASKING}        nn.functional.layer_norm(x, x.shape[-1:])\n",
+    "another module moved and given its weights": f"""{MASKING}
+        shell = nn.MultiheadAttention(4, 2, batch_first=True).to(x.device)
+        weights = dict(nn.MultiheadAttention(4, 2, batch_first=True).to(x.device).named_parameters())
+        some = torch.zeros(1, 3, 4, device=x.device)
+        torch.func.functional_call(shell, weights, (some, some, some))
+""",
     "another way when it fails": f"""
         try:
             attn_scores = torch.where({HIDDEN}, -torch.inf, attn_scores)

@@ -7,7 +7,7 @@ from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
-from tests.support.sampling import dealt, of_parts, sampled, sampled_in_parts, share
+from tests.support.sampling import of_parts, sampled, sampled_in_parts, seed_for, share
 from tests.support.wrong_fixes import wrong_fix
 
 SEEDS = (7, 1009, 4_000_000_007)
@@ -26,7 +26,7 @@ class Place(Struct, frozen=True):
     file: str = ""
 
     def right(self, exercise_id: str) -> str:
-        return ((CORPUS / self.file) if self.file else Course(ROOT).reference(exercise_id)).read_text()
+        return ((CORPUS / self.file) if self.file else Course(root=ROOT).reference(exercise_id)).read_text()
 
 
 HEADS = {"samples": 0, "heads": 1, "rows": 2, "columns": 3}
@@ -169,7 +169,7 @@ RIGHT = {
 def test_dropout_written_in_another_way_gets_everything(judge_text: Judge, exercise_id: str) -> None:
     texts = {name: dropping(PLACES[exercise_id], exercise_id, right) for name, right in RIGHT.items()}
     texts = share(texts, exercise_id, 2)
-    assert judge_text.refused(exercise_id, texts, dealt(SEEDS, exercise_id)) == {}
+    assert judge_text.refused(exercise_id, texts, seed_for(SEEDS, exercise_id)) == {}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import ROOT
-from tests.support.sampling import dealt, sampled
+from tests.support.sampling import sampled, seed_for
 
 SEEDS = (3, 4)
 
@@ -158,7 +158,7 @@ def _other(*given, **named):
 
 def those_called() -> dict[str, str]:
     """What is called of each exercise whose subject returns something."""
-    course, found = Course(ROOT), {}
+    course, found = Course(root=ROOT), {}
     for exercise_id in course.exercise_ids():
         interface = load_exercise(course.description(exercise_id)).interface
         if interface.kind.has_calling_variants:
@@ -184,7 +184,7 @@ def test_right_parts_of_a_module_that_returns_zeros_earn_nothing(judge_text: Jud
 def test_a_module_that_computes_nothing_earns_nothing(judge_text: Judge, exercise_id: str) -> None:
     head = "import torch\nimport torch.nn as nn\n"
     sources = [head + MODULES[exercise_id].replace("BODY", body) for body in BODIES[exercise_id].values()]
-    verdicts = judge_text.many(exercise_id, sources, dealt(SEEDS, exercise_id))
+    verdicts = judge_text.many(exercise_id, sources, seed_for(SEEDS, exercise_id))
     for name, verdict in zip(BODIES[exercise_id], verdicts, strict=True):
         fixed = [each.id for each in verdict.defects if each.status is DefectStatus.FIXED and not each.stretch]
         assert (verdict.outcome, verdict.score, fixed) == (Result.NOT_FIXED, 0.0, []), name

@@ -8,7 +8,7 @@ from grader.spec.paths import Course
 from grader.verdict.verdict import Result
 from tests.support.judging import Judge
 from tests.support.paths import CORPUS, ROOT
-from tests.support.sampling import dealt, sampled, share
+from tests.support.sampling import sampled, seed_for, share
 
 BASES = {
     "exercise_11": CORPUS / "alternatives" / "exercise_11" / "page_of_products.py",
@@ -28,7 +28,7 @@ FILLS = ("-20.0", "-30.0", "-1e3", "-1e4")
 
 
 def base(exercise_id: str) -> str:
-    return BASES.get(exercise_id, Course(ROOT).reference(exercise_id)).read_text(encoding="utf-8")
+    return BASES.get(exercise_id, Course(root=ROOT).reference(exercise_id)).read_text(encoding="utf-8")
 
 
 def weakly_masked(source: str) -> dict[str, str]:
@@ -74,7 +74,7 @@ def test_what_holds_for_small_inputs_alone_is_not_fixed(judge_text: Judge, exerc
         texts |= weakly_masked(source)
     texts = share({name: text for name, text in texts.items() if text != source}, exercise_id, 3)
     assert texts
-    verdicts = judge_text.many(exercise_id, list(texts.values()), dealt(SEEDS, exercise_id))
+    verdicts = judge_text.many(exercise_id, list(texts.values()), seed_for(SEEDS, exercise_id))
     assert [name for name, each in zip(texts, verdicts, strict=True) if each.outcome is not Result.NOT_FIXED] == []
 
 
@@ -84,4 +84,4 @@ def test_a_sturdy_softmax_and_a_strong_fill_get_everything(judge_text: Judge, ex
     texts = {name: softmax_by(source, template) for name, template in STURDY.items()}
     for fill in ("-1e9", "-1e30", "torch.finfo(torch.float32).min", "float('-inf')"):
         texts[f"filled with {fill}"] = ASSIGNED.sub(rf"\1= {fill}", FILLED.sub(rf"\1.masked_fill(\2, {fill})", source))
-    assert judge_text.refused(exercise_id, share(texts, exercise_id, 2), dealt(SEEDS, exercise_id)) == {}
+    assert judge_text.refused(exercise_id, share(texts, exercise_id, 2), seed_for(SEEDS, exercise_id)) == {}

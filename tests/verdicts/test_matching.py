@@ -15,7 +15,7 @@ from tests.support.judging import Judge
 from tests.support.paths import ROOT
 from tests.support.sampling import others_slow, sampled
 
-COURSE = Course(ROOT)
+COURSE = Course(root=ROOT)
 SEEDS = (5, 6, 7)
 
 

@@ -61,7 +61,7 @@ FORMS = {
 @pytest.fixture(params=FORMS)
 def form(request, tmp_path):
     """A judge of an exercise whose reference returns its outputs in a form, and the two right ways."""
-    course = Course(tmp_path)
+    course = Course(root=tmp_path)
     returned = FORMS[request.param]
     reference, other = (REFERENCE.replace("RETURNED", each) for each in returned)
     starter = reference.replace("dim=-1", "dim=-2")

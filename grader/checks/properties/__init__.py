@@ -1,4 +1,4 @@
-"""What the built-in properties do: one module for each family, each function registered for its record."""
+"""The built-in properties: a module for each family, and a function registered for each record."""
 
 from grader.checks.case import Case
 from grader.checks.context import FUNCTIONS, Context
@@ -17,5 +17,5 @@ from grader.spec.properties import Property
 
 
 def try_case(check: Property, context: Context, case: Case) -> None:
-    """Raise `Failure` where the property does not hold with this case's sizes and inputs."""
+    """Run the property's function; it raises `Failure` if the property does not hold for the case."""
     FUNCTIONS[type(check)](check, context, case)

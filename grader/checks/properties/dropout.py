@@ -14,26 +14,29 @@ from grader.sandbox.values import flatten
 from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining, KeepsDtype
 
 SOME_DRAWS, MOST_DRAWS = 6, 40
-"""A single weight comes out alike in so many draws of dropout with a chance of 2 ** -40."""
+"""With dropout 0.5, a single weight has the same fate in all of `MOST_DRAWS` with a probability of 2 ** -40."""
 
 DRAWS, FEW_DRAWS = 32, 4
 """Use fewer draws for a single weight: more would not tighten the bound."""
 
 CHANCE = 0.3
-"""Not a half, at which keeping and dropping look the same."""
+"""The dropout probability of a check. At 0.5, keeping and dropping would look the same."""
 
 DEVIATIONS = 8.0
-"""Shares further off than this many standard deviations are not chance."""
+"""Observed shares may differ from expected ones by this many standard deviations."""
 
 LEAST_WEIGHT = 1e-3
-"""Whether a weight smaller than this was dropped is lost in rounding, and nobody can tell."""
+"""Rounding hides whether a weight smaller than this was dropped."""
 
 STEEPNESS = 1e-2
-"""What a step of a thousandth rounds away is less, even within float32; a gradient that is not dropped lacks more."""
+"""Relative tolerance between a measured slope and the gradient: more than rounding, less than a wrong gradient."""
 
 MOST_DIRECTIONS, ENOUGH_DIRECTIONS = 6, 2
-"""A step across the kink of a ReLU does not follow the gradient, so one direction proves nothing. A wrong gradient is
-wrong along almost every direction.
+"""How many directions to try, and how many must agree.
+
+A step across the kink of a ReLU does not follow the gradient, so one direction proves nothing; a wrong gradient is
+wrong along almost every direction. A right module is refused if at least 5 of 6 directions cross a kink. Each does
+with a probability below 1e-2, because the step is short, so an error happens in fewer than 1e-9 of all runs.
 """
 
 
@@ -43,8 +46,8 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
     values = module.call_each([case.inputs] * 2)
     for value in values:
         require_declared(value, context.exercise, check, case.sizes)
-    first, again = map(flatten, values)
-    if any(not torch.equal(one, other) for one, other in zip(first, again, strict=True)):
+    first, second = map(flatten, values)
+    if any(not torch.equal(one, other) for one, other in zip(first, second, strict=True)):
         raise Failure(
             FailureKind.DROPOUT,
             action="in eval mode, the same input twice",
@@ -52,7 +55,7 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             observed="another",
         )
     module.training = True
-    if all(_comes_out_alike(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
+    if all(_returns_equal_outputs(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
         raise Failure(
             FailureKind.NO_DROPOUT,
             action=f"in training mode with dropout 0.5, one input {MOST_DRAWS} times",
@@ -82,12 +85,12 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
         require_form(draw, value, Compared(action=action))
     outputs = torch.stack([flatten(draw)[0] for draw in draws])
     require_finite(outputs, Compared(action=action))
-    seen, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
+    observed, base, parts = outputs.flatten(1).double(), base.double(), parts.double()
     scaled = weights.flatten().double() / (1 - chance)
-    solved = (seen - base) @ context.reference.derived("inverse", lambda: torch.linalg.pinv(parts))
-    is_kept = (solved - scaled).abs() < solved.abs()
-    again = base + (is_kept * scaled) @ parts
-    if not torch.allclose(seen, again, FLOAT32.relative, FLOAT32.absolute):
+    estimated = (observed - base) @ context.reference.derived("inverse", lambda: torch.linalg.pinv(parts))
+    is_kept = (estimated - scaled).abs() < estimated.abs()
+    predicted = base + (is_kept * scaled) @ parts
+    if not torch.allclose(observed, predicted, FLOAT32.relative, FLOAT32.absolute):
         raise Failure(
             FailureKind.DROPOUT_ELSEWHERE,
             action=action,
@@ -108,7 +111,7 @@ def _require_slopes(context: Context, case: Case, action: str) -> None:
     try:
         rises, slopes = ours.run_probe(dropout.slopes, case.inputs, **counts)
     except SubjectError:
-        return  # that it does not answer in float64 is for another check to tell
+        return  # another check reports a module that fails in float64
     agree = (rises - slopes).abs() <= STEEPNESS * rises.abs()
     if int(agree.sum()) < ENOUGH_DIRECTIONS:
         rise, slope = (number(float(each[~agree][0])) for each in (rises, slopes))
@@ -121,14 +124,14 @@ def _require_slopes(context: Context, case: Case, action: str) -> None:
 
 
 def _require_chances(is_kept: torch.Tensor, counts: torch.Tensor, chance: float, action: str, called: str) -> None:
-    """Raise `Failure` unless as many are dropped as should be, and neighbours along every axis have nothing in common.
+    """Raise `Failure` unless the right share of weights is dropped, independently of neighbours along every axis.
 
-    The first axis is that of the calls; `counts` says which of the weights are large enough to count.
+    `is_kept` and `counts` are (calls, *weights). `counts` marks the weights that are large enough to judge.
     """
     counts = counts.expand(is_kept.shape)
     count = int(counts.sum())
     dropped = 1 - _share(is_kept, counts)
-    if abs(dropped - chance) > _doubt(chance, count):
+    if abs(dropped - chance) > _tolerated_difference(chance, count):
         raise Failure(
             FailureKind.DROPOUT_CHANCE,
             action=action,
@@ -143,7 +146,7 @@ def _require_chances(is_kept: torch.Tensor, counts: torch.Tensor, chance: float,
         )
         pairs = both & too
         observed = _share(one == other, pairs)
-        if bool(pairs.any()) and abs(observed - equal) > _doubt(equal, int(pairs.sum())):
+        if bool(pairs.any()) and abs(observed - equal) > _tolerated_difference(equal, int(pairs.sum())):
             among = f"along axis {axis - 1} of the weights" if axis else "from one call to the next"
             raise Failure(
                 FailureKind.DROPOUT_SHARED,
@@ -157,12 +160,12 @@ def _share(values: torch.Tensor, among: torch.Tensor) -> float:
     return float((values & among).sum()) / max(1, int(among.sum()))
 
 
-def _doubt(chance: float, count: int) -> float:
-    """How far the share of so many may lie from its chance."""
+def _tolerated_difference(chance: float, count: int) -> float:
+    """Return how far the observed share of `count` values may be from its probability."""
     return float(DEVIATIONS * (chance * (1 - chance) / max(1, count)) ** 0.5)
 
 
-def _comes_out_alike(module: ModuleProxy, case: Case, times: int) -> bool:
-    """Whether so many calls return the same."""
+def _returns_equal_outputs(module: ModuleProxy, case: Case, times: int) -> bool:
+    """Return whether this many calls return equal outputs."""
     first, *others = (nth_output(value, 0) for value in module.call_each([case.inputs] * times, grad=False))
     return all(torch.equal(first, other) for other in others)

@@ -27,7 +27,7 @@ LOUD_DRAWS = 4
 
 MOST_DRAWN = 16
 MOST_DRAWING = 0.1
-"""Tokens or samples that are changed one by one for a picture, and the seconds that this may take."""
+"""The most tokens or samples to change one by one for a picture, and the most seconds for it."""
 
 
 @runs(FutureDoesNotLeak)
@@ -40,7 +40,7 @@ def try_future_does_not_leak(check: FutureDoesNotLeak, context: Context, case: C
     before, *others = _outputs(context, check, case, module, [case.inputs, *changes])
     for token, after in zip(changed, others, strict=True):
         drawn = partial(
-            _draw_movement, check, module, case, before, {token: after}, lambda seen, changed: seen < changed
+            _draw_movement, check, module, case, before, {token: after}, lambda place, changed: place < changed
         )
         kept = list(range(token))
         _require_unchanged(before, after, check.axis, kept, f"changing token {token}", FailureKind.LEAK, draw=drawn)
@@ -62,8 +62,8 @@ def try_mask_hides(check: MaskHides, context: Context, case: Case) -> None:
     is_self_attention = len(case.tensors()) == 1
     others = [token for token in range(before.size(check.axis)) if not (is_self_attention and token == hidden[0])]
 
-    def is_hidden(seen: int, changed: int) -> bool:
-        return changed in hidden and not (is_self_attention and seen == changed)
+    def is_hidden(place: int, changed: int) -> bool:
+        return changed in hidden and not (is_self_attention and place == changed)
 
     action = f"changing token {hidden[0]}, which the mask hides,"
     drawn = partial(_draw_movement, check, module, case, before, {hidden[0]: after}, is_hidden)
@@ -81,7 +81,7 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     before, after = _outputs(context, check, case, module, [case.inputs, change])
     others = list(range(samples - 1))
     drawn = partial(
-        _draw_movement, check, module, case, before, {samples - 1: after}, lambda seen, changed: seen != changed
+        _draw_movement, check, module, case, before, {samples - 1: after}, lambda place, changed: place != changed
     )
     action = f"changing sample {samples - 1}"
     _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, "sample", drawn)
@@ -94,7 +94,7 @@ def _outputs(
     module: ModuleProxy,
     inputs: list[dict[str, Any]],
 ) -> list[torch.Tensor]:
-    """What comes out for each of the inputs where it is looked at, one call after the other."""
+    """Call the module with each of the inputs and return the checked output of each call."""
     return [declared_output(context.exercise, check, case, value, check.output) for value in module.call_each(inputs)]
 
 
@@ -106,9 +106,9 @@ def _draw_movement(
     known: dict[int, torch.Tensor],
     is_forbidden: Callable[[int, int], bool],
 ) -> Picture | None:
-    """How far each output moves with each token or sample, as far as that is found out soon.
+    """Make a picture of how far each output moves with each token or sample; None if that takes too long.
 
-    `known` holds the output after a change that has been tried already: the picture shows the number of the finding.
+    `known` contains the outputs after changes that were tried already, so that the picture agrees with the finding.
     """
     count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
     if max(count, before.size(check.axis)) > MOST_DRAWN:
@@ -127,10 +127,10 @@ def _draw_movement(
             (after - before).abs().movedim(check.axis, 0).reshape(before.size(check.axis), -1).amax(1).tolist()
         )
     marked = [
-        (seen, changed)
+        (place, changed)
         for changed, column in enumerate(columns)
-        for seen, moved in enumerate(column)
-        if moved > UNCHANGED.absolute and is_forbidden(seen, changed)
+        for place, moved in enumerate(column)
+        if moved > UNCHANGED.absolute and is_forbidden(place, changed)
     ]
     cells = [*map(list, zip(*columns, strict=True))]
     maps = [Map(title="how far it moved", cells=cells, marked=marked)]
@@ -194,17 +194,17 @@ def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: 
 def _require_unchanged_loudly(
     context: Context, check: FutureDoesNotLeak | MaskHides, case: Case, token: int, kept: list[int], action: str
 ) -> None:
-    """Raise `Failure` where a token has an influence once scores reach a hundred thousand; at the last size case alone.
+    """Raise `Failure` if a token has an influence when scores reach 1e5. Runs only at the last size case.
 
-    Right modules round the same in both calls. A fill of -10000 hides nothing where the scores that are left are lower,
-    which in a row with a single key is the case every other time.
+    A right module rounds equally in both calls. Masking with -10000 hides nothing if the remaining scores are lower,
+    which happens in half of the rows with a single key.
     """
     if case.sizes != (check.sizes or context.exercise.fixed_sizes)[-1]:
         return
     module, specs = context.ours(check, case), check.all_inputs(context.exercise.interface)
     gaussian = {name: value for name, value in case.tensors().items() if isinstance(specs[name], list)}
     together = dict.fromkeys(gaussian, LOUDNESS)
-    alone = {**dict.fromkeys(gaussian, 1.0), check.input: LOUDNESS**2}  # another input may be normed before it counts
+    alone = {**dict.fromkeys(gaussian, 1.0), check.input: LOUDNESS**2}  # a module may normalize another input first
     pairs = []
     for loudness in [together] * LOUD_DRAWS + [alone] * (LOUD_DRAWS if len(gaussian) > 1 else 0):
         loud = {name: torch.randn_like(each) * loudness[name] for name, each in gaussian.items()}

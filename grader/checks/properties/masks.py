@@ -1,4 +1,4 @@
-"""Properties of masks: every shape and dtype that can say which key is hidden, and rows in which every key is."""
+"""Properties of masks: every shape and dtype that can hide a key, and rows in which every key is hidden."""
 
 import contextlib
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from grader.spec.properties import (
 )
 
 LOUDNESS = 400.0
-"""Scores reach 1e5: a fill of -1e4 no longer hides a key, and a fill of -1e6 still does."""
+"""Scale of large inputs. Scores reach 1e5, so masking with -1e4 no longer hides a key, but masking with -1e6 does."""
 
 ONE_KEY = Tolerance(relative=1e-4, absolute=1e-5, of_largest=1e-4)
-"""Where a query sees a single key, its weight is one whatever the scores are, and no softmax rounds."""
+"""Tolerance for queries with a single key, whose weight is 1 for any scores, without rounding."""
 
 
 @runs(AcceptsMasks)
@@ -37,9 +37,9 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
         sizes = [size_of(size, case.sizes) for size in shape]
         masks.append(_random_mask(sizes, check.keys).to(getattr(torch, dtype)))
     calls = [{**case.inputs, check.mask: mask} for mask in masks]
-    for mask, inputs, seen in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
+    for mask, inputs, observed in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
         what = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
-        compare(seen, theirs.call(check.method, **inputs), what)
+        compare(observed, theirs.call(check.method, **inputs), what)
     loud = {name: value * LOUDNESS for name, value in case.tensors().items() if name != check.mask}
     lonely = _random_mask([size_of(size, case.sizes) for size in check.shapes[0]], check.keys, visible=0.0)
     inputs = {**case.inputs, **loud, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
@@ -69,9 +69,9 @@ def try_masked_rows_stay_finite(check: MaskedRowsStayFinite, context: Context, c
     ours.grad = False
     for value, calling_variant in ((passed.value, ""), (ours.call(check.method, **case.inputs), "under no_grad, ")):
         require_form(value, returned, f"{calling_variant}{check.method or 'forward'}: output")
-        seen = nth_output(value, 0)
-        require_finite(seen, f"{calling_variant}{what}")
-        ours_there, theirs_there = (each.select(check.axis, row) for each in (seen, expected))
+        observed = nth_output(value, 0)
+        require_finite(observed, f"{calling_variant}{what}")
+        ours_there, theirs_there = (each.select(check.axis, row) for each in (observed, expected))
         require_close(ours_there, theirs_there, f"{calling_variant}{what} at that query", UNCHANGED)
     skipping = f"query {row} may look at no key and the loss skips it; the gradient of"
     _require_finite_gradients(passed, skipping)
@@ -90,10 +90,10 @@ def _require_finite_gradients(passed: Pass, what: str) -> None:
 @runs(OtherRowsMatchReference)
 def try_other_rows_match_reference(check: OtherRowsMatchReference, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case)
-    seen, expected = ours(**case.inputs), theirs(**case.inputs)
-    require_form(seen, expected, "output")
+    observed, expected = ours(**case.inputs), theirs(**case.inputs)
+    require_form(observed, expected, "output")
     for index, axis in enumerate(check.axes):
-        one, other = nth_output(seen, index), nth_output(expected, index)
+        one, other = nth_output(observed, index), nth_output(expected, index)
         dead = dead_row(other.size(axis))
         others = [row for row in range(other.size(axis)) if row != dead]
         what = f"query {dead} may look at no key; output {index} at the other queries"
@@ -101,7 +101,7 @@ def try_other_rows_match_reference(check: OtherRowsMatchReference, context: Cont
 
 
 def _random_mask(shape: list[int], keys: int, visible: float = VISIBLE_SHARE) -> torch.Tensor:
-    """Truth values of which one at least is true along the axis of the keys."""
+    """Return a random mask with at least one true value along the axis of the keys."""
     mask = torch.rand(shape) < visible
     one = [*shape]
     one[keys] = 1

@@ -4,14 +4,12 @@ import contextlib
 import re
 import warnings
 
-from msgspec import structs
-
 from grader.checks.case import Case, make_case
 from grader.checks.compare import Advice, Failure
 from grader.checks.context import Context, runs
-from grader.checks.outcome import CallingVariant, FailureKind, Gradients, History, Layout, Mode
+from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, Layout, Mode
 from grader.checks.session import SubjectRaisedError
-from grader.checks.variant_calls import call_in_calling_variant
+from grader.checks.variant_calls import call_in_calling_variants
 from grader.sandbox.text import as_arguments, excerpt
 from grader.spec.fields import size_of
 from grader.spec.properties import Property, Raises
@@ -21,14 +19,14 @@ CALLING_VARIANTS = (
     CallingVariant(
         mode=Mode.TRAINING,
         gradients=Gradients.INFERENCE_MODE,
+        dtype=Dtype.FLOAT64,
         layout=Layout.TRANSPOSED,
-        history=History.DOUBLE,
     ),
 )
-"""How a call that cannot work is made once more: the second time in all these ways at once."""
+"""Calling variants in which an invalid call is repeated. The second one combines several changes."""
 
 MOST_OTHER_NUMBERS = 4
-"""A message may say so many numbers beside the ones it should."""
+"""A message may mention this many numbers beside the required ones."""
 
 
 @runs(Raises)
@@ -70,7 +68,7 @@ def _require_right(
     sizes: dict[str, int],
     calling_variant: CallingVariant | None = None,
 ) -> None:
-    """Raise `Failure` where another exception was raised than will do, or says less than promised."""
+    """Raise `Failure` if the exception has the wrong type, or its message lacks required numbers."""
     raised = error.raised
     if not set(check.errors) & set(raised.bases):
         raise Failure(
@@ -92,12 +90,12 @@ def _require_right(
 
 
 def _missing(check: Raises, error: SubjectRaisedError, case: Case) -> list[str]:
-    """The numbers that the message should say and does not."""
+    """Return the required numbers that the message does not mention."""
     return _not_mentioned([size_of(name, case.sizes) for name in check.mentions], error.raised.text)
 
 
 def _require_accepted(check: Raises, context: Context) -> None:
-    """Raise `Failure` where the interface's own sizes are refused too: whoever refuses all checks nothing."""
+    """Raise `Failure` if the interface's own sizes are refused too: then nothing is validated."""
     usual = usual_case(context)
     try:
         module = context.subject.build(usual.arguments, at_once=check.at != "call" or bool(check.method))
@@ -114,7 +112,7 @@ def _require_accepted(check: Raises, context: Context) -> None:
 
 
 def _require_in_calling_variants(check: Raises, context: Context, case: Case, sizes: dict[str, int]) -> None:
-    """Raise `Failure` if another calling variant, which accepts the usual sizes, does not refuse these."""
+    """Raise `Failure` if a calling variant that accepts the usual sizes does not refuse the invalid ones."""
     for calling_variant in CALLING_VARIANTS if context.exercise.interface.kind.has_calling_variants else ():
         try:
             _called(context, case, calling_variant)
@@ -130,19 +128,18 @@ def _require_in_calling_variants(check: Raises, context: Context, case: Case, si
 
 
 def usual_case(context: Context) -> Case:
-    """The uppermost of the exercise's own sizes, with the interface's own inputs."""
+    """Return the case of the exercise's largest fixed sizes, with the interface's own inputs."""
     return make_case(context.exercise, Property(), context.exercise.fixed_sizes[-1])
 
 
 def _called(context: Context, case: Case, calling_variant: CallingVariant) -> None:
-    """Build a module and call it in a calling variant; with `training` it is in training mode."""
+    """Build a module and call it in a calling variant."""
     module = context.subject.build(case.arguments, at_once=False)
-    module.training = calling_variant.mode is Mode.TRAINING
-    call_in_calling_variant(calling_variant, structs.replace(case, again=case.inputs), "", module, context.exercise)
+    _ = [*call_in_calling_variants([(calling_variant, 0)], case, "", module)]
 
 
 def _not_mentioned(wanted: list[int], text: str) -> list[str]:
-    """The numbers that a message does not say, as whole numbers; one that lists many numbers says none of them."""
-    said = re.findall(r"(?<![\d.])\d+(?!\.?\d)", text)
-    is_a_list = len(set(said)) > len(wanted) + MOST_OTHER_NUMBERS
-    return [str(number) for number in wanted if is_a_list or str(number) not in said]
+    """Return the numbers that a message does not mention; a message that lists many numbers mentions none."""
+    mentioned = re.findall(r"(?<![\d.])\d+(?!\.?\d)", text)
+    is_a_list = len(set(mentioned)) > len(wanted) + MOST_OTHER_NUMBERS
+    return [str(number) for number in wanted if is_a_list or str(number) not in mentioned]

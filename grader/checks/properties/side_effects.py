@@ -1,4 +1,4 @@
-"""Properties of how a module behaves among others: prints, inputs, attributes, layers."""
+"""Properties of side effects and structure: prints, inputs, attributes, layers."""
 
 import torch
 
@@ -78,7 +78,7 @@ def try_prints(check: Prints, context: Context, case: Case) -> None:
 def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -> None:
     expected = _expected(check, case.sizes)
     try:
-        seen = context.ours(check, case).attribute(check.name)
+        observed = context.ours(check, case).attribute(check.name)
     except SubjectRaisedError as error:
         if error.raised.type != "AttributeError":
             raise
@@ -88,13 +88,13 @@ def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -
             expected=str(expected),
             observed="that there is none",
         ) from None
-    is_right_type = type(seen) is type(expected) or (check.any_number and isinstance(seen, int | float))
-    if not is_right_type or seen != expected:
+    is_right_type = type(observed) is type(expected) or (check.any_number and isinstance(observed, int | float))
+    if not is_right_type or observed != expected:
         raise Failure(
             FailureKind.ATTRIBUTE,
             item=f"the attribute {check.name}",
             expected=str(expected),
-            observed=describe(seen),
+            observed=describe(observed),
         )
 
 
@@ -110,15 +110,17 @@ def try_has_layer(check: HasLayer, context: Context, case: Case) -> None:
     module = context.subject.build(case.arguments, at_once=False)
     wanted = f"an nn.{check.layer}" if check.layer else "one"
     try:
-        seen = module.run_probe(layers.layer_type, {}, name=check.name, layer=check.layer)
+        observed = module.run_probe(layers.layer_type, {}, name=check.name, layer=check.layer)
     except SubjectRaisedError as error:
         if error.raised.type != "AttributeError":
             raise
         raise Failure(
             FailureKind.LAYER, item=f"the attribute {check.name}", expected=wanted, observed="that there is none"
         ) from None
-    if seen != "":
-        raise Failure(FailureKind.LAYER, item=f"the attribute {check.name}", expected=wanted, observed=describe(seen))
+    if observed != "":
+        raise Failure(
+            FailureKind.LAYER, item=f"the attribute {check.name}", expected=wanted, observed=describe(observed)
+        )
 
 
 def _require_silence(printed: str, action: str) -> None:
@@ -133,5 +135,5 @@ def _require_silence(printed: str, action: str) -> None:
 
 
 def is_visible(text: str) -> bool:
-    """Whether something can be read in a text: blanks, zero bytes and control characters say nothing."""
+    """Return whether a text contains anything but spaces, zero bytes and control characters."""
     return any(each.isprintable() and not each.isspace() for each in text)

@@ -23,24 +23,24 @@ from grader.spec.properties import CallsInTurn, KeepsStateDict, MovesBetweenDevi
 def try_keeps_state_dict(check: KeepsStateDict, context: Context, case: Case) -> None:
     theirs, other = (context.reference.build(case.arguments) for _ in range(2))
     ours = context.subject.build(case.arguments, like=theirs, at_once=False)
-    seen = ours.run_probe(states.save, {})
-    if not isinstance(seen, dict):
-        raise Failure(FailureKind.STATE, item="the state dict", expected="tensors by name", observed=describe(seen))
+    observed = ours.run_probe(states.save, {})
+    if not isinstance(observed, dict):
+        raise Failure(FailureKind.STATE, item="the state dict", expected="tensors by name", observed=describe(observed))
     expected = theirs.run_probe(states.save, {})
-    own = {name: value for name, value in seen.items() if not _is_free(check, name, theirs)}
+    own = {name: value for name, value in observed.items() if not _is_free(check, name, theirs)}
     _compare_keys(own, {name: value for name, value in expected.items() if not _is_free(check, name, theirs)})
     loaded = {name: value for name, value in other.run_probe(states.save, {}).items() if name in own}
-    _load(ours, {**seen, **loaded}, loaded)
+    _load(ours, {**observed, **loaded}, loaded)
 
 
 def _is_free(check: KeepsStateDict, name: str, theirs: ModuleProxy) -> bool:
     return check.free_buffers and name not in theirs.weights()
 
 
-def _compare_keys(seen: dict[str, Any], expected: dict[str, Any]) -> None:
-    for name, value in seen.items():
+def _compare_keys(observed: dict[str, Any], expected: dict[str, Any]) -> None:
+    for name, value in observed.items():
         require_tensor(value, f"the state dict's {name}")
-    ours, theirs = ({name: tuple(value.shape) for name, value in each.items()} for each in (seen, expected))
+    ours, theirs = ({name: tuple(value.shape) for name, value in each.items()} for each in (observed, expected))
     missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
     extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
     if missing or extra:
@@ -77,16 +77,16 @@ def try_calls_in_turn(check: CallsInTurn, context: Context, case: Case) -> None:
         if check.evaluates_last and index == len(check.calls) - 1:
             ours.training = theirs.training = False
         inputs = _inputs_of_call(check, context.exercise, case, index)
-        seen, expected = ours.call(check.method, **inputs), theirs.call(check.method, **inputs)
+        observed, expected = ours.call(check.method, **inputs), theirs.call(check.method, **inputs)
         between = f", then {check.after_each}(), then with " if check.after_each else " then with "
         turns = between.join(as_arguments(call) for call in check.calls[: index + 1])
-        compare(seen, expected, f"one module, called with {turns}: the last call's output")
+        compare(observed, expected, f"one module, called with {turns}: the last call's output")
         for module in (ours, theirs) if check.after_each else ():
             module.call(check.after_each)
 
 
 def inputs_of_calls(check: CallsInTurn, exercise: Exercise, case: Case) -> list[dict[str, Any]]:
-    """What the module is given in each call."""
+    """Return the inputs of each call."""
     return [_inputs_of_call(check, exercise, case, index) for index in range(len(check.calls))]
 
 

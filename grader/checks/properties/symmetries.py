@@ -14,14 +14,14 @@ from grader.spec.fields import shape_of
 from grader.spec.properties import HALVES, SAMPLES, PaddingChangesNothing, SamplesInAnyOrder, UnchangedBy
 
 HALF_ROUNDING = 0.15
-"""bfloat16 rounds at two digits: two right ways are this share of the largest output apart, at the most."""
+"""Tolerance in half precision, as a share of the largest output. bfloat16 has about two digits."""
 
 PRECISE = {
     "float64": FLOAT64,
     "bfloat16": Tolerance(relative=2e-2, absolute=1e-7),
     "float16": Tolerance(relative=4e-3, absolute=1e-7),
 }
-"""Half precision, computed in a wider dtype and rounded once or twice: a few units in the last place."""
+"""Tolerances for half precision that is computed in a wider dtype: a few units in the last place."""
 
 
 @runs(SamplesInAnyOrder)
@@ -35,9 +35,9 @@ def try_samples_in_any_order(check: SamplesInAnyOrder, context: Context, case: C
 
     def output_of(chosen: torch.Tensor) -> torch.Tensor:
         inputs = {name: value.index_select(case.samples_axes[name], chosen) for name, value in _batched(case).items()}
-        seen = nth_output(module(**{**case.inputs, **inputs}), check.output)
-        require_shape(seen, [len(chosen) if at == axis else size for at, size in enumerate(whole.shape)], "output")
-        return seen
+        observed = nth_output(module(**{**case.inputs, **inputs}), check.output)
+        require_shape(observed, [len(chosen) if at == axis else size for at, size in enumerate(whole.shape)], "output")
+        return observed
 
     places = torch.arange(samples)
     turned = output_of(places.flip(0)).flip(axis)
@@ -90,7 +90,7 @@ def _cut(check: PaddingChangesNothing, value: Any, shape: list[Any], kept: int) 
 
 
 def loud(case: Case, loudness: float, dtype: str) -> dict[str, torch.Tensor]:
-    """The floating-point inputs, so many times as large, in a dtype where one is given."""
+    """Return the floating-point inputs multiplied by `loudness`, in `dtype` if it is given."""
     times = {name: loudness * value for name, value in case.tensors().items()}
     return {name: value.to(getattr(torch, dtype)) for name, value in times.items()} if dtype else times
 

@@ -9,7 +9,7 @@ from grader.sandbox.probes import training
 from grader.spec.properties import LossFalls, Property, RepeatsWithASeed
 
 STEPS = 20
-"""Steps of gradient descent that show whether a loss falls."""
+"""Steps of gradient descent in which a loss must fall."""
 
 
 @runs(LossFalls)

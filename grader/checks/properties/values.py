@@ -1,8 +1,10 @@
 """Properties of results: values, shapes, gradients, weights."""
 
+import math
 from typing import Any
 
 import torch
+from msgspec import structs
 
 from grader.checks import explanations, pictures
 from grader.checks.case import Case, make_case
@@ -20,19 +22,20 @@ from grader.checks.compare import (
     require_tensor,
 )
 from grader.checks.context import Context, runs
-from grader.checks.outcome import FailureKind
+from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
 from grader.checks.outputs import declared_output, require_declared
 from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, loud, roughly
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
-from grader.checks.variant_calls import compare_in_calling_variant
+from grader.checks.variant_calls import compare_in_calling_variants
 from grader.sandbox.text import as_index
 from grader.spec.fields import MadeInput
 from grader.spec.properties import (
     AttributeMatchesReference,
     EveryParameterLearns,
+    InitialWeights,
     KeepsDtype,
     KeepsParameters,
     MatchesReference,
@@ -42,12 +45,18 @@ from grader.spec.properties import (
 )
 
 LEARNS = 1e-4
-"""A reference gradient above this is one that a submission must have too."""
+"""If a reference gradient exceeds this, the submission must have a gradient too."""
+
+IN_FLOAT64 = (
+    CallingVariant(dtype=Dtype.FLOAT64, history=History.CONVERTED),
+    CallingVariant(dtype=Dtype.FLOAT64, mode=Mode.TRAINING, gradients=Gradients.NO_GRAD),
+)
+"""Calling variants in which a module has to compute in float64 too: what it made in float32 must not be left."""
 
 SUM_TOLERANCE = 1e-4
 
 SUM_OF_DROPPED = 0.1
-"""Rows whose sums are off by less did not lose weights to dropout."""
+"""Sums that are off by more are reported as `SUM`, others as `SUM_NEARLY`."""
 
 
 @runs(MatchesReference)
@@ -65,8 +74,8 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
                 tensor, within = failure.wrong and failure.wrong.tensor, (FLOAT32.relative, FLOAT32.absolute)
                 failure.add(explanation=explanations.explain_by_mask(tensor, unmasked, *within))
             raise
-    if case.calling_variant and context.are_calling_variants_tried():
-        compare_in_calling_variant(case.calling_variant, case, check.method, ours, theirs, context.exercise)
+    if case.calling_variants and context.are_calling_variants_tried():
+        compare_in_calling_variants(case, check.method, ours, theirs, context.exercise)
 
 
 def _unmasked(check: MatchesReference, context: Context, theirs: ModuleProxy, case: Case) -> Any:
@@ -76,7 +85,10 @@ def _unmasked(check: MatchesReference, context: Context, theirs: ModuleProxy, ca
     if not masks:
         return None
     nothing_hidden = {name: torch.ones_like(case.inputs[name]) for name in masks}
-    return theirs.call(check.method, **{**case.inputs, **nothing_hidden})
+    mode, theirs.training = theirs.training, False  # in training a call may change statistics that later calls use
+    value = theirs.call(check.method, **{**case.inputs, **nothing_hidden})
+    theirs.training = mode
+    return value
 
 
 def _compare_plainly(
@@ -90,12 +102,12 @@ def _compare_plainly(
         compare(ours.call(check.method, **case.inputs), expected, what, parts=parts)
         return
     expected = theirs.differentiate(None, check.method, **case.inputs)
-    seen = ours.differentiate(expected.cotangents, check.method, **case.inputs)
+    observed = ours.differentiate(expected.cotangents, check.method, **case.inputs)
     parts = [] if check.variation else parts_of(interface, expected.value)
-    compare(seen.value, expected.value, what, parts=parts)
-    compare_gradients(seen.parameters, expected.parameters)
+    compare(observed.value, expected.value, what, parts=parts)
+    compare_gradients(observed.parameters, expected.parameters)
     for name, gradient in expected.inputs.items():
-        compare_gradient(seen.inputs.get(name), gradient, f"the input {name}")
+        compare_gradient(observed.inputs.get(name), gradient, f"the input {name}")
     require_inputs_kept(ours, case)
 
 
@@ -151,6 +163,10 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     expected = theirs.call(check.method, **inputs)
     parts = parts_of(context.exercise.interface, expected)
     compare(ours.call(check.method, **inputs), expected, what, tolerance, parts)
+    if check.in_float64() and check.loudness == 1 and context.exercise.interface.kind.has_calling_variants:
+        ours, theirs = context.pair(check, case)
+        converted = structs.replace(case, calling_variants=IN_FLOAT64, inputs_in_variants=(case.inputs, case.inputs))
+        compare_in_calling_variants(converted, check.method, ours, theirs, context.exercise, tolerance)
 
 
 @runs(KeepsParameters)
@@ -160,14 +176,65 @@ def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -
     missing = ", ".join(f"{name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
     extra = ", ".join(f"{name} {shape}" for name, shape in ours.items() if theirs.get(name) != shape)
     if missing or extra:
-        shapes = sorted(ours[name] for name in ours.keys() - theirs.keys())  # their names are the student's to give
         raise Failure(
             FailureKind.PARAMETERS,
             item="parameters",
             expected=missing or "no more",
             observed=extra or "none of these",
-            deviation=f"{missing}; {shapes}",
+            deviation="; ".join(_misfits(ours, theirs)),
         )
+
+
+def _misfits(ours: dict[str, tuple[int, ...]], theirs: dict[str, tuple[int, ...]]) -> list[str]:
+    """Return a text for each parameter that does not fit, with a number where several have one shape.
+
+    The names of further parameters are the student's to give.
+    """
+    missing = sorted(f"no {name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
+    further = sorted(ours[name] for name in ours.keys() - theirs.keys())
+    return missing + [f"further {shape}, {further[:index].count(shape)}" for index, shape in enumerate(further)]
+
+
+BUILDS = 16
+"""New modules whose parameters are pooled, so that even a bias of a few numbers gives a spread."""
+
+DEVIATIONS = 8
+"""Standard errors that a mean or the logarithm of a variance may be off. For numbers whose tails are no heavier than a
+normal distribution's, the reference itself is off by more with a probability below 1e-8 for each parameter."""
+
+
+@runs(InitialWeights)
+def try_initial_weights(_check: InitialWeights, context: Context, case: Case) -> None:
+    theirs = [context.reference.build(case.arguments).weights() for _ in range(BUILDS)]
+    ours = [context.subject.build(case.arguments).weights() for _ in range(BUILDS)]
+    for name in theirs[0]:
+        if any(name not in each or each[name].shape != theirs[0][name].shape for each in ours):
+            continue  # `keeps_parameters` reports it
+        _compare_initial(name, *(torch.stack([each[name] for each in builds]).double() for builds in (ours, theirs)))
+
+
+def _compare_initial(name: str, ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    """Compare the pooled values of a parameter, of shape (builds, *shape)."""
+    zeros, expected_zeros = ((each == 0).all(0).sum().item() for each in (ours, theirs))
+    if not torch.equal((ours == 0).all(0), (theirs == 0).all(0)):
+        raise _initial_failure(name, f"{expected_zeros} zeros", f"{zeros}, or zeros elsewhere")
+    mean, expected_mean = ours.mean().item(), theirs.mean().item()
+    spread, expected_spread = (each.std(correction=0).item() for each in (ours, theirs))
+    standard_error = math.hypot(spread, expected_spread) / math.sqrt(theirs.numel())
+    if abs(mean - expected_mean) > DEVIATIONS * standard_error + FLOAT32.absolute:
+        raise _initial_failure(name, f"a mean near {expected_mean:.3g}", f"{mean:.3g}")
+    constant = min(spread, expected_spread) <= FLOAT32.absolute
+    if constant and max(spread, expected_spread) <= FLOAT32.absolute:
+        return
+    # the variance of the logarithm of a variance is 2 / (n - 1), once for each side
+    allowed = DEVIATIONS * math.sqrt(4 / (theirs.numel() - 1))
+    if constant or abs(2 * math.log(spread / expected_spread)) > allowed:
+        raise _initial_failure(name, f"a spread near {expected_spread:.3g}", f"{spread:.3g}")
+
+
+def _initial_failure(name: str, expected: str, observed: str) -> Failure:
+    item = f"the initial values of {name} in {BUILDS} new modules"
+    return Failure(FailureKind.PARAMETERS, item=item, expected=expected, observed=observed)
 
 
 @runs(AttributeMatchesReference)

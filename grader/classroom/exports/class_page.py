@@ -51,7 +51,7 @@ class ClassPage(ClassExport):
             days = records.verdicts_by_day()
             most = max((count for _, count in days), default=1)
             page = _template().stream(
-                title="Class" if anonymous else records.path.stem,
+                title="Class" if anonymous else printable(records.path.stem),
                 panels=[_panel(records, loaded[name], summaries[name], anonymous=anonymous) for name in names],
                 days=[(day, count, round(100 * count / most)) for day, count in days],
                 students=students,

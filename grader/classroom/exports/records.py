@@ -1,5 +1,6 @@
 """What an export is made of: a verdict with its exercise, the tests that a student may see, and cells."""
 
+import re
 from abc import abstractmethod
 from functools import cache
 from pathlib import Path
@@ -13,11 +14,11 @@ from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import told_causes
+from grader.verdict.causes import shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""First characters by which a spreadsheet takes a cell for a formula."""
+FORMULA = re.compile(r"(?:^|(?<=[;,|\t\r\n]))(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
+"""Places where a spreadsheet may find the beginning of a formula, whatever character it takes for the separator."""
 
 MAX_FINDINGS = 3
 
@@ -101,7 +102,7 @@ def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
         ]
     numbers = exercise.numbers()
     findings: dict[str, list[str]] = {defect.id: [] for defect in exercise.defects}
-    for cause in told_causes(verdict):
+    for cause in shown_causes(verdict):
         for defect_id in cause.defects:
             findings[defect_id].append(full_text(cause.finding))
     ordered = sorted(verdict.defects, key=lambda each: numbers[each.id])
@@ -142,8 +143,8 @@ def _test_of_defect(defect: DefectVerdict, exercise: Exercise, number: int, find
 
 
 def cell(text: str) -> str:
-    """Return text as a cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    """Return text as a cell, or several, of which no spreadsheet takes one for a formula."""
+    return FORMULA.sub("'", text)
 
 
 def number(value: float | None) -> str:

@@ -27,7 +27,7 @@ MAX_FOLDER_BYTES = 100
 MAX_FAILURES = 10
 """How many files that could not be written are named."""
 
-RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³])(\..*)?", re.IGNORECASE)
 """Names that Windows keeps for devices."""
 
 
@@ -43,13 +43,20 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
     with ClassRecords(gradebook) as records:
         _make_folder(folder)
         if isinstance(chosen, ClassExport):
+            _require_no_link(folder / chosen.export_file, folder)
             with product_draft(folder / chosen.export_file) as draft:
                 chosen.write_export(records, exercises, draft, anonymous=anonymous)
             return 1
         names = folder_names(records.students())
         return _write_all(
-            (folder / names[each.grade.student] / each.grade.exercise / chosen.export_file, chosen.render_export(each))
-            for each in _verdicts(records, exercises)
+            folder,
+            (
+                (
+                    folder / names[each.grade.student] / each.grade.exercise / chosen.export_file,
+                    chosen.render_export(each),
+                )
+                for each in _verdicts(records, exercises)
+            ),
         )
 
 
@@ -61,11 +68,12 @@ def write_feedback(gradebook: Path, folder: Path, exercises: ExerciseLoader) -> 
     with ClassRecords(gradebook) as records:
         _make_folder(folder)
         names = folder_names(records.students())
-        return _write_all(
+        files = (
             (folder / f"{feedback_path(each, names[each.grade.student])}.{suffix}", text)
             for each in _verdicts(records, exercises)
             for suffix, text in _feedback(each).items()
-        ) // len(("html", "txt"))
+        )
+        return _write_all(folder, files) // len(("html", "txt"))
 
 
 def _feedback(each: Graded) -> dict[str, str]:
@@ -97,9 +105,15 @@ def folder_names(students: Iterable[str]) -> dict[str, str]:
     plain = {student: _plain_name(student) for student in students}
     counts = Counter(_folded(name) for name in plain.values())
     return {
-        student: name if name == student and counts[_folded(name)] == 1 else f"{name}-{_digest(student)}"
+        student: name
+        if name == student and counts[_folded(name)] == 1 and not DIGESTED.fullmatch(name)
+        else f"{name}-{_digest(student)}"
         for student, name in plain.items()
     }
+
+
+DIGESTED = re.compile(r".*-[0-9a-f]{8}", re.IGNORECASE)
+"""Names as they are made for other students: nobody may have one of these as their own."""
 
 
 def _plain_name(student: str) -> str:
@@ -130,11 +144,24 @@ def _verdicts(records: ClassRecords, exercises: ExerciseLoader) -> Iterator[Grad
             yield graded(records, grade, exercises.get(grade.exercise))
 
 
-def _write_all(files: Iterable[tuple[Path, str]]) -> int:
-    """Write files and return how many. A file that cannot be written does not stop the others, and is named."""
+def _require_no_link(path: Path, folder: Path) -> None:
+    """Raise `UsageError` if a file's path is a link, or leads through one, below the folder that the user named."""
+    below = path.relative_to(folder).parts
+    for end in range(1, len(below) + 1):
+        part = folder.joinpath(*below[:end])
+        if part.is_symlink():
+            raise UsageError(f"{path}: not written, since {part} is a link; remove it, or name another folder")
+
+
+def _write_all(folder: Path, files: Iterable[tuple[Path, str]]) -> int:
+    """Write files into a folder, through no link, and return how many.
+
+    A file that cannot be written does not stop the others, and is named.
+    """
     count, failures = 0, []
     for path, text in files:
         try:
+            _require_no_link(path, folder)
             write_product(path, text.encode("utf-8", "backslashreplace"))
             count += 1
         except UsageError as error:

@@ -78,6 +78,7 @@ BUSY_SECONDS = 5.0
 """How long a batch waits for another program that has the gradebook open."""
 
 NO_FILE = -1
+OWNERS_ONLY = 0o600
 OTHER_SUFFIXES = (".csv", ".json", ".jsonl", ".xlsx", ".xls", ".txt", ".py", ".ipynb", ".zip", ".yaml", ".yml", ".html")
 """Suffixes that a gradebook must not have: people and programs would take it for another kind of file."""
 
@@ -95,6 +96,8 @@ class GradebookConnection:
         require_place(path, is_new=writes)
         self._lock = acquire_lock(path) if writes else None
         try:
+            if writes:
+                _create(path)
             with explain_sqlite(path, writes=writes):
                 self._connection = self._open(writes=writes)
                 self._prepare(writes=writes)
@@ -166,6 +169,20 @@ class GradebookConnection:
 
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _create(path: Path) -> None:
+    """Create the file, which only its owner may read, if it is not there. SQLite's files beside it take its mode.
+
+    Raise `UsageError` for a link that leads to nothing: somebody else may have chosen where it leads.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNERS_ONLY))
+    except FileExistsError:
+        if not path.exists():
+            raise UsageError(f"{path} is a link to a file that does not exist; name the file itself") from None
+    except OSError as error:
+        raise KitError(f"{path} cannot be created: {error.strerror}; check the permissions of its folder") from None
 
 
 def inode(path: Path) -> int:

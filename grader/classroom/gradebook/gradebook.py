@@ -1,9 +1,9 @@
-"""The gradebook: a SQLite file that holds every verdict of a class, each recorded in a transaction of its own."""
+"""The gradebook: a SQLite file with every verdict of a class. Each verdict is recorded in its own transaction."""
 
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -23,28 +23,19 @@ from grader.classroom.gradebook.rows import (
 from grader.errors import UsageError
 from grader.verdict.verdict import Result, Verdict
 
-NOT_JUDGED = "not_judged"
+NOT_JUDGED = Result.NOT_JUDGED.value
 """The outcome of a submission that the kit could not grade. The next run tries again."""
 
 UNDECIDED = (Status.TIMED_OUT, Status.NOT_RUN)
-"""Statuses that say nothing about the values."""
+"""Statuses that a busy machine can cause, so that their verdicts are not shared."""
 
-Similarity = Literal["digest", "fingerprint"]
-"""By what two submissions may share a verdict: their exact source, or their syntax tree."""
-
-NAMES_NO_LINE = (
-    f"outcome <> '{Result.NOT_GRADABLE}'"
-    " AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = verdicts.id AND location IS NOT NULL)"
-)
-"""A verdict that names a line is true of exact copies only, not of every source with the same syntax tree."""
-
-SIMILAR = (
-    "SELECT id FROM verdicts WHERE {key} = ? AND exercise_version = ? AND kit = ?"
+EQUAL = (
+    "SELECT id FROM verdicts WHERE digest = ? AND exercise_version = ? AND kit = ?"
     " AND torch = ? AND seed = ? AND is_closed >= ? AND id > ? AND outcome <> ? AND shared_with IS NULL"
     f" AND NOT EXISTS (SELECT 1 FROM checks WHERE verdict = verdicts.id AND status IN {tuple(map(str, UNDECIDED))})"
-    " AND coalesce(json_extract(unloadable, '$.kind'), '') <> 'load' AND {condition} ORDER BY id LIMIT 1"
+    " AND coalesce(json_extract(unloadable, '$.kind'), '') <> 'load' ORDER BY id LIMIT 1"
 )
-COPIED = "outcome, score, max_score, reason, unloadable, seed, isolation, is_closed, fingerprint"
+COPIED = "outcome, score, max_score, reason, unloadable, seed, isolation, is_closed"
 """The columns that a shared verdict takes from the original."""
 
 
@@ -82,7 +73,7 @@ class Gradebook(GradebookConnection):
             connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (time_text(), batch))
 
     def enroll(self, students: list[Student]) -> None:
-        """Replace the enrolled students by those of a roster."""
+        """Replace the enrolled students by the students of a roster."""
         with self.transaction() as connection:
             connection.execute("UPDATE students SET is_enrolled = 0")
             rows = [(each.id, each.name, each.group, as_json(each.columns), each.is_enrolled) for each in students]
@@ -113,7 +104,8 @@ class Gradebook(GradebookConnection):
     def is_judged(self, submission: SubmissionRecord, versions: Versions, *, accepts_open: bool) -> bool:
         """Return whether the submission's newest verdict is about this source, exercise, kit and torch.
 
-        A verdict made where files or network were open counts only if `accepts_open`, a regraded one never.
+        A verdict that was made while files or network were open counts only if `accepts_open`. A verdict that a regrade
+        cancelled does not count.
         """
         row = self.row(
             "SELECT digest, kit, torch, exercise_version, outcome, is_closed, id"
@@ -141,20 +133,16 @@ class Gradebook(GradebookConnection):
             changes, last = changes + (digest != last), digest
         return changes - (last == submission.digest)
 
-    def find_similar(
-        self, key: Similarity, submission: SubmissionRecord, versions: Versions, seed: int, *, accepts_open: bool
+    def find_equal(
+        self, submission: SubmissionRecord, versions: Versions, seed: int, *, accepts_open: bool
     ) -> int | None:
-        """Return the first verdict that the submission may share, all versions being equal, or None.
+        """Return the id of the first verdict on the same source with equal versions, or None.
 
         A verdict with a timeout, or of a submission that did not finish loading, is not shared: a busy machine may be
         the cause.
         """
-        value, condition = submission.digest, "TRUE"
-        if key == "fingerprint":
-            value, condition = submission.fingerprint, NAMES_NO_LINE
-        wanted = (value, versions.exercise, versions.kit, versions.torch, seed, not accepts_open)
-        statement = SIMILAR.format(key=key, condition=condition)
-        row = self.row(statement, *wanted, self.regrade(submission)[0], NOT_JUDGED)
+        parameters = (submission.digest, versions.exercise, versions.kit, versions.torch, seed, not accepts_open)
+        row = self.row(EQUAL, *parameters, self.regrade(submission)[0], NOT_JUDGED)
         return None if row is None else int(row["id"])
 
     def regrade(self, submission: SubmissionRecord) -> tuple[int, int | None]:
@@ -168,12 +156,15 @@ class Gradebook(GradebookConnection):
         return (0, None) if row is None else (int(row[0]), int(row[1]))
 
     def request_regrade(self, exercise: str, student: str | None, reason: str) -> int:
-        """Have the next batch grade submissions again. Return how many; raise `UsageError` if there are none."""
+        """Cancel the verdicts on an exercise, so that the next batch grades its submissions again.
+
+        Return the number of submissions. Raise `UsageError` if there are none.
+        """
         where = "exercise = ? AND student = coalesce(?, student)"
         row = self.row(f"SELECT count(*) FROM submissions WHERE {where}", exercise, student)
         if row is None or not row[0]:
-            asked = exercise if student is None else f"{exercise} by {student}"
-            raise UsageError(f"{self.path} has no verdict on {asked}; find names with history or export")
+            description = exercise if student is None else f"{exercise} by {student}"
+            raise UsageError(f"{self.path} has no verdict on {description}; find names with history or export")
         last = self.row("SELECT coalesce(max(id), 0) FROM verdicts") or (0,)
         columns = {"requested_at": time_text(), "exercise": exercise, "student": student, "reason": reason}
         with self.transaction() as connection:
@@ -200,7 +191,6 @@ class Gradebook(GradebookConnection):
         """Record the verdict of another submission for this one too."""
         with self.transaction() as connection:
             own = self._about(connection, batch, submission, versions) | {"seconds": 0.0, "shared_with": shared}
-            del own["fingerprint"]
             copied = connection.execute(
                 f"INSERT INTO verdicts ({', '.join(own)}, {COPIED})"
                 f" SELECT {', '.join('?' * len(own))}, {COPIED} FROM verdicts WHERE id = ?",
@@ -218,7 +208,7 @@ class Gradebook(GradebookConnection):
 
     def totals(self) -> list[sqlite3.Row]:
         """Return a row for each exercise: id, submissions, a count of each outcome, shared, mean score and points."""
-        results = ", ".join(f"sum(outcome = '{result}')" for result in (*Result, NOT_JUDGED))
+        results = ", ".join(f"sum(outcome = '{result}')" for result in Result)
         return list(
             self.rows(
                 f"SELECT exercise, count(*), {results}, count(shared_with), avg(score), max(max_score)"
@@ -229,13 +219,12 @@ class Gradebook(GradebookConnection):
     def _about(
         self, connection: sqlite3.Connection, batch: int, submission: SubmissionRecord, versions: Versions
     ) -> dict[str, Any]:
-        """The columns that every verdict has."""
+        """Return the columns that every verdict has."""
         return {
             "submission": _submission_id(connection, submission),
             "batch": batch,
             "file": submission.file,
             "digest": submission.digest,
-            "fingerprint": submission.fingerprint,
             "remark": submission.remark,
             "exercise_version": versions.exercise,
             "kit": versions.kit,
@@ -246,7 +235,7 @@ class Gradebook(GradebookConnection):
 
 
 def _submission_id(connection: sqlite3.Connection, submission: SubmissionRecord) -> int:
-    """The row of a student's submissions for an exercise, with the time of the last one."""
+    """Return the id of the row for a student's submissions to an exercise. Store the time of the last submission."""
     key = (submission.student, submission.exercise)
     row = connection.execute(
         "SELECT id, submitted_at FROM submissions WHERE student = ? AND exercise = ?", key
@@ -260,13 +249,13 @@ def _submission_id(connection: sqlite3.Connection, submission: SubmissionRecord)
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: dict[str, Any]) -> int:
-    """Add a row; its id."""
+    """Add a row and return its id."""
     statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     return _new_row(connection.execute(statement, tuple(columns.values())))
 
 
 def _new_row(inserted: sqlite3.Cursor) -> int:
-    """The id of the row that a statement has added."""
+    """Return the id of the row that a statement added."""
     if inserted.rowcount != 1 or inserted.lastrowid is None:
         raise RuntimeError("a row was not added to the gradebook")
     return inserted.lastrowid

@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from sqlite3 import Row
 from typing import Any
 
@@ -18,6 +19,9 @@ from grader.verdict.verdict import DefectVerdict, Result, Verdict
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How times are written, in UTC."""
 
+EPOCH = 1970
+"""The first year of a time that is believed."""
+
 
 class Versions(Struct, frozen=True, kw_only=True):
     """What a verdict depends on besides the submission."""
@@ -28,7 +32,7 @@ class Versions(Struct, frozen=True, kw_only=True):
 
 
 class SubmissionRecord(Struct, frozen=True, kw_only=True):
-    """A submission as the gradebook stores it: `digest` of its exact source, `fingerprint` of its syntax tree.
+    """A submission as the gradebook stores it: `digest` is of its exact source.
 
     `submitted_at` is in UTC, or empty if the layout does not have it.
     """
@@ -37,7 +41,6 @@ class SubmissionRecord(Struct, frozen=True, kw_only=True):
     exercise: str
     file: str
     digest: str
-    fingerprint: str = ""
     remark: str = ""
     submitted_at: str = ""
 
@@ -224,6 +227,23 @@ def _stored_reason(stored: str) -> Reason | None:
     return Reason(kind=UnknownReason(kind), check=check) if kind else None
 
 
-def time_text(seconds: float | None = None) -> str:
-    """Return a time in seconds since the epoch, or now, as it is written."""
-    return time.strftime(TIME, time.gmtime(seconds))
+def time_text() -> str:
+    """Return the time now as it is written."""
+    return time.strftime(TIME, time.gmtime())
+
+
+def written_time(moment: datetime | float | str) -> str:
+    """Return a time as it is written: of a datetime, of seconds since the epoch, or of text in ISO 8601.
+
+    Without a zone it is UTC. Return nothing if it is no time, or not between 1970 and 9999: files and texts of students
+    may bear any.
+    """
+    try:
+        if isinstance(moment, str):
+            moment = datetime.fromisoformat(moment)
+        elif not isinstance(moment, datetime):
+            moment = datetime.fromtimestamp(moment, UTC)
+        utc = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return utc.strftime(TIME) if utc.year >= EPOCH else ""

@@ -6,7 +6,7 @@ import sqlite3
 APPLICATION_ID = 0x42554748
 """Marks SQLite files of this kit."""
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 TABLES = {
     # pseudonym_key: makes the pseudonyms of a class page. seed_key: makes the seeds of resubmissions.
@@ -51,7 +51,6 @@ TABLES = {
         batch INTEGER NOT NULL REFERENCES batches,
         file TEXT NOT NULL,
         digest TEXT NOT NULL,
-        fingerprint TEXT NOT NULL,
         remark TEXT NOT NULL,
         exercise_version TEXT NOT NULL,
         kit TEXT NOT NULL,
@@ -100,7 +99,6 @@ TABLES = {
 INDEXES = (
     "CREATE INDEX newest ON verdicts (submission, id)",
     "CREATE INDEX same_digest ON verdicts (digest) WHERE shared_with IS NULL",
-    "CREATE INDEX same_fingerprint ON verdicts (fingerprint) WHERE shared_with IS NULL",
 )
 
 VIEWS = {

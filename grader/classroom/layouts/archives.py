@@ -2,12 +2,15 @@
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
 import time
 import zipfile
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Self
+
+from msgspec import Struct
 
 from grader.classroom.layouts.files import (
     CLOSED,
@@ -17,6 +20,7 @@ from grader.classroom.layouts.files import (
     TWICE,
     SkippedFiles,
     is_clutter,
+    open_ordinary,
     storable,
 )
 from grader.submission import MAX_FILE_BYTES
@@ -24,8 +28,9 @@ from grader.submission import MAX_FILE_BYTES
 MAX_MEMBERS, MAX_BYTES = 200_000, 4 << 30
 """Limits of the archive of a class, in files and in unpacked bytes."""
 
+MAX_ARCHIVES_OF_STUDENT, MAX_PACKED_OF_STUDENT = 20, 64 << 20
 MAX_MEMBERS_OF_STUDENT, MAX_BYTES_OF_STUDENT = 2_000, 64 << 20
-"""Limits of an archive that one student handed in: it takes nothing from the other students."""
+"""Limits of all archives together that one student handed in: they take nothing from the other students."""
 
 MAX_FOLDERS = 32
 """How deep a member may lie: the walk through a student's files goes less deep."""
@@ -39,12 +44,36 @@ EARLIEST_YEAR = 1980
 """A zip's year where the time is unknown."""
 
 
+class Budget(Struct, kw_only=True):
+    """What archives may still take: how many, their bytes, the files in them, and the bytes that these unpack to."""
+
+    archives: int
+    packed: int
+    members: int
+    unpacked: int
+
+    @classmethod
+    def of_class(cls, size: int) -> Self:
+        """Return the budget of the one archive, of any size, in which a class is handed over."""
+        return cls(archives=1, packed=size, members=MAX_MEMBERS, unpacked=MAX_BYTES)
+
+    @classmethod
+    def of_student(cls) -> Self:
+        """Return the budget of everything that one student handed in."""
+        return cls(
+            archives=MAX_ARCHIVES_OF_STUDENT,
+            packed=MAX_PACKED_OF_STUDENT,
+            members=MAX_MEMBERS_OF_STUDENT,
+            unpacked=MAX_BYTES_OF_STUDENT,
+        )
+
+
 class Unpacker:
     """Unpacks archives into a temporary folder, which is removed at the end."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="submissions-")
-        self._count = 0
+        self._unpacked: list[Path] = []
 
     def __enter__(self) -> Self:
         return self
@@ -52,32 +81,50 @@ class Unpacker:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def unpack(self, path: Path, name: str, skipped: SkippedFiles, *, is_students: bool = False) -> Path | None:
-        """Return the folder with an archive's files, or None if it cannot be opened. Record what is left out."""
-        self._count += 1
-        target = Path(self._folder.name) / str(self._count)
-        target.mkdir()
-        limits = (MAX_MEMBERS_OF_STUDENT, MAX_BYTES_OF_STUDENT) if is_students else (MAX_MEMBERS, MAX_BYTES)
+    def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: Budget | None = None) -> Path | None:
+        """Return the folder with an archive's files, or None if it cannot be opened. Record what is left out.
+
+        What it takes is taken from the budget of a student, or from that of a class if there is none.
+        """
+        target = Path(tempfile.mkdtemp(dir=self._folder.name))
+        self._unpacked.append(target)
         try:
-            with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-                _unpack_members(archive, target, name, skipped, *limits)
+            with open_ordinary(path) as file:
+                size = os.fstat(file.fileno()).st_size
+                budget = budget or Budget.of_class(size)
+                if not budget.archives or size > budget.packed:
+                    skipped.add(TOO_MUCH, f"{name}: more archives, or larger ones, than a student may hand in")
+                    return None
+                budget.archives -= 1
+                budget.packed -= size
+                with zipfile.ZipFile(file) as archive:
+                    _unpack_members(archive, target, name, skipped, budget)
         except Exception as error:  # noqa: BLE001 - zipfile raises many errors on bytes that a student made
             skipped.add(CLOSED, name, _reason(error))
             return None
         return target
 
+    def count(self) -> int:
+        """Return how many archives are unpacked."""
+        return len(self._unpacked)
 
-def _unpack_members(
-    archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, max_members: int, max_bytes: int
-) -> None:
+    def free(self, kept: int) -> None:
+        """Remove what was unpacked, except for the first `kept` archives."""
+        for folder in self._unpacked[kept:]:
+            shutil.rmtree(folder, ignore_errors=True)
+        del self._unpacked[kept:]
+
+
+def _unpack_members(archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, budget: Budget) -> None:
     members = archive.infolist()
-    if len(members) > max_members:
-        skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; only the first {max_members:,} are read")
-    remaining = max_bytes
-    for member in members[:max_members]:
+    if len(members) > budget.members:
+        skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; only the first {budget.members:,} are read")
+        del members[budget.members :]
+    budget.members -= len(members)
+    for member in members:
         place = f"{name}/{storable(member.filename)}"
         try:
-            remaining -= _unpack_member(archive, member, target, place, remaining, skipped)
+            budget.unpacked -= _unpack_member(archive, member, target, place, budget.unpacked, skipped)
         except Exception as error:  # noqa: BLE001 - one bad member must not cost the others
             skipped.add(CLOSED, place, _reason(error))
 

@@ -1,14 +1,16 @@
 """What a layout finds: submissions as files or text, and files that are no submissions."""
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
 from grader.report.console import printable
 from grader.spec.paths import USUAL_MODULE
+from grader.submission.reading import NO_LINK, READ
 
 SUFFIXES = (".py", ".ipynb")
 """Suffixes of submissions, the module's first."""
@@ -18,6 +20,9 @@ ModuleNames = Mapping[str, str]
 
 MAX_EXAMPLES = 10
 """How many files of one kind are named; the remaining ones are counted."""
+
+MAX_EXAMPLES_OF_STUDENT = 2
+"""How many of these may be one student's: nobody hides the files of others behind many of their own."""
 
 LEFT_BEHIND = "left by systems, or handed out beside an exercise"
 """The one kind that is only counted."""
@@ -29,8 +34,11 @@ RENAMED = "unusual file name, graded anyway"
 NOTHING = "contains nothing to grade"
 BROKEN, TOO_LONG = "a broken line", "a line too long"
 TOO_MUCH = "an archive that is too large"
+TOO_MANY = "more than is read of one student"
+NO_TIME = "a time that is none, left out"
+SAME_ID = "several students under one id, each graded under an id of its own"
 
-UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH)
+UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
 """Kinds of files that may contain submissions and could not be read."""
 
 CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
@@ -59,26 +67,47 @@ class SubmissionFiles(Struct, frozen=True, kw_only=True):
     prefix: str = ""
 
 
+class Person(NamedTuple):
+    """A student's id in a layout, and all names by which a roster may list the student."""
+
+    student: str
+    aliases: tuple[str, ...]
+
+
 class Layout(Protocol):
-    """The submissions in a folder or file; `total` is the position of the last one."""
+    """The submissions in a folder or file; `total` is the position of the last one.
+
+    What a submission's files take on disk is freed when the next one is asked for.
+    """
 
     name: str
     total: int
+
+    def people(self) -> Iterator[Person]:
+        """Yield everyone who may have handed in something."""
 
     def __iter__(self) -> Iterator[SubmissionFiles]: ...
 
 
 class SkippedFiles(Struct):
-    """Files that are no submissions: a count for each kind, and the first few names."""
+    """Files that are no submissions: a count for each kind, and the first few names.
+
+    `student` is the one whose files are being read, or empty.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
+    student: str = ""
+    named: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, kind: str, text: str, reason: str = "") -> None:
         """Count one file of a kind. `text` comes from a submission or a student, and may be long."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         examples = self.examples.setdefault(kind, [])
-        if len(examples) < MAX_EXAMPLES and kind != LEFT_BEHIND:
+        named = self.named.get((kind, self.student), 0)
+        is_one_too_many = bool(self.student) and named >= MAX_EXAMPLES_OF_STUDENT
+        if len(examples) < MAX_EXAMPLES and kind != LEFT_BEHIND and not is_one_too_many:
+            self.named[kind, self.student] = named + 1
             examples.append(printable(text) + (f" ({printable(reason)})" if reason else ""))
 
     def lines(self) -> list[str]:
@@ -123,6 +152,20 @@ def list_folder_if_readable(folder: Path, skipped: SkippedFiles | None = None) -
         if skipped is not None:
             skipped.add(CLOSED, storable(folder.name), error.strerror or "")
         return []
+
+
+def is_own_folder(path: Path) -> bool:
+    """Return whether this is a folder, and not a link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """Open an ordinary file. Raise `OSError` for a link, a folder, or a pipe, without waiting for its other end."""
+    descriptor = os.open(path, READ | NO_LINK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError("it is not an ordinary file")
 
 
 def storable(name: str) -> str:

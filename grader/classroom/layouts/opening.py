@@ -83,8 +83,9 @@ def _choose_layout(root: Path, names: list[str], options: LayoutOptions) -> Unit
         return next((layout for layout in LAYOUTS if layout.name == options.name), None)
     counts = [layout.count(root, names) for layout in LAYOUTS]
     most = max(counts)
-    has_landmark = any(layout.landmark in names for layout in LAYOUTS)
-    return LAYOUTS[counts.index(most)] if most > len(names) / 2 or (most and has_landmark) else None
+    if most > len(names) / 2:
+        return LAYOUTS[counts.index(most)]
+    return next((layout for layout in LAYOUTS if layout.is_shown_by_landmark(root, names)), None)
 
 
 def _root_of_archive(folder: Path, exercises: ModuleNames) -> Path:
@@ -93,10 +94,20 @@ def _root_of_archive(folder: Path, exercises: ModuleNames) -> Path:
     if single is None or class_folder != folder:
         return class_folder
     inside = list_folder_if_readable(single)
-    is_part = any(layout.is_part(single.name, inside) for layout in LAYOUTS)
-    names = [os.path.splitext(name)[0] for name in inside]  # noqa: PTH122 - faster than pathlib
-    is_students = any(each in stems(exercises) or meant_exercise(each, exercises) for each in names)
-    return folder if is_part or is_students else single
+    is_part = any(layout.is_part(single, inside) for layout in LAYOUTS)
+    return folder if is_part or _is_students(single, inside, exercises) else single
+
+
+def _is_students(folder: Path, inside: list[str], exercises: ModuleNames) -> bool:
+    """Return whether a folder is one student's: it has files of exercises, and no more folders of other names.
+
+    A student whose folder in a class is called like an exercise must not hide the others.
+    """
+    known = stems(exercises)
+    stem_of = {name: os.path.splitext(name)[0] for name in inside}  # noqa: PTH122 - faster than pathlib
+    named = {name for name, stem in stem_of.items() if stem in known or meant_exercise(stem, exercises)}
+    others = [name for name in inside if name not in named and (folder / name).is_dir()]
+    return bool(named) and len(others) <= len(named)
 
 
 def _class_folder(folder: Path) -> Path:
@@ -106,7 +117,9 @@ def _class_folder(folder: Path) -> Path:
         return folder
     names = list_folder_if_readable(single)
     exports = [layout for layout in LAYOUTS if layout.is_class_export]
-    is_export = any(each.landmark in names or each.count(single, names) > len(names) / 2 for each in exports)
+    is_export = any(
+        each.is_shown_by_landmark(single, names) or each.count(single, names) > len(names) / 2 for each in exports
+    )
     return single if is_export else folder
 
 

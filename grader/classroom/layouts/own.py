@@ -1,6 +1,7 @@
 """The kit's own layouts: a folder for each student, lines of JSON, or a pattern that the instructor gives."""
 
 import codecs
+import contextlib
 import hashlib
 import os
 import re
@@ -12,25 +13,29 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
+from grader.classroom.gradebook.rows import written_time
 from grader.classroom.layouts.files import (
     BROKEN,
     CLOSED,
     LEFT_BEHIND,
     LINK,
     NO_EXERCISE,
+    NO_TIME,
     STRAY,
     SUFFIXES,
     TOO_LONG,
+    TOO_MANY,
     TWICE,
     UNKNOWN,
     ModuleNames,
+    Person,
     SkippedFiles,
     SubmissionFiles,
     is_clutter,
     stems,
     storable,
 )
-from grader.classroom.layouts.units import EXERCISE_NAME, File, Unit, meant_exercise, walk
+from grader.classroom.layouts.units import EXERCISE_NAME, MAX_FILES, File, Unit, meant_exercise, walk
 from grader.errors import KitError, UsageError
 from grader.spec.paths import USUAL_MODULE, exercise_number
 from grader.submission import MAX_FILE_BYTES
@@ -52,10 +57,15 @@ class Folder:
             raise UsageError(f"{root} cannot be opened: {error.strerror}; check its permissions") from None
         self.total = len(self._names)
 
+    def people(self) -> Iterator[Person]:
+        """Yield the student of each folder."""
+        for name in self._names:
+            yield Person(storable(name), (storable(name),))
+
     def __iter__(self) -> Iterator[SubmissionFiles]:
         known = set(self._names)
         for position, name in enumerate(self._names, 1):
-            student = storable(name)
+            self._skipped.student = student = storable(name)
             if student != name and student in known:
                 self._skipped.add(TWICE, student)
                 continue
@@ -127,10 +137,15 @@ class Folder:
             if is_clutter(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
                 self._skip(path, name, STRAY)
                 return None
-            return sorted(os.listdir(whole))
+            listed = sorted(os.listdir(whole))
         except OSError as error:
             self._skipped.add(CLOSED, storable(path), error.strerror or "")
             return None
+        if len(listed) > MAX_FILES:
+            self._skipped.add(
+                TOO_MANY, f"{storable(path)}: only the first {MAX_FILES:,} of {len(listed):,} files are read"
+            )
+        return listed[:MAX_FILES]
 
     def _skip(self, path: str, name: str, kind: str) -> None:
         if is_clutter(name):
@@ -178,6 +193,12 @@ class _Line(Struct, frozen=True):
     submitted_at: str = ""
 
 
+class _LineOfStudent(Struct, frozen=True):
+    """A line as far as it says whose it is."""
+
+    student: str
+
+
 class Lines:
     """A .jsonl file, in its order. Of several submissions of a student for an exercise, the first counts."""
 
@@ -193,10 +214,18 @@ class Lines:
         except OSError as error:
             raise UsageError(f"{path} cannot be opened: {error.strerror}; check its permissions") from None
 
+    def people(self) -> Iterator[Person]:
+        """Yield the student of each line that says whose it is."""
+        decoder = msgspec.json.Decoder(_LineOfStudent)
+        for _, _, content in self._lines(SkippedFiles()):
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                student = decoder.decode(content).student
+                yield Person(student, (student,))
+
     def __iter__(self) -> Iterator[SubmissionFiles]:
         decoder = msgspec.json.Decoder(_Line)
         seen: set[bytes] = set()
-        for number, position, content in self._lines():
+        for number, position, content in self._lines(self._skipped):
             place = f"{self._path.name}, line {number}"
             try:
                 line = decoder.decode(content)
@@ -211,32 +240,35 @@ class Lines:
                 self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}; the first is graded")
                 continue
             seen.add(key)
+            submitted_at = written_time(line.submitted_at)
+            if line.submitted_at and not submitted_at:
+                self._skipped.add(NO_TIME, f"{place}: {line.submitted_at}")
             yield SubmissionFiles(
                 student=line.student,
                 exercise=line.exercise,
                 place=place,
                 position=position,
                 source=line.source,
-                submitted_at=line.submitted_at,
+                submitted_at=submitted_at,
                 aliases=(line.student,),
             )
 
-    def _lines(self) -> Iterator[tuple[int, int, bytes]]:
+    def _lines(self, skipped: SkippedFiles) -> Iterator[tuple[int, int, bytes]]:
         """Yield the number, the end and the content of each line that is neither empty nor too long."""
         try:
             with self._path.open("rb") as file:
-                yield from self._lines_of(file)
+                yield from self._lines_of(file, skipped)
         except OSError as error:
             raise KitError(
                 f"{self._path} cannot be read to its end: {error.strerror}; the verdicts so far are stored"
             ) from None
 
-    def _lines_of(self, file: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    def _lines_of(self, file: IO[bytes], skipped: SkippedFiles) -> Iterator[tuple[int, int, bytes]]:
         number = 0
         while content := file.readline(MAX_FILE_BYTES + 1):
             number += 1
             if len(content) > MAX_FILE_BYTES:
-                self._skipped.add(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
+                skipped.add(TOO_LONG, f"{self._path.name}, line {number}: over {MAX_FILE_BYTES:,} bytes")
                 _skip_line(file, content)
             elif content.strip():
                 yield number, file.tell(), content.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")

@@ -3,13 +3,14 @@
 import os
 import re
 import stat
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct, structs
 
-from grader.classroom.layouts.archives import Unpacker
+from grader.classroom.layouts.archives import Budget, Unpacker
 from grader.classroom.layouts.files import (
     CLOSED,
     LEFT_BEHIND,
@@ -17,15 +18,20 @@ from grader.classroom.layouts.files import (
     NO_EXERCISE,
     NOTHING,
     RENAMED,
+    SAME_ID,
     STRAY,
     SUFFIXES,
+    TOO_MANY,
     TWICE,
     UNKNOWN,
     ModuleNames,
+    Person,
     SkippedFiles,
     SubmissionFiles,
     is_clutter,
+    is_own_folder,
     list_folder,
+    list_folder_if_readable,
     stems,
     storable,
 )
@@ -34,9 +40,31 @@ from grader.spec.paths import exercise_number
 MAX_DEPTH = 12
 """How many folders deep a student's files are searched."""
 
+MAX_FILES = 20_000
+"""How many files of one student's folder are searched; what lies in archives has its own limit."""
+
 EXERCISE_NAME = re.compile(r"exercise[-_ ]?0*(\d+)", re.IGNORECASE)
 COPY = re.compile(r"(?:-\d+|\s*\(\d+\))$")
 """What a platform or a browser adds to the name of a second upload."""
+
+
+def has_landmark(root: Path, names: list[str], landmark: str, companions: frozenset[str]) -> bool:
+    """Return whether a folder shows the layout of the root, beside its usual companions.
+
+    A student's folder of that name must not change the layout of a class: it decides only where fewer of the other
+    names look like students.
+    """
+    others = [name for name in names if name != landmark and name not in companions]
+    students = sum(_looks_like_a_student(root / name) for name in others)
+    return is_own_folder(root / landmark) and students <= len(companions.intersection(names))
+
+
+def _looks_like_a_student(path: Path) -> bool:
+    """Return whether a folder holds something to hand in at its top, or is packed."""
+    if not path.is_dir():
+        return path.suffix.lower() == ".zip"
+    stems_and_suffixes = map(os.path.splitext, list_folder_if_readable(path))
+    return any(suffix.lower() in SUFFIXES or EXERCISE_NAME.fullmatch(stem) for stem, suffix in stems_and_suffixes)
 
 
 class File(NamedTuple):
@@ -91,7 +119,9 @@ class UnitSubmissions:
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
-        self._units = list(self._without_links(layout.units(root, list_folder(root), skipped)))
+        self._units = _with_own_ids(list(self._without_links(layout.units(root, list_folder(root), skipped))), skipped)
+        self._kept = unpacker.count()
+        self._budgets: defaultdict[str, Budget] = defaultdict(Budget.of_student)
         self.total = len(self._units)
 
     def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:
@@ -110,22 +140,36 @@ class UnitSubmissions:
         parts = Path(path).parts
         return any(self._root.joinpath(*parts[: end + 1]).is_symlink() for end in range(len(parts)))
 
+    def people(self) -> Iterator[Person]:
+        """Yield the student of each unit."""
+        for unit in self._units:
+            yield Person(unit.student, unit.aliases)
+
     def __iter__(self) -> Iterator[SubmissionFiles]:
         """Yield a submission for each student and exercise.
 
         A folder that is named after one exercise may hold a whole course: its other exercises come last, and only
-        where the student did not hand them in under their own names.
+        where the student did not hand them in under their own names. They are looked for again then, so that no archive
+        stays unpacked until the end.
         """
         taken: set[tuple[str, str]] = set()
-        of_other_exercises: list[SubmissionFiles] = []
+        have_other_exercises: list[Unit] = []
         for position, unit in enumerate(self._units, 1):
-            for files in self._submissions_of(unit, position):
+            self._skipped.student = unit.student
+            found = self._submissions_of(unit, position)
+            if any(unit.exercise not in ("", files.exercise) for files in found):
+                have_other_exercises.append(unit)
+            for files in found:
                 if unit.exercise in ("", files.exercise):
                     yield from self._first(files, taken)
-                else:
-                    of_other_exercises.append(structs.replace(files, position=self.total))
-        for files in of_other_exercises:
-            yield from self._first(files, taken)
+            self._unpacker.free(self._kept)
+        self._skipped.student = ""
+        self._budgets.clear()
+        for unit in have_other_exercises:
+            for files in self._search(unit, self.total, SkippedFiles()):
+                if files.exercise != unit.exercise:
+                    yield from self._first(files, taken)
+            self._unpacker.free(self._kept)
 
     def _first(self, files: SubmissionFiles, taken: set[tuple[str, str]]) -> Iterator[SubmissionFiles]:
         """Yield the submission, unless the student has another one for the exercise."""
@@ -136,15 +180,15 @@ class UnitSubmissions:
             taken.add(key)
             yield files
 
-    def _submissions_of(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
-        """Yield the submissions among a student's files, and report a student who has none."""
+    def _submissions_of(self, unit: Unit, position: int) -> list[SubmissionFiles]:
+        """Return the submissions among a student's files, and report a student who has none."""
         reported = self._skipped.reported()
-        found = list(self._search(unit, position))
+        found = list(self._search(unit, position, self._skipped))
         if not found and self._skipped.reported() == reported:
             self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0].path))
-        yield from found
+        return found
 
-    def _search(self, unit: Unit, position: int) -> Iterator[SubmissionFiles]:
+    def _search(self, unit: Unit, position: int, skipped: SkippedFiles) -> Iterator[SubmissionFiles]:
         """Yield the submissions among a student's files by exercise; those in the student's archives come last."""
         student = SubmissionFiles(
             student=unit.student,
@@ -157,20 +201,22 @@ class UnitSubmissions:
         )
         given = list(unit.loose)
         if unit.folder:
-            paths = walk(self._root, unit.folder, self._skipped)
+            paths = _first_files(walk(self._root, unit.folder, skipped), unit.folder, skipped)
             given += [File(path, path.removeprefix(f"{unit.folder}{os.sep}")) for path in paths]
-        archives = [file.path for file in given if file.path.lower().endswith(".zip")]
-        yield from self._group(student, [file for file in given if file.path not in archives], unit.exercise)
-        for archive in archives:
-            folder = self._unpacker.unpack(self._root / archive, storable(archive), self._skipped, is_students=True)
+        archives = {file.path for file in given if file.path.lower().endswith(".zip")}
+        plain = [file for file in given if file.path not in archives]
+        yield from self._group(student, plain, unit.exercise, skipped)
+        for archive in sorted(archives):
+            name = storable(archive)
+            folder = self._unpacker.unpack(self._root / archive, name, skipped, self._budgets[unit.student])
             if folder is not None:
-                unpacked = [File(path, path) for path in walk(folder, "", self._skipped)]
-                prefix = f"{storable(archive)}/"
-                yield from self._group(
-                    structs.replace(student, root=str(folder), prefix=prefix), unpacked, unit.exercise
-                )
+                unpacked = [File(path, path) for path in walk(folder, "", skipped)]
+                of_archive = structs.replace(student, root=str(folder), prefix=f"{name}/")
+                yield from self._group(of_archive, unpacked, unit.exercise, skipped)
 
-    def _group(self, student: SubmissionFiles, files: Iterable[File], unit_exercise: str) -> Iterator[SubmissionFiles]:
+    def _group(
+        self, student: SubmissionFiles, files: Iterable[File], unit_exercise: str, skipped: SkippedFiles
+    ) -> Iterator[SubmissionFiles]:
         """Yield a submission for each exercise: of several files with one suffix, the one handed in last.
 
         A file with an unusual name is graded if it is the student's only one and the exercise is known.
@@ -185,24 +231,24 @@ class UnitSubmissions:
         found: dict[str, dict[str, File]] = {}
         for file, exercise, kind in meanings:
             if kind == STRAY and has_stray_alone:
-                self._skipped.add(RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
-                self._take(file, exercise_by_default, found)
+                skipped.add(RENAMED, f"{storable(file.path)}, as {exercise_by_default}")
+                self._take(file, exercise_by_default, found, skipped)
             elif kind:
-                self._skipped.add(kind, storable(file.path))
+                skipped.add(kind, storable(file.path))
             else:
-                self._take(file, exercise, found)
+                self._take(file, exercise, found, skipped)
         for exercise in sorted(found, key=exercise_number):
             paths = tuple(found[exercise][suffix].path for suffix in SUFFIXES if suffix in found[exercise])
             yield structs.replace(student, exercise=exercise, place=student.prefix + storable(paths[0]), files=paths)
 
-    def _take(self, file: File, exercise: str, found: dict[str, dict[str, File]]) -> None:
+    def _take(self, file: File, exercise: str, found: dict[str, dict[str, File]], skipped: SkippedFiles) -> None:
         """Take the file for the exercise, unless a later upload with the same suffix was found before."""
         suffix = Path(file.name).suffix.lower()
         kinds = found.setdefault(exercise, {})
         if suffix in kinds:
             own_stem = Path(self._exercises[exercise]).stem
             older, newer = sorted((kinds[suffix], file), key=lambda each: (_stem(each.name) == own_stem, _upload(each)))
-            self._skipped.add(TWICE, f"{storable(older.path)}; {storable(newer.path)} is graded")
+            skipped.add(TWICE, f"{storable(older.path)}; {storable(newer.path)} is graded")
             file = newer
         kinds[suffix] = file
 
@@ -218,6 +264,35 @@ class UnitSubmissions:
         if not exercise:
             return "", NO_EXERCISE
         return (exercise, "") if exercise in self._exercises else ("", UNKNOWN)
+
+
+def _with_own_ids(units: list[Unit], skipped: SkippedFiles) -> list[Unit]:
+    """Return the units, with an id of its own for each of several people whom the layout gives the same one.
+
+    Which of them the id belongs to cannot be told, so none gets it, and a roster finds them by their other names only.
+    """
+    people: dict[str, dict[tuple[str, ...], None]] = {}
+    for unit in units:
+        people.setdefault(unit.student, {})[unit.aliases] = None
+    shared = {student for student, aliases in people.items() if len(aliases) > 1}
+    for student in sorted(shared):
+        names = "; ".join(", ".join(name for name in aliases if name != student) for aliases in people[student])
+        skipped.add(SAME_ID, f"{student}: {names}")
+    return [_with_own_id(unit) if unit.student in shared else unit for unit in units]
+
+
+def _with_own_id(unit: Unit) -> Unit:
+    names = tuple(name for name in unit.aliases if name != unit.student)
+    return structs.replace(unit, student=f"{unit.student} ({', '.join(names)})", aliases=names)
+
+
+def _first_files(paths: Iterator[str], folder: str, skipped: SkippedFiles) -> Iterator[str]:
+    """Yield the first paths, and record if there are more than are read of one student."""
+    for number, path in enumerate(paths):
+        if number == MAX_FILES:
+            skipped.add(TOO_MANY, f"{storable(folder)}: only the first {MAX_FILES:,} files are read")
+            return
+        yield path
 
 
 def _stem(name: str) -> str:
@@ -264,3 +339,5 @@ def walk(root: Path, folder: str, skipped: SkippedFiles, depth: int = MAX_DEPTH)
             yield path
         elif depth:
             yield from walk(root, path, skipped, depth - 1)
+        else:
+            skipped.add(CLOSED, storable(path), f"it is more than {MAX_DEPTH} folders deep")

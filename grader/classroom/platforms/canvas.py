@@ -17,6 +17,9 @@ FILE_NAME = re.compile(r"(?P<name>.+?)(?P<ids>_(?:LATE_)?(?P<user>\d+)_\d+_)(?P<
 MOODLE_MARK = "_assignsubmission_"
 
 ABOUT = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+PLAIN_ID = re.compile(r"[+@-]?[\w.@+-]*")
+"""An id that Canvas finds only as it is, and by which a spreadsheet calls nothing."""
+
 ROSTER_COLUMNS = (
     ("canvas_id", "canvas id"),
     ("sis_user_id", "sis user id", "sis_id"),
@@ -37,15 +40,14 @@ class Canvas(SubmissionLayout, ClassExport):
         return sum(bool(FILE_NAME.fullmatch(name)) and MOODLE_MARK not in name for name in names)
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        users: dict[str, list[re.Match[str]]] = {}
+        users: dict[tuple[str, str], list[re.Match[str]]] = {}
         for name in names:
             match = FILE_NAME.fullmatch(name)
             if match:
-                users.setdefault(match["user"], []).append(match)
+                users.setdefault((match["user"], storable(match["name"])), []).append(match)
             else:
                 skipped.add(STRAY, storable(name))
-        for user, matches in users.items():
-            name = storable(matches[0]["name"])
+        for (user, name), matches in users.items():
             loose = tuple(File(match[0], match["file"]) for match in matches)
             yield Unit(student=user, loose=loose, name=name, aliases=(user, name))
 
@@ -102,5 +104,5 @@ def _about(grade: GradeRow) -> list[str]:
         canvas_id = match["user"]
     if not user_id and grade.student != canvas_id:
         user_id = grade.student
-    about = (grade.name or grade.student, canvas_id, user_id, login, grade.group)
-    return [cell(each) for each in about]
+    ids = (each if PLAIN_ID.fullmatch(each) else cell(each) for each in (canvas_id, user_id, login))
+    return [cell(grade.name or grade.student), *ids, cell(grade.group)]

@@ -91,7 +91,7 @@ def _render(verdict: Verdict, exercise: Exercise, hand_in: HandIn) -> str:
     """Return result.json in whole numbers. Extras count 0 of 0."""
     tests = student_tests(verdict, exercise)
     points = [value for test in tests for value in (test.points, test.max_points)]
-    parts = _parts_of_a_point([verdict.score, verdict.max_score, *points])
+    parts = _parts_of_a_point([verdict.judged_score(), verdict.max_score, *points])
     data = {
         "schema": "classroom50/result/v1",
         "classroom": hand_in.classroom,
@@ -104,7 +104,7 @@ def _render(verdict: Verdict, exercise: Exercise, hand_in: HandIn) -> str:
         "review": hand_in.review,
         "datetime": hand_in.submitted_at,
         "graded_at": hand_in.graded_at,
-        "score": round(verdict.score * parts),
+        "score": round(verdict.judged_score() * parts),
         "max-score": round(verdict.max_score * parts),
         "tests": [_test(test, parts) for test in tests],
     }

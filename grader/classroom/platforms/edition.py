@@ -4,29 +4,37 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.classroom.layouts.files import STRAY, SkippedFiles, list_folder_if_readable, storable
-from grader.classroom.layouts.units import File, Unit
+from grader.classroom.layouts.files import (
+    STRAY,
+    SkippedFiles,
+    is_own_folder,
+    list_folder_if_readable,
+    storable,
+)
+from grader.classroom.layouts.units import File, Unit, has_landmark
 from grader.classroom.platforms.platform import SubmissionLayout
 
 EXERCISES = "exercises"
+COMPANIONS = frozenset({"grader", "solutions", "tests", "grader.egg-info", "build"})
+"""Folders beside exercises/ in a copy of the course."""
 
 
 class Edition(SubmissionLayout):
     """Copies of the student edition, whose exercises/<exercise>/ contain the submissions."""
 
     name = "edition"
-    landmark = EXERCISES
 
     def count(self, root: Path, names: list[str]) -> int:
-        if EXERCISES in names:
-            return 1
         return sum(bool(_find_exercises(root, name)) or _is_zip(name) for name in names)
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """Yield a unit for each copy; the root may itself be the copy of a single student."""
-        if EXERCISES in names:
+        if _is_copy(root, names):
             student = storable(root.resolve().name)
             yield Unit(student=student, folder=EXERCISES, aliases=(student,))
+            for name in names:
+                if name != EXERCISES and name not in COMPANIONS:
+                    skipped.add(STRAY, storable(name))
             return
         for name in names:
             exercises = _find_exercises(root, name)
@@ -38,8 +46,17 @@ class Edition(SubmissionLayout):
             else:
                 skipped.add(STRAY, storable(name))
 
-    def is_part(self, name: str, inside: list[str]) -> bool:
-        return name == EXERCISES or EXERCISES in inside
+    def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
+        return _is_copy(root, names)
+
+    def is_part(self, folder: Path, inside: list[str]) -> bool:
+        return folder.name == EXERCISES or _is_copy(folder, inside)
+
+
+def _is_copy(folder: Path, names: list[str]) -> bool:
+    """Return whether a folder is the copy of one student, and not a class in which a folder is called exercises/."""
+    is_class = any(_find_exercises(folder, name) for name in names if name != EXERCISES)
+    return not is_class and has_landmark(folder, names, EXERCISES, COMPANIONS)
 
 
 def _is_zip(name: str) -> bool:
@@ -49,7 +66,7 @@ def _is_zip(name: str) -> bool:
 def _find_exercises(root: Path, name: str) -> str:
     """Return the path of exercises/ in a student's copy, at its top or in its only folder; nothing if there is none."""
     folder = root / name
-    if folder.is_symlink() or not folder.is_dir():
+    if not is_own_folder(folder):
         return ""
     inside = list_folder_if_readable(folder)
     for path in (name, f"{name}{os.sep}{inside[0]}" if len(inside) == 1 else name):

@@ -1,7 +1,8 @@
 """Gradescope: an export of submissions with metadata, results for each student, and an autograder in a zip."""
 
+import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import msgspec
 import yaml
 
 from grader.classroom.exports.records import Graded, StudentTest, VerdictExport, student_tests
-from grader.classroom.gradebook.rows import TIME
-from grader.classroom.layouts.files import STRAY, SkippedFiles, storable
+from grader.classroom.gradebook.rows import written_time
+from grader.classroom.layouts.files import STRAY, SkippedFiles, is_own_folder, open_ordinary, storable
 from grader.classroom.layouts.units import Unit
 from grader.classroom.platforms.platform import Autograder, SubmissionLayout
 from grader.errors import UsageError
@@ -18,6 +19,7 @@ from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Verdict
 
 METADATA = "submission_metadata.yml"
+FOLDER = re.compile(r"submission_\d+")
 MAX_METADATA_BYTES = 64_000_000
 
 
@@ -26,48 +28,54 @@ class Gradescope(SubmissionLayout, Autograder, VerdictExport):
 
     name = "gradescope"
     export_file = "results.json"
-    landmark = METADATA
     is_class_export = True
 
     def count(self, root: Path, names: list[str]) -> int:
-        return sum(name.startswith("submission_") for name in names) if METADATA in names else 0
+        has_metadata = METADATA in names and (root / METADATA).is_file()
+        return 1 + sum(bool(FOLDER.fullmatch(name)) for name in names) if has_metadata else 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """Yield a unit for each submitter: each member of a group gets the group's submission."""
         metadata = _read_metadata(root / METADATA)
         for name in names:
             about = metadata.get(name)
-            if isinstance(about, dict) and (root / name).is_dir() and not (root / name).is_symlink():
+            if isinstance(about, dict) and is_own_folder(root / name):
                 for person in _mappings(about.get("submitters")) or [{}]:
                     yield _unit_of_person(name, about, person)
             elif name != METADATA:
                 skipped.add(STRAY, f"{storable(name)}, which is not in {METADATA}")
+        for name in sorted(metadata.keys() - set(names)):
+            skipped.add(STRAY, f"{storable(name)}, which {METADATA} lists and which is not there")
 
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
-        return {"": _render(verdict, exercise, remark)}
+        return {"": _render(verdict, exercise, remark, {"seed": verdict.seed})}
 
     def render_export(self, graded: Graded) -> str:
-        return _render(graded.verdict, graded.exercise, graded.grade.remark)
+        """Return results.json, without the seed: later submissions are graded with the same one."""
+        return _render(graded.verdict, graded.exercise, graded.grade.remark, {})
 
 
 def _unit_of_person(folder: str, about: dict[str, Any], person: dict[str, Any]) -> Unit:
+    """Return the unit of a submitter. A name is no id: students choose theirs."""
     known = {key: str(person.get(key) or "") for key in ("sid", "email", "name")}
     return Unit(
-        student=known["sid"] or known["email"] or known["name"] or folder,
+        student=known["sid"] or known["email"] or folder,
         folder=folder,
         name=known["name"],
         aliases=tuple(filter(None, known.values())),
-        submitted_at=_utc_time(about.get("created_at")),
+        submitted_at=_creation_time(about.get("created_at")),
     )
 
 
 def _read_metadata(path: Path) -> dict[str, Any]:
     """Return the file's content, its keys without Ruby's colons. Raise `UsageError` if it is not such a file."""
     try:
-        if path.stat().st_size > MAX_METADATA_BYTES:
+        with open_ordinary(path) as file:
+            text = file.read(MAX_METADATA_BYTES + 1)
+        if len(text) > MAX_METADATA_BYTES:
             raise UsageError(f"{path} is larger than {MAX_METADATA_BYTES:,} bytes; export fewer submissions at once")
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both are safe ones
+        content = yaml.load(text.decode(), Loader=loader)  # noqa: S506 - both are safe ones
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}; export it again") from None
     if not isinstance(content, dict):
@@ -86,18 +94,11 @@ def _mappings(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _utc_time(value: Any) -> str:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return ""
-    if not isinstance(value, datetime):
-        return ""
-    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC).strftime(TIME)
+def _creation_time(value: Any) -> str:
+    return written_time(value) if isinstance(value, str | datetime) else ""
 
 
-def _render(verdict: Verdict, exercise: Exercise, remark: str) -> str:
+def _render(verdict: Verdict, exercise: Exercise, remark: str, extra: dict[str, int]) -> str:
     """Return results.json. Its score is the verdict's, which leaves extras out."""
     data = {
         "score": verdict.score,
@@ -108,7 +109,7 @@ def _render(verdict: Verdict, exercise: Exercise, remark: str) -> str:
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "extra_data": {"exercise": verdict.exercise, "seed": verdict.seed, "isolation": verdict.isolation},
+        "extra_data": {"exercise": verdict.exercise, **extra, "isolation": verdict.isolation},
         "tests": [_test(test, place) for place, test in enumerate(student_tests(verdict, exercise), 1)],
     }
     return msgspec.json.format(msgspec.json.encode(data)).decode()

@@ -10,7 +10,8 @@ from grader.classroom.layouts.units import File, Unit
 from grader.classroom.platforms.names import first_part, short_name
 from grader.classroom.platforms.platform import SubmissionLayout
 
-STUDENT_NAME = re.compile(r"(?P<name>.+)(?P<mark>_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?)(?P<file>.*)")
+STUDENT_NAME = re.compile(r"(?P<name>.+?)(?P<mark>_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?)(?P<file>.*)")
+"""The first mark is Moodle's, which writes no underscore before it; another one is part of the student's file name."""
 
 
 class Moodle(SubmissionLayout):
@@ -38,8 +39,8 @@ class Moodle(SubmissionLayout):
                 aliases=(name,),
             )
 
-    def is_part(self, name: str, inside: list[str]) -> bool:
-        return bool(STUDENT_NAME.fullmatch(name))
+    def is_part(self, folder: Path, inside: list[str]) -> bool:
+        return bool(STUDENT_NAME.fullmatch(folder.name))
 
     def feedback_path(self, grade: GradeRow) -> Path | None:
         match = STUDENT_NAME.fullmatch(first_part(grade.file))

@@ -10,9 +10,17 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from grader.classroom.gradebook.rows import TIME
-from grader.classroom.layouts.files import STRAY, SkippedFiles, list_folder_if_readable, storable
-from grader.classroom.layouts.units import EXERCISE_NAME, Unit
+from grader.classroom.gradebook.rows import written_time
+from grader.classroom.layouts.files import (
+    NO_TIME,
+    STRAY,
+    SkippedFiles,
+    is_own_folder,
+    list_folder_if_readable,
+    open_ordinary,
+    storable,
+)
+from grader.classroom.layouts.units import EXERCISE_NAME, Unit, has_landmark
 from grader.classroom.platforms.platform import Autograder, Package, SubmissionLayout
 from grader.report.console import printable
 from grader.report.terminal import render_terminal
@@ -20,35 +28,51 @@ from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Verdict
 
 SUBMITTED = "submitted"
+COMPANIONS = frozenset(
+    {"source", "release", "autograded", "feedback", "autograder", "downloaded", "exchange", "inbound", "outbound"}
+)
+"""Folders beside submitted/ in a course of nbgrader."""
+
+COURSE_FILES = {"gradebook.db", "nbgrader_config.py"}
 STAMP = re.compile(r"(?P<time>[\d-]+ [\d:.]+)\s*(?P<zone>\S*)")
+MAX_STAMP_BYTES = 200
 PAGE_WIDTH = 100
 
 GRADE_CELL = "judged"
 """The id of the notebook cell from which nbgrader reads the points."""
+
+GRADE_CELL_SOURCE = """\
+# The points are given here when the notebook is graded; leave this cell as it is.
+### BEGIN HIDDEN TESTS
+raise RuntimeError("nbgrader_config.py of the package is not in use; without it there are no points")
+### END HIDDEN TESTS"""
+"""The cell is never run: the package's configuration fills in its outputs."""
 
 
 class Nbgrader(SubmissionLayout, Autograder):
     """submitted/<student>/<assignment>/, with the time of the submission in timestamp.txt."""
 
     name = "nbgrader"
-    landmark = SUBMITTED
     kit_folder = "autograder"
 
     def count(self, root: Path, names: list[str]) -> int:
         if root.name == SUBMITTED:
             return len(names)
-        return len(list_folder_if_readable(root / SUBMITTED)) if SUBMITTED in names else 0
+        return len({SUBMITTED, *COMPANIONS, *COURSE_FILES}.intersection(names)) if SUBMITTED in names else 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield a unit for each assignment of each student; ignore the other folders of the course."""
+        """Yield a unit for each assignment of each student; record what is no part of a course."""
         base = "" if root.name == SUBMITTED else f"{SUBMITTED}{os.sep}"
+        for name in names if base else ():
+            if name not in {SUBMITTED, *COMPANIONS, *COURSE_FILES}:
+                skipped.add(STRAY, storable(name))
         for student in list_folder_if_readable(root / base, skipped):
-            if not _is_own_folder(root / base / student):
+            if not is_own_folder(root / base / student):
                 skipped.add(STRAY, storable(base + student))
                 continue
             for assignment in list_folder_if_readable(root / base / student, skipped):
                 folder = f"{base}{student}{os.sep}{assignment}"
-                if not _is_own_folder(root / folder):
+                if not is_own_folder(root / folder):
                     skipped.add(STRAY, storable(folder))
                     continue
                 match = EXERCISE_NAME.fullmatch(assignment)
@@ -57,11 +81,14 @@ class Nbgrader(SubmissionLayout, Autograder):
                     folder=folder,
                     exercise=f"exercise_{int(match[1]):02}" if match else "",
                     aliases=(storable(student),),
-                    submitted_at=_submission_time(root / folder / "timestamp.txt"),
+                    submitted_at=_submission_time(root, f"{folder}{os.sep}timestamp.txt", skipped),
                 )
 
-    def is_part(self, name: str, inside: list[str]) -> bool:
-        return name == SUBMITTED
+    def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
+        return has_landmark(root, names, SUBMITTED, COMPANIONS)
+
+    def is_part(self, folder: Path, inside: list[str]) -> bool:
+        return folder.name == SUBMITTED
 
     def extra_files(self, package: Package) -> dict[Path, bytes]:
         """Return the source notebook: the starter and a locked cell that gives the points."""
@@ -78,8 +105,12 @@ class Nbgrader(SubmissionLayout, Autograder):
             "cell_type": "code",
             "points": exercise.max_score(),
         }
-        source = package.render("hidden_cell.py.j2")
-        cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "outputs": [], "source": source}
+        cell: dict[str, object] = {
+            "cell_type": "code",
+            "execution_count": None,
+            "outputs": [],
+            "source": GRADE_CELL_SOURCE,
+        }
         notebook["cells"].append(cell | {"metadata": {"nbgrader": nbgrader}})
         content = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
         return {Path("source") / exercise.id / starter.name: content.encode()}
@@ -87,20 +118,21 @@ class Nbgrader(SubmissionLayout, Autograder):
     def results(self, verdict: Verdict, exercise: Exercise, remark: str) -> dict[str, str]:
         page = render_terminal(verdict, exercise, width=PAGE_WIDTH, color=False)
         page = f"{printable(remark)}\n\n{page}" if remark else page
-        return {"": msgspec.json.encode({"points": float(verdict.score), "page": page}).decode()}
+        return {"": msgspec.json.encode({"points": float(verdict.judged_score()), "page": page}).decode()}
 
 
-def _is_own_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _submission_time(path: Path) -> str:
-    """Return the time in nbgrader's timestamp.txt, or nothing if there is none."""
+def _submission_time(root: Path, name: str, skipped: SkippedFiles) -> str:
+    """Return the time in nbgrader's timestamp.txt, or nothing if there is none; record a file with no time in it."""
     try:
-        match = STAMP.match(path.read_text(encoding="utf-8")) if not path.is_symlink() else None
-        if match is None:
-            return ""
-        zone = ZoneInfo(match["zone"]) if match["zone"] else UTC
-        return datetime.fromisoformat(match["time"]).replace(tzinfo=zone).astimezone(UTC).strftime(TIME)
-    except (OSError, ValueError, KeyError):
+        with open_ordinary(root / name) as file:
+            match = STAMP.match(file.read(MAX_STAMP_BYTES).decode())
+        zone = ZoneInfo(match["zone"]) if match and match["zone"] else UTC
+        written = written_time(datetime.fromisoformat(match["time"]).replace(tzinfo=zone)) if match else ""
+        reason = "" if written else "no date from 1970 on"
+    except FileNotFoundError:
         return ""
+    except (OSError, ValueError, KeyError) as error:
+        written, reason = "", str(error)
+    if not written:
+        skipped.add(NO_TIME, storable(name), reason)
+    return written

@@ -5,7 +5,7 @@ A platform is one class. It derives from what it can do: `SubmissionLayout`, `Au
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -28,9 +28,6 @@ class Platform:
 class SubmissionLayout(Platform):
     """A platform whose folder of submissions the kit recognises by the names in it."""
 
-    landmark: ClassVar[str] = ""
-    """A name that shows the layout, whatever else is in the folder."""
-
     is_class_export: ClassVar[bool] = False
     """Whether the platform exports the submissions of a whole class as one folder or archive."""
 
@@ -42,8 +39,12 @@ class SubmissionLayout(Platform):
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
         """Yield the students' files in order. `names` are those in the root."""
 
-    def is_part(self, name: str, inside: list[str]) -> bool:
-        """Return whether a folder with this name and content is one part of the layout, such as one student's."""
+    def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
+        """Return whether a name in the root shows the layout although most names do not fit it."""
+        return False
+
+    def is_part(self, folder: Path, inside: list[str]) -> bool:
+        """Return whether a folder with this content is one part of the layout, such as one student's."""
         return False
 
     def feedback_path(self, grade: GradeRow) -> Path | None:
@@ -57,8 +58,6 @@ class Package(Struct, frozen=True, kw_only=True):
     course: Course
     exercise: Exercise
     story: str
-    render: Callable[[str], str]
-    """Renders a template below `author/templates/`."""
 
 
 class Autograder(Platform):

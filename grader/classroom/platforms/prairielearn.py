@@ -49,7 +49,7 @@ def _render(verdict: Verdict, exercise: Exercise, remark: str) -> str:
     else:
         data = {
             "gradable": True,
-            "score": round(verdict.score / verdict.max_score, 6) if verdict.max_score else 0.0,
+            "score": round(verdict.judged_score() / verdict.max_score, 6) if verdict.max_score else 0.0,
             "message": "\n".join(filter(None, (remark, verdict.outcome.replace("_", " ")))),
             "output": "",
             "tests": [_test(test) for test in student_tests(verdict, exercise)],

@@ -32,8 +32,8 @@ class Repositories(SubmissionLayout):
             else:
                 skipped.add(STRAY, storable(name))
 
-    def is_part(self, name: str, inside: list[str]) -> bool:
-        return bool(REPOSITORY.fullmatch(name))
+    def is_part(self, folder: Path, inside: list[str]) -> bool:
+        return bool(REPOSITORY.fullmatch(folder.name))
 
 
 def _parse(root: Path, name: str) -> tuple[str, str] | None:

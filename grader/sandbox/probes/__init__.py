@@ -1,11 +1,11 @@
 """Probes: code of the kit that runs beside a submission in its worker, or beside the reference in the examiner.
 
-There are two sorts. A *probe function* takes a built `Subject`, the inputs of a call, and options. An
-*adapter*, the class `Adapter` of its module, makes a module of what is none: its `forward` is the experiment whose
-results checks compare.
+There are two kinds. A *probe function* takes a built `Subject`, the inputs of a call, and options. An *adapter*, the
+class `Adapter` of its module, makes a module of a function or of another class: its `forward` is an experiment, and
+checks compare the results.
 
-All modules of this folder are imported with the package: in a worker, before it is confined. A probe holds nothing
-secret, and its answer is believed no more than the submission's own.
+All modules of this folder are imported with the package: in a worker, before it is confined. A probe contains nothing
+secret, and its answer is trusted no more than the submission's own.
 """
 
 import functools
@@ -38,7 +38,7 @@ def probe_named(name: str) -> ProbeFunction:
 
 
 def constructor(submission: ModuleType, entry: str, adapter: Adapter | None) -> Callable[..., Any]:
-    """Return the submission's class `entry`, or what builds modules that try the function or class in its place."""
+    """Return the submission's class `entry`, or with an adapter a function that builds the adapter's module."""
     if adapter is None:
         own: Callable[..., Any] = vars(submission)[entry]
         return own

@@ -1,42 +1,102 @@
-"""Call a module in a calling variant, and check that the call leaves the module's mode as it was."""
+"""Call a module in calling variants, and check that each call leaves the module's mode as it was."""
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from grader.sandbox.subject import Subject
+from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 
 CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
-"""Parts of the messages of a copy that fails for something that nobody can copy, such as a lock."""
+"""Parts of the error messages for objects that cannot be copied, such as a lock."""
+
+NEW = {"reloaded", "rebuilt", "inference first", "converted"}
+"""Histories that need a newly built module."""
 
 
-def call_in_variant(
+def call_in_variants(
     subject: Subject,
     inputs: dict[str, Any],
     *,
-    words: list[str],
-    method: str,
-    by_position: list[str],
+    others: dict[str, Any],
+    variants: list[list[str]],
+    called: str,
     sample_axes: dict[str, int],
-) -> Any:
-    """Return what the method returns in the calling variant.
+    shared: dict[str, str],
+    scales: dict[str, float],
+) -> list[Any]:
+    """Return what the method `called`, or else the module, returns in each calling variant.
 
-    `by_position` names the inputs that are given by position; `sample_axes` gives the axis of the samples in inputs
-    that have one.
+    There are fewer values if a later variant raises, or if the reply is full.
+
+    Some variants are called with the inputs in `others`. By name of an input, `sample_axes` has the axis of its
+    samples, `shared` the input that replaces it in calls with a shared tensor, and `scales` its factor in calls with
+    large inputs.
     """
-    module = _with_history(subject, words, method, inputs)
-    if "double" in words:
-        inputs = {
-            name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-            for name, value in inputs.items()
-        }
-    inputs = {name: _laid_out(value, words, sample_axes.get(name)) for name, value in inputs.items()}
-    if "shared" in words:
-        inputs = {name: _first_equal(value, inputs.values()) for name, value in inputs.items()}
+    values: list[Any] = []
+    size, doubled = 0, None
+    for words in variants:
+        given = dict(others if "others" in words else inputs)
+        given |= {name: given[name] * scale for name, scale in scales.items() if "loud" in words}
+        given |= {name: given[other] for name, other in shared.items() if "shared" in words}
+        if "double" in words:
+            given = {name: _double(value) for name, value in given.items()}
+        laid_out = {id(value): _laid_out(value, words, sample_axes.get(name)) for name, value in given.items()}
+        try:
+            module = doubled if doubled and _takes_doubled(words) else _module_for(subject, words)
+            doubled = module if _takes_doubled(words) else doubled
+            given = {name: laid_out[id(each)] for name, each in given.items()}
+            value = _call_in_variant(subject.module, module, given, words, called)
+        except BaseException:
+            if not values:
+                raise
+            return values  # the examiner requests the remaining variants, and the first of them raises
+        values.append(map_tensors(value, torch.clone))  # the next call may write to it
+        size += sum(tensor.numel() * tensor.element_size() for tensor in flatten(values[-1]))
+        if size > MAX_TENSOR_BYTES // 2:
+            break
+    return values
+
+
+def is_same_in_training(subject: Subject, inputs: dict[str, Any], *, called: str) -> bool:
+    """Return whether the module returns the same values in training and evaluation mode, and its buffers stay equal."""
+    module = copy.deepcopy(subject.module) if [*subject.module.buffers()] else subject.module
+    mode_before = module.training
+    function = getattr(module, called) if called else module
+    values = []
+    try:
+        for mode in (False, True):
+            module.train(mode)
+            values.append([tensor.nan_to_num() for tensor in flatten(function(**inputs))])
+    except ValueError:  # statistics of a batch need more than one sample
+        return False
+    finally:
+        module.train(mode_before)
+    own = zip(module.buffers(), subject.module.buffers(), strict=True)
+    return all(torch.equal(one, other) for one, other in (*zip(*values, strict=True), *own))
+
+
+def _call_in_variant(
+    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], words: list[str], method: str
+) -> Any:
+    """Return what the method returns in one calling variant; `module` is the given module, or was made from it."""
+    mode_before = module.training
+    try:
+        _switch(module, training="training" in words or mode_before)
+        return _called(given, module, inputs, words, method)
+    finally:
+        _switch(module, training=mode_before)
+
+
+def _called(
+    given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], words: list[str], method: str
+) -> Any:
+    module = _with_history(module, words, method, inputs)
     function = getattr(module, method) if method else module
+    by_position = list(inputs) if "positional" in words else []
 
     def call() -> Any:
         by_name = {name: value for name, value in inputs.items() if name not in by_position}
@@ -45,32 +105,55 @@ def call_in_variant(
 
     if "again" in words:
         _call_with_others(module, inputs, call)
-    mode_before = module.training
-    own = [] if module is subject.module else [*subject.module.parameters()]  # a module made of it must not need it
+    mode = module.training
+    is_other = module is not given and not {"copied", *NEW}.isdisjoint(words)
+    own = [*given.parameters()] if is_other else []  # a module made from it must work without it
     with _overwritten(own, list(map(torch.zeros_like, own))):
         value = call()
-    if module.training != mode_before:
-        raise RuntimeError(f"the call left the module's training as {module.training}, which was {mode_before}")
+    if module.training != mode:
+        raise RuntimeError(f"the call changed the module's training from {mode} to {module.training}")
     return value
 
 
-def _with_history(subject: Subject, words: list[str], method: str, inputs: dict[str, Any]) -> torch.nn.Module:
-    """Return the module with the variant's history: rebuilt, reloaded, copied, switched to and fro, or as it is."""
+def _takes_doubled(words: list[str]) -> bool:
+    """Return whether a variant may reuse the float64 module of an earlier variant."""
+    return "double" in words and NEW.isdisjoint(words)
+
+
+def _module_for(subject: Subject, words: list[str]) -> torch.nn.Module:
+    """Return the module, or a new module with its state if the variant needs one."""
     module = subject.module
-    if not {"reloaded", "rebuilt", "double"}.isdisjoint(words):
-        arguments = subject.arguments
-        other = subject.build(*arguments.values()) if "rebuilt" in words else subject.build(**arguments)
-        state = module.state_dict()
+    if NEW.isdisjoint(words) and "double" not in words:
+        return module
+    arguments = subject.arguments
+    new = subject.build(*arguments.values()) if "rebuilt" in words else subject.build(**arguments)
+    state = module.state_dict()
+    if not {"reloaded", "rebuilt"}.isdisjoint(words):  # the state dict that is loaded last must take effect
         zeros = {name: value * 0 if isinstance(value, torch.Tensor) else value for name, value in state.items()}
-        for checkpoint in (zeros, state):  # what is loaded last counts
-            other.load_state_dict(checkpoint)
-        other.train(module.training)
-        return other.double() if "double" in words else other
+        new.load_state_dict(zeros)
+    new.load_state_dict(state)
+    new.train(module.training)
+    return new if "converted" in words or "double" not in words else new.double()
+
+
+def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs: dict[str, Any]) -> torch.nn.Module:
+    """Return the module with the variant's history: copied, switched between modes, converted, or unchanged."""
+
+    def call(inputs: dict[str, Any]) -> None:
+        (getattr(module, method) if method else module)(**inputs)
+
     if "modes" in words:
         mode_before = module.training
         for mode in (not mode_before, mode_before):
-            module.train(mode)
-            (getattr(module, method) if method else module)(**inputs)
+            _switch(module, training=mode)
+            call(inputs)
+    if "inference first" in words:
+        with torch.inference_mode():
+            call(inputs)
+    if "converted" in words:
+        dtype = torch.get_default_dtype()  # of the module until now
+        call({name: value.to(dtype) if _is_double(value) else value for name, value in inputs.items()})
+        return module.double()
     if "copied" in words:
         try:
             return copy.deepcopy(module)
@@ -78,6 +161,19 @@ def _with_history(subject: Subject, words: list[str], method: str, inputs: dict[
             if not any(text in str(error) for text in CANNOT_COPY):
                 raise
     return module
+
+
+def _switch(module: torch.nn.Module, *, training: bool) -> None:
+    """Call `train()` or `eval()`, as users do."""
+    _ = module.train() if training else module.eval()
+
+
+def _is_double(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.float64
+
+
+def _double(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def _gradient_mode(words: list[str]) -> contextlib.AbstractContextManager[Any]:
@@ -94,26 +190,21 @@ def _laid_out(value: Any, words: list[str], sample_axis: int | None) -> Any:
     return value.transpose(0, -1).contiguous().transpose(0, -1) if "transposed" in words else value
 
 
-def _first_equal(value: Any, others: Iterable[Any]) -> Any:
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        return value
-    return next((other for other in others if isinstance(other, torch.Tensor) and torch.equal(other, value)), value)
-
-
 def _call_with_others(module: torch.nn.Module, inputs: dict[str, Any], call: Callable[[], Any]) -> None:
     """Call the module twice with other values in the same tensors: in inputs and weights, then in weights alone."""
     tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor) and value.dim()]
     rolled = [value for value in tensors if value.is_floating_point() or _lies_in_unit_interval(value)]
     others = [value.detach().roll(1, -1) for value in rolled]
-    weights = [*module.parameters()]  # rolled as well, products of weights and inputs would stay as they were
+    weights = [*module.parameters()]  # if both were rolled, their products would not change
     ramped = list(map(_ramped, weights))
-    for values, replacements in ((rolled + weights, others + ramped), (weights, ramped)):  # a cache may know the inputs
+    # the second call keeps the inputs, because a cache may depend on them alone
+    for values, replacements in ((rolled + weights, others + ramped), (weights, ramped)):
         with _overwritten(values, replacements), contextlib.suppress(Exception):
             call()
 
 
 def _ramped(value: torch.Tensor) -> torch.Tensor:
-    """Return weights that point elsewhere: smaller ones would leave a softmax of large scores as it was."""
+    """Return weights in another direction, because smaller weights would not change a softmax of large scores."""
     return value.detach() * torch.linspace(-1.0, 0.5, value.numel(), dtype=value.dtype).view(value.shape)
 
 
@@ -123,7 +214,7 @@ def _lies_in_unit_interval(value: torch.Tensor) -> bool:
 
 @contextlib.contextmanager
 def _overwritten(tensors: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Hold other values in the tensors for a while."""
+    """Write other values to the tensors inside the block, and restore them afterwards."""
     originals = [value.detach().clone() for value in tensors]
     _write(tensors, others)
     try:
@@ -137,7 +228,7 @@ def _write(tensors: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> N
         for tensor, other in zip(tensors, others, strict=False):
             target, source = tensor, other
             for axis, step in enumerate(tensor.stride()):
-                if step == 0:  # one sample expanded to all is written to once
+                if step == 0:  # an expanded sample has one storage
                     target, source = target.narrow(axis, 0, 1), source.narrow(axis, 0, 1)
             with contextlib.suppress(RuntimeError):
                 target.copy_(source)

@@ -1,4 +1,4 @@
-"""A dataset or sampler: its items and their order, over two epochs, and shared among two workers where it iterates.
+"""Run a dataset or sampler: its items and their order over two epochs, and with two workers if it is iterable.
 
 It is built from the inputs and the constructor's arguments, by keyword.
 """
@@ -40,7 +40,7 @@ class Adapter(torch.nn.Module):
         dataset = self.entry.call(**inputs, **self.arguments)
         values = []
         for epoch in (None, 0, 1) if hasattr(dataset, "set_epoch") else (None, None):
-            if epoch is not None:  # many people iterate without having set an epoch: that comes first
+            if epoch is not None:  # the first iteration is without `set_epoch`, as many people call it
                 dataset.set_epoch(epoch)
             if hasattr(dataset, "__len__"):
                 values.append(torch.tensor(float(len(dataset))))
@@ -53,7 +53,7 @@ class Adapter(torch.nn.Module):
 
 
 def _items_in_worker(dataset: Any, number: int) -> list[Any]:
-    """Return what one worker of a loader gets."""
+    """Return the items that one worker of a loader gets."""
     from torch.utils import data  # expensive to import, and few subjects are datasets
 
     info: Any = WorkerInfo(id=number, num_workers=WORKERS, seed=number)

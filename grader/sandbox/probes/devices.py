@@ -1,9 +1,9 @@
-"""Move a module to torch's device of tensors without elements, the only other device that every machine has.
+"""Move a module to torch's meta device, the only other device that every machine has; its tensors have no elements.
 
-Where a module asks what a tensor holds, it cannot go on there: what it raises then is no fault of its own. The watch
-is as strict as other devices are, but for torch's own causal masks, which are made where they are used. Everything is
-computed here too, on zeros: torch raises less there than it does on other devices, and some of it has no kernels there
-until its import is complete, which takes half a second.
+A module that reads a tensor's elements fails there, which is not its fault. `Watch` is as strict as other devices,
+except for torch's own causal masks, which are made where they are used. Every function also runs on the CPU, on zeros,
+because torch raises fewer errors on the meta device, and lacks some kernels there until its import is complete, which
+takes half a second.
 """
 
 from collections.abc import Callable
@@ -17,15 +17,18 @@ from grader.sandbox.torch_import import left_incomplete
 from grader.sandbox.values import outputs_of
 
 MAY_MIX = frozenset(
-    ("to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_")
+    (
+        *("to", "copy_", "type_as", "expand_as", "view_as", "reshape_as", "__getitem__", "__setitem__", "index_put_"),
+        *("_has_compatible_shallow_copy_type", "__set__", "is_same_size", "is_set_to"),
+    )
 )
-"""Functions that may be given tensors of more than one device."""
+"""Functions that accept tensors of different devices; a module that is moved calls the last ones."""
 
 MOST_TEXT = 1000
 
 
 def call_elsewhere(subject: Subject, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
-    """Return the outputs here, and the devices of the outputs there, or what was raised there."""
+    """Return the outputs on the CPU, and for the meta device the outputs' devices, or the error."""
     with left_incomplete():
         return _call_elsewhere(subject.module, inputs)
 
@@ -46,7 +49,7 @@ def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[An
 
 
 class Watch(TorchFunctionMode):
-    """Refuses functions of tensors on more than one device, and computes each function here too."""
+    """Raises an error for functions of tensors on different devices, and also computes each function on the CPU."""
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, arguments: Any = (), keywords: Any = None

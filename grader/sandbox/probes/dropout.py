@@ -1,4 +1,4 @@
-"""What dropout does: to each weight of the reference, and to the gradients of a submission."""
+"""Measure the effect of dropout on each weight of the reference, and on the gradients of a submission."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +10,16 @@ from torch.overrides import TorchFunctionMode
 from grader.sandbox.subject import Subject
 from grader.sandbox.values import outputs_of
 
-STEP = 1e-3
-"""The length of a step along a direction."""
+STEP = 1e-5
+"""The length of a step along a direction.
+
+In float64 a difference over it rounds by about 1e-10. A step of this length crosses the kink of one of a hundred ReLUs
+with a probability of about 1e-3.
+"""
 
 
 class InsteadOfDropout(TorchFunctionMode):
-    """Leaves weights as they are, or puts others `instead`, and notes weights and chance of each dropout."""
+    """Replaces dropout: keeps weights or returns `instead`, and records the weights and probability of each call."""
 
     def __init__(self, instead: torch.Tensor | None = None) -> None:
         super().__init__()
@@ -59,10 +63,10 @@ class InsteadOfDropout(TorchFunctionMode):
 
 
 def response(subject: Subject, inputs: dict[str, Any]) -> Any:
-    """Return how the first output depends on the weights that dropout may take, or a text where it acts not once.
+    """Return how the first output depends on the weights that dropout may drop; a text unless dropout acts once.
 
-    That is: the outputs with no weight dropped, the weights, their chance, the flat output without any of them, and
-    what each weight by itself adds to it.
+    The result is (outputs without dropout, weights, probability, flat output (F) with all weights zero, the
+    contributions (W, F) of each of the W weights to it).
     """
 
     def output(instead: torch.Tensor) -> torch.Tensor:
@@ -83,9 +87,9 @@ def response(subject: Subject, inputs: dict[str, Any]) -> Any:
 def slopes(
     subject: Subject, inputs: dict[str, Any], *, most: int, enough: int, steepness: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return how the output of one draw of dropout changes along directions, measured and by its gradient.
+    """Return how the output with fixed dropout changes along random directions: measured, and by its gradient.
 
-    Directions are tried until `enough` of them agree, or `most` were tried.
+    Both are (directions). Directions are tried until `enough` of them agree, or `most` were tried.
     """
     module = subject.module.double()
     floats = {name: 3 * value.double() for name, value in inputs.items() if torch.is_floating_point(value)}

@@ -1,4 +1,4 @@
-"""A function of tensors, or a loss that is one: called with the inputs, and the constructor's arguments by keyword."""
+"""Run a function of tensors, such as a loss: with the inputs, and the constructor's arguments by keyword."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from grader.sandbox.subject import Entry
 
 
 class Adapter(torch.nn.Module):
-    """Calls the function; constructor arguments that were given by position follow the inputs by position."""
+    """Calls the function. Constructor arguments that were passed by position follow the inputs by position."""
 
     def __init__(self, entry: Entry, *positional: Any, **arguments: Any) -> None:
         super().__init__()

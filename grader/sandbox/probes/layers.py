@@ -1,4 +1,4 @@
-"""Tell the layers of a module."""
+"""Report the types of a module's layers."""
 
 from typing import Any
 

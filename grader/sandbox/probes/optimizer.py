@@ -1,8 +1,8 @@
-"""An optimizer: the parameters after each of some steps from the same start, once also through its state dict.
+"""Run an optimizer: record the parameters after each step, and again with its state dict reloaded halfway.
 
-The inputs are the parameters' first values. `steps` is the number of steps. Where `closure` is true, every other step
-is given one, and what the steps return is compared too. The gradients follow from the parameters: from step to step
-they change their signs and sizes; some are tiny, some beyond any limit for clipping. One parameter gets none.
+The inputs are the initial parameters, and `steps` is the number of steps. If `closure` is true, every other step gets a
+closure, and the returned values are recorded too. Gradients are computed from the parameters: signs and sizes change
+from step to step; some are tiny, some above any limit for clipping. One parameter gets no gradient.
 """
 
 from collections.abc import Iterable
@@ -13,23 +13,23 @@ import torch
 from grader.sandbox.subject import Entry
 
 TINY, TINY_EVERY = 1e-8, 3
-"""Every third gradient is so small that what is added to avoid a division by zero counts."""
+"""Every third gradient is so small that the optimizer's epsilon matters."""
 
 DECADES, GOLDEN = 3, 0.6180339887498949
-"""How far the size of one gradient changes from step to step."""
+"""Gradients vary in size by this many powers of ten, in an irregular order."""
 
 SLOPES = 4
-"""Steeper slopes would let rounding errors grow in time."""
+"""Steeper gradients would amplify rounding errors from step to step."""
 
 
 class Adapter(torch.nn.Module):
-    """Returns each parameter, stacked over steps, of a straight walk and of one that reloads the state halfway."""
+    """Returns each parameter, stacked over steps, from a plain run and from a run that reloads the state halfway."""
 
     def __init__(self, entry: Entry, *, steps: int = 4, closure: bool = False, **arguments: Any) -> None:
         super().__init__()
         self.entry, self.steps, self.closure, self.arguments = entry, steps, closure, arguments
         self.scales: dict[tuple[int, int], torch.Tensor] = {}
-        """The scales of gradients by parameter and step, the same in both walks."""
+        """The scales of gradients by parameter and step, equal in both runs."""
 
     def forward(self, *positional: torch.Tensor, **inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         starts = {**dict(zip(self.entry.inputs, positional, strict=False)), **inputs}.values()
@@ -67,7 +67,7 @@ class Adapter(torch.nn.Module):
             each.grad.view(-1)[::TINY_EVERY] *= TINY
 
     def _step_with_closure(self, optimizer: Any, parameters: list[torch.nn.Parameter], step: int) -> float:
-        """Step, every other time with a closure that gives the gradients and whose loss the step returns."""
+        """Make a step, every other time with a closure; return a number for the value that the step returned."""
 
         def closure() -> torch.Tensor:
             self._give_gradients(parameters, step)

@@ -1,4 +1,4 @@
-"""Train a module a little, as tutorials do to test it."""
+"""Train a module for a few steps, as tutorials do to test it."""
 
 from typing import Any
 

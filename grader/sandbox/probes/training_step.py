@@ -1,8 +1,8 @@
-"""A training step: the student's function is called with a model, an optimizer and batches that are the kit's.
+"""Run a training step: call the student's function with a model, an optimizer and batches of the kit.
 
-Each input has an axis of steps first. Each step is handed its part, every other one by position. What is compared are
-the parameters, buffers and modes after every step, what the step returned, and what is drawn at random afterwards.
-Where `unused` is true, the model has one parameter more, which gets no gradient.
+The first axis of each input is the step. Every other step gets its batch by position. Recorded are the parameters,
+buffers and modes after every step, the returned value, and random numbers drawn afterwards. If `unused` is true, the
+model has another parameter, which gets no gradient.
 """
 
 import copy
@@ -17,7 +17,7 @@ SEED = 5
 
 
 class Model(torch.nn.Module):
-    """Has all that a step must treat right: batch norm, dropout, and where asked an unused parameter."""
+    """A model with everything that a step must handle: batch norm, dropout and, on request, an unused parameter."""
 
     def __init__(self, width: int, outputs: int, *, unused: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Events of a watch: how a verdict changed, and the lines to print for it."""
+"""The events of a watch, and the text to print for each."""
 
 from pathlib import Path
 
@@ -16,8 +16,11 @@ from grader.verdict.causes import named_checks
 from grader.verdict.verdict import Result, Verdict
 
 
-class Change(Struct, frozen=True):
-    """The difference between two verdicts. Checks are listed only if no defect explains them (regressions)."""
+class Change(Struct, frozen=True, kw_only=True):
+    """The difference between two verdicts.
+
+    `fixed` and `reopened` are ids of defects. `passing` and `failing` are checks that no defect explains (regressions).
+    """
 
     fixed: list[str] = []
     reopened: list[str] = []
@@ -25,54 +28,57 @@ class Change(Struct, frozen=True):
     failing: list[str] = []
 
     def in_words(self, exercise: Exercise) -> str:
-        """Return what changed, or that nothing did, with defects by number."""
+        """Return what changed, with defects by number, or "no change"."""
         numbers = exercise.numbers()
-        told = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
-        told += [f"defect {numbers[defect]} is back" for defect in self.reopened]
-        told += [f"right now: {named_checks(self.passing)}"] if self.passing else []
-        told += [f"wrong now: {named_checks(self.failing)}"] if self.failing else []
-        return " · ".join(told) or "no change"
+        parts = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
+        parts += [f"defect {numbers[defect]} is back" for defect in self.reopened]
+        parts += [f"right now: {named_checks(self.passing)}"] if self.passing else []
+        parts += [f"wrong now: {named_checks(self.failing)}"] if self.failing else []
+        return " · ".join(parts) or "no change"
 
 
-def compare(statuses: dict[str, DefectStatus], before: Verdict | None, verdict: Verdict) -> Change:
-    """What the verdict changes of the statuses last known, and of the verdict before it where that could be graded."""
+def compare(statuses: dict[str, DefectStatus], previous: Verdict | None, verdict: Verdict) -> Change:
+    """Compare a verdict with the stored statuses of the defects, and with the previous gradable verdict."""
     if verdict.outcome is Result.NOT_GRADABLE:
         return Change()
-    now = {defect.id: defect.status for defect in verdict.defects}
+    current = {defect.id: defect.status for defect in verdict.defects}
     fixed = [
         defect
-        for defect, status in now.items()
+        for defect, status in current.items()
         if status is DefectStatus.FIXED and statuses.get(defect, status) is not DefectStatus.FIXED
     ]
     reopened = [
         defect
-        for defect, status in now.items()
+        for defect, status in current.items()
         if status is DefectStatus.PRESENT and statuses.get(defect) is DefectStatus.FIXED
     ]
-    if before is None:
-        return Change(fixed, reopened)
-    failing, failed = _unexplained(verdict), _unexplained(before)
-    return Change(fixed, reopened, sorted(failed - failing), sorted(failing - failed))
+    if previous is None:
+        return Change(fixed=fixed, reopened=reopened)
+    failing, failed = _unexplained(verdict), _unexplained(previous)
+    return Change(fixed=fixed, reopened=reopened, passing=sorted(failed - failing), failing=sorted(failing - failed))
 
 
 def _unexplained(verdict: Verdict) -> set[str]:
+    """Return the failed checks that no defect explains; every failed check if the exercise has no defects."""
     if verdict.defects:
         return set(verdict.regressions)
     return {outcome.check for outcome in verdict.checks if outcome.status is not Status.PASSED}
 
 
-class FollowingEvent(Struct, frozen=True):
-    """From now on this exercise is followed; its file is a path in the course."""
+class FollowingEvent(Struct, frozen=True, kw_only=True):
+    """The watch starts to follow an exercise. `file` is a path in the course; `is_next` if it is not the first one."""
 
     exercise: Exercise
     file: str
     is_next: bool
 
 
-class VerdictEvent(Struct, frozen=True):
-    """A verdict on what was saved last, at a time of day; brief where no save asked for it, again if told before.
+class VerdictEvent(Struct, frozen=True, kw_only=True):
+    """A verdict on the current content of the file.
 
-    `known` were fixed before, `first_seen` tells with which sizes the others showed.
+    `at` is the time of day. `is_brief` is true for the first verdict on an exercise that the watch moved on to,
+    `is_repeated` if the student asked for the last verdict again. `known` are the defects fixed before; `first_seen`
+    maps defects to the sizes at which they showed.
     """
 
     exercise: Exercise
@@ -81,34 +87,34 @@ class VerdictEvent(Struct, frozen=True):
     remark: str
     at: str
     is_brief: bool = False
-    is_again: bool = False
+    is_repeated: bool = False
     known: frozenset[str] = frozenset()
     first_seen: dict[str, str] = {}
 
 
-class WaitingEvent(Struct, frozen=True):
+class WaitingEvent(Struct, frozen=True, kw_only=True):
     """A grading takes longer than usual; `file` is the name of the file."""
 
     file: str
 
 
-class HintEvent(Struct, frozen=True):
+class HintEvent(Struct, frozen=True, kw_only=True):
     """A requested hint."""
 
     hint: Hint
 
 
-class TextEvent(Struct, frozen=True):
+class TextEvent(Struct, frozen=True, kw_only=True):
     """A diff, or the reason why there is no verdict."""
 
     text: str
 
 
-class FinishedEvent(Struct, frozen=True):
+class FinishedEvent(Struct, frozen=True, kw_only=True):
     """Every exercise is fixed."""
 
 
-FIRST_IS_COMING = "The first verdict is on its way."
+NO_VERDICT_YET = "The first verdict is on its way."
 
 Event = FollowingEvent | VerdictEvent | WaitingEvent | HintEvent | TextEvent | FinishedEvent
 
@@ -121,10 +127,10 @@ MOST_LINE = 1000
 """Characters of one line of a hint or a diff."""
 
 
-class Screen(Struct, frozen=True):
-    """How to write: columns, lines, colours, whether older verdicts are wiped away, whether keys are read.
+class Screen(Struct, frozen=True, kw_only=True):
+    """The terminal: columns, lines, whether it has colours, whether to clear it before a verdict, whether keys work.
 
-    Where nothing is wiped away there is room for any number of lines.
+    `height` counts only if the screen is cleared.
     """
 
     width: int
@@ -135,7 +141,7 @@ class Screen(Struct, frozen=True):
 
 
 def render_event(event: Event, screen: Screen) -> str:
-    """Return the event as text to print below the earlier output."""
+    """Render an event as text to print below the earlier output."""
     match event:
         case FollowingEvent():
             return _page(_following(event), screen)
@@ -143,11 +149,11 @@ def render_event(event: Event, screen: Screen) -> str:
             return _page([_result(event), *_keys(screen)], screen)
         case VerdictEvent():
             return _report(event, screen)
-        case WaitingEvent(file):
+        case WaitingEvent(file=file):
             return _page([Text(f"Judging {printable(file)} ...", "dim")], screen)
-        case HintEvent(hint):
+        case HintEvent(hint=hint):
             return "\n" + render_hint(hint, width=screen.width, color=screen.color)
-        case TextEvent(text):
+        case TextEvent(text=text):
             lines = text.rstrip("\n").split("\n")
             return _page([Text(), *(Text(printable_line(line, MOST_LINE)) for line in lines)], screen)
         case FinishedEvent():
@@ -157,13 +163,13 @@ def render_event(event: Event, screen: Screen) -> str:
 def _report(event: VerdictEvent, screen: Screen) -> str:
     head = _page(_head(event), screen)
     foot = _page([Text(), *_keys(screen)], screen)
-    taken = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
+    other_lines = head.count("\n") + 2 + (foot.count("\n") if screen.has_keys else 0)
     report = render_terminal(
         event.verdict,
         event.exercise,
         width=screen.width,
         color=screen.color,
-        height=screen.height - taken if screen.clears and not event.is_again else ANY_HEIGHT,
+        height=screen.height - other_lines if screen.clears and not event.is_repeated else ANY_HEIGHT,
         known=event.known,
         first_seen=event.first_seen,
         has_head=False,
@@ -172,11 +178,11 @@ def _report(event: VerdictEvent, screen: Screen) -> str:
 
 
 def _head(event: VerdictEvent) -> list[Line]:
-    """Which file, when, and what changed."""
+    """Return the file, the time, what changed, and the remark on the choice of the file."""
     parts: list[str | tuple[str, str]] = [(Path(event.verdict.file).name, "bold"), f" · {event.at}"]
     if event.change is not None and event.verdict.outcome is not Result.NOT_GRADABLE:
         parts.append((f" · {event.change.in_words(event.exercise)}", "bold"))
-    if event.is_again:
+    if event.is_repeated:
         parts.append(" · told again")
     remark: list[Line] = [Text(event.remark)] if event.remark else []
     return [Text.assemble(*parts), *remark]

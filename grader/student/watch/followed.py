@@ -1,4 +1,4 @@
-"""The watched exercise: its file, graded in the background, and the verdicts shown so far."""
+"""The exercise that a watch follows: its file, graded in the background, and the verdicts shown so far."""
 
 import threading
 import time
@@ -9,11 +9,11 @@ from msgspec import Struct, structs
 from grader.errors import KitError
 from grader.processes.examiner_process import CancelledError
 from grader.processes.pool import ExaminerPool
-from grader.report.tables import OverviewLine
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
+from grader.student.explanations import load_explained
 from grader.student.progress import load_progress, remember_verdict
-from grader.student.watch.events import FIRST_IS_COMING, Event, TextEvent, VerdictEvent, compare
+from grader.student.watch.events import NO_VERDICT_YET, Event, TextEvent, VerdictEvent, compare
 from grader.student.watch.inputs import looks_cut_off, signature
 from grader.submission import Unreadable
 from grader.submission.choice import Choice, choose_file
@@ -21,40 +21,41 @@ from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Result, Verdict, refuse
 
 
-class Judgement(Struct, frozen=True):
-    """What has come of some content: a verdict, or in words why the kit could not give one."""
+class Judgement(Struct, frozen=True, kw_only=True):
+    """The verdict on one content of a file; if the kit failed, None with the error message."""
 
     exercise: str
     content: Choice
     verdict: Verdict | None
-    trouble: str = ""
+    error: str = ""
 
 
 class BackgroundJudge:
-    """Judge in a thread, one content at a time, and report the result. All inputs use one seed."""
+    """Judge in a thread, one content at a time, and report each judgement. All inputs use one seed."""
 
-    def __init__(self, course: Course, seed: int, tell: Callable[[Judgement], None]) -> None:
+    def __init__(self, course: Course, seed: int, report: Callable[[Judgement], None]) -> None:
         self._course = course
         self._seed = seed
-        self._tell = tell
+        self._report = report
         self._pool = ExaminerPool(most_idle=1)
         self._judge = PooledJudge(self._pool, course)
         self._under_way: str | None = None
         self._started = 0.0
 
     def start(self, exercise_id: str, content: Choice) -> None:
-        """Judge the content; `tell` is called from another thread, once."""
+        """Start to judge the content. `report` is called once, from another thread, unless it is cancelled."""
         self._under_way = content.digest()
         self._started = time.monotonic()
         arguments = (self._judge, exercise_id, content)
         threading.Thread(target=self._run, args=arguments, name="judging", daemon=True).start()
 
     def finish(self, judgement: Judgement) -> None:
-        """What was told has been heard: another may start, unless one has that this one came too late for."""
+        """Acknowledge a judgement, so that the next one can start. An outdated judgement changes nothing."""
         if judgement.content.digest() == self._under_way:
             self._under_way = None
 
     def is_free(self) -> bool:
+        """Return whether nothing is being judged."""
         return self._under_way is None
 
     def started(self) -> float | None:
@@ -62,7 +63,7 @@ class BackgroundJudge:
         return self._started if self._under_way is not None else None
 
     def outdated_for(self, content: Choice) -> float:
-        """Seconds for which something other than the content has been under way; 0.0 where nothing is."""
+        """Return for how many seconds a content other than this one has been judged; 0.0 if none is."""
         is_outdated = self._under_way is not None and self._under_way != content.digest()
         return time.monotonic() - self._started if is_outdated else 0.0
 
@@ -73,43 +74,46 @@ class BackgroundJudge:
         self._under_way = None
 
     def close(self) -> None:
-        """End the examiner, at once where it is at work."""
+        """Cancel the current judgement and end the examiner."""
         self._judge.cancel()
         self._pool.close()
 
     def refuse(self, exercise: Exercise, content: Choice) -> Judgement | None:
-        """Return the judgement on a file that needs no examiner; None if it needs one. The current judgement
-        continues.
+        """Return the judgement on a file that is not gradable; None if an examiner is needed to know that.
+
+        A judgement that is under way continues.
         """
         verdict = refuse(exercise, content.read, self._course.shown(content.path), self._seed)
-        return None if verdict is None else Judgement(exercise.id, content, verdict)
+        return None if verdict is None else Judgement(exercise=exercise.id, content=content, verdict=verdict)
 
     def _run(self, judge: PooledJudge, exercise_id: str, content: Choice) -> None:
         name = self._course.shown(content.path)
         try:
-            self._tell(Judgement(exercise_id, content, judge.judge(exercise_id, content.read, name, self._seed)))
+            verdict = judge.judge(exercise_id, content.read, name, self._seed)
+            judgement = Judgement(exercise=exercise_id, content=content, verdict=verdict)
         except CancelledError:
             return
-        except Exception as error:  # noqa: BLE001 - a thread must not end without a word; the next save tries again
-            told = str(error) if isinstance(error, KitError) else f"unexpected {type(error).__name__}: {error}"
-            self._tell(Judgement(exercise_id, content, None, told))
+        except Exception as error:  # noqa: BLE001 - the student sees any error; the next save tries again
+            message = str(error) if isinstance(error, KitError) else f"unexpected {type(error).__name__}: {error}"
+            judgement = Judgement(exercise=exercise_id, content=content, verdict=None, error=message)
+        self._report(judgement)
 
 
 QUIET_SECONDS = 0.03
-"""How long a file must have stayed as it is before its verdict is shown; it is judged meanwhile."""
+"""How long a file must be unchanged before its verdict is shown. It is judged meanwhile."""
 
 LONG_QUIET_SECONDS = 0.4
-"""The same for a file that cannot be graded or looks incomplete, as files do while they are written."""
+"""`QUIET_SECONDS` for a file that is not gradable or looks incomplete: it may still be being written."""
 
 SLOW_SECONDS = 0.5
 """Seconds after which a waiting student is informed that grading continues."""
 
 CANCEL_SECONDS = 2.0
-"""For how long a submission may keep a newer one waiting: longer than a new examiner takes to start."""
+"""A judgement is cancelled if a newer submission has waited this long: longer than a new examiner takes to start."""
 
 
 class FollowedExercise:
-    """Judge each new content, and yield its result once the file has not changed for a while."""
+    """Judge each new content of an exercise's file, and give an event once the file has been unchanged for a while."""
 
     def __init__(self, course: Course, exercise: Exercise, judging: BackgroundJudge, *, is_brief: bool) -> None:
         self.exercise = exercise
@@ -121,17 +125,17 @@ class FollowedExercise:
         self._saved = 0.0
         self._judged: Judgement | None = None
         self._shown: Judgement | None = None
-        self._told: VerdictEvent | None = None
+        self._last_event: VerdictEvent | None = None
         self._graded: Verdict | None = None
         self._slow: float | None = None
         self._statuses = load_progress(course, exercise.id).statuses
         self._judge()
 
     def has_changed(self) -> bool:
-        """Whether the files look other than when they were read."""
+        """Return whether the files changed since they were read."""
         return signature(self._course, self.exercise.id) != self._signature
 
-    def look(self) -> None:
+    def read_files(self) -> None:
         """Read the files, and judge their content if it is new."""
         self._saved = time.monotonic()
         self._signature = signature(self._course, self.exercise.id)
@@ -140,11 +144,11 @@ class FollowedExercise:
             self.content, self._judged = content, None
             self._judge()
 
-    def take(self, judgement: Judgement) -> None:
-        """Keep the judgement if it is on the current content; otherwise judge that."""
+    def receive(self, judgement: Judgement) -> None:
+        """Keep the judgement if it is on the current content; otherwise judge the current content."""
         self._judging.finish(judgement)
-        is_on_this = judgement.exercise == self.exercise.id and judgement.content.digest() == self.content.digest()
-        if is_on_this and not self._is_shown():
+        is_current = judgement.exercise == self.exercise.id and judgement.content.digest() == self.content.digest()
+        if is_current and not self._is_shown():
             self._judged = judgement
         self._judge()
 
@@ -155,38 +159,38 @@ class FollowedExercise:
             self._judge()
 
     def seconds_to_wait(self, at_most: float) -> float:
-        """How long nothing is to be shown, unless something happens."""
+        """Return after how many seconds to ask for `next_event` again, if no message arrives before."""
         if self._judged is None:
             return min(at_most, SLOW_SECONDS / 2)
         return min(at_most, max(self._saved + self._quiet_seconds(self._judged) - time.monotonic(), 0.0))
 
-    def news(self) -> Event | None:
-        """What there is to tell of a file that has not changed since it was judged; its verdict is remembered."""
+    def next_event(self) -> Event | None:
+        """Return the event for a new judgement and store its verdict. Return None until the file has been unchanged."""
         judged = self._judged
         if judged is None or self.seconds_to_wait(1.0) > 0:
             return None
         if self.has_changed():
-            self.look()
+            self.read_files()
             return None
         self._judged, self._shown = None, judged
-        return TextEvent(judged.trouble) if judged.verdict is None else self._tell(judged.verdict)
+        return TextEvent(text=judged.error) if judged.verdict is None else self._verdict_event(judged.verdict)
 
-    def report(self) -> Event | None:
-        """The last verdict once more; where the kit could give none, another try and nothing yet."""
+    def repeat(self) -> Event | None:
+        """Return the last verdict again. If the kit failed to give one, judge again and return None."""
         if self._shown is not None and self._shown.verdict is None:
             self._shown = None
             self._judge()
             return None
-        if self._told is None:
-            return TextEvent(FIRST_IS_COMING)
-        return structs.replace(self._told, is_brief=False, is_again=True)
+        if self._last_event is None:
+            return TextEvent(text=NO_VERDICT_YET)
+        return structs.replace(self._last_event, is_brief=False, is_repeated=True)
 
     def verdict(self) -> Verdict | None:
         """Return the verdict that was shown last, if any."""
-        return self._told.verdict if self._told else None
+        return self._last_event.verdict if self._last_event else None
 
     def is_slow(self) -> bool:
-        """Whether a judgement has been under way for long enough to be spoken of; asked once for each."""
+        """Return whether a judgement has taken longer than `SLOW_SECONDS`; true only once for each judgement."""
         started = self._judging.started()
         if started is None or started == self._slow or time.monotonic() - started < SLOW_SECONDS:
             return False
@@ -194,14 +198,15 @@ class FollowedExercise:
         return True
 
     def is_done(self) -> bool:
-        """Whether no more saves are needed."""
+        """Return whether the exercise is fixed, now or in the stored progress."""
         is_fixed = self._graded is not None and self._graded.outcome is Result.FIXED
-        progress = load_progress(self._course, self.exercise.id)
-        entry = OverviewLine(self.exercise.id, self.exercise.title, progress)
-        return is_fixed or entry.is_done()
+        return is_fixed or load_progress(self._course, self.exercise.id).outcome is Result.FIXED
 
     def _judge(self) -> None:
-        """Have what there is judged, unless it was or something else is under way: its end leads here again."""
+        """Judge the current content, unless it is judged already or another judgement is under way.
+
+        `receive` calls this again when the other judgement ends.
+        """
         read = self.content.read
         if self._judged is not None or self._is_shown():
             return
@@ -214,12 +219,13 @@ class FollowedExercise:
         return self._shown is not None and self._shown.content.digest() == self.content.digest()
 
     def _quiet_seconds(self, judged: Judgement) -> float:
-        """How long the file must have been left alone before the judgement on it may be shown."""
+        """Return how long the file must be unchanged before this judgement may be shown."""
         is_graded = judged.verdict is not None and judged.verdict.outcome is not Result.NOT_GRADABLE
         is_cut_off = self._shown is not None and looks_cut_off(self._shown.content, judged.content)
         return QUIET_SECONDS if is_graded and not is_cut_off else LONG_QUIET_SECONDS
 
-    def _tell(self, verdict: Verdict) -> VerdictEvent:
+    def _verdict_event(self, verdict: Verdict) -> VerdictEvent:
+        """Store the verdict and return its event."""
         is_first = not self._statuses and self._graded is None
         change = None if is_first else compare(self._statuses, self._graded, verdict)
         before = load_progress(self._course, self.exercise.id)
@@ -229,15 +235,15 @@ class FollowedExercise:
             self._graded = verdict
         at = time.strftime("%H:%M:%S")
         known = frozenset(before.fixed())
-        self._told = VerdictEvent(
-            self.exercise,
-            verdict,
-            change,
-            self.content.remark,
-            at,
+        self._last_event = VerdictEvent(
+            exercise=load_explained(self._course, self.exercise.id, self.content.read, verdict, spawn=True),
+            verdict=verdict,
+            change=change,
+            remark=self.content.remark,
+            at=at,
             is_brief=self._is_brief,
             known=known,
             first_seen=before.first_seen,
         )
         self._is_brief = False
-        return self._told
+        return self._last_event

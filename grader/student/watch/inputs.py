@@ -1,4 +1,4 @@
-"""What a watch listens to: files that are saved, whole or half written, and single keys from the terminal."""
+"""The inputs of a watch: saved files, some of them half written, and single keys from the terminal."""
 
 import contextlib
 import os
@@ -15,25 +15,26 @@ from grader.submission import Submission
 from grader.submission.choice import Choice
 
 STEP_MS = 5
-"""How often watchfiles asks for events, and how long it waits for more of them: 6 ms from a save to its event and half
-a percent of a core, measured; its own defaults are 50 and up to 1600 ms."""
+"""How often watchfiles polls for events, in milliseconds. Measured: 6 ms from a save to its event, at 0.5 % of a core.
+Its defaults are 50 ms, and up to 1600 ms for further events."""
 
 MOST_STEPS = 10
-"""A program that writes without end is reported every this many steps."""
+"""While a program writes without a pause, an event comes every this many steps."""
 
 Signature = tuple[tuple[int, ...], ...]
-"""Files as `stat` sees them: another one after each save, except within one tick of the file system's clock."""
+"""The `stat` results of an exercise's files. Two saves within one tick of the file system's clock can share one."""
 
 
 class Saves:
-    """Calls `tell`, from a thread of its own, whenever an exercise's file was written, moved or deleted.
+    """Call `on_save`, from another thread, whenever an exercise's file is written, moved or deleted.
 
-    Where the system offers no such events (a network drive, too many watches) it falls silent: look at `signature`.
+    A system without such events (a network drive, too many watches) causes no call and no error. Therefore also poll
+    `signature`.
     """
 
-    def __init__(self, course: Course, tell: Callable[[], None]) -> None:
+    def __init__(self, course: Course, on_save: Callable[[], None]) -> None:
         self._folder = course.root / "exercises"
-        self._tell = tell
+        self._on_save = on_save
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="saves", daemon=True)
 
@@ -57,13 +58,13 @@ class Saves:
                 stop_event=self._stop,
                 raise_interrupt=False,
             ):
-                self._tell()
+                self._on_save()
         except (OSError, RuntimeError):
             return
 
 
 def signature(course: Course, exercise_id: str) -> Signature:
-    """How the exercise's two files look from outside."""
+    """Return the `stat` results of the exercise's files."""
     return tuple(_status(path) for path in course.editable_files(exercise_id))
 
 
@@ -75,16 +76,18 @@ def _status(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
 
 
-WHOLE = 0.9
-"""A file that keeps less than this of its length may still be on its way to the disk."""
+COMPLETE_SHARE = 0.9
+"""A file that shrank below this share of its length may be half written."""
 
 
-def looks_cut_off(before: Choice, now: Choice) -> bool:
-    """Whether the source lost a good part of its length or its last line's end, as one that is half written does."""
-    if not isinstance(before.read, Submission) or not isinstance(now.read, Submission) or before.path != now.path:
+def looks_cut_off(previous: Choice, current: Choice) -> bool:
+    """Return whether the source lost much of its length or its final line break, as a half-written file does."""
+    if not isinstance(previous.read, Submission) or not isinstance(current.read, Submission):
         return False
-    whole, part = _text(before.read), _text(now.read)
-    return len(part) < WHOLE * len(whole) or (whole.endswith("\n") and not part.endswith("\n"))
+    if previous.path != current.path:
+        return False
+    whole, part = _text(previous.read), _text(current.read)
+    return len(part) < COMPLETE_SHARE * len(whole) or (whole.endswith("\n") and not part.endswith("\n"))
 
 
 def _text(submission: Submission) -> str:
@@ -96,71 +99,71 @@ if sys.platform != "win32":
     import tty
 
 END_OF_INPUT = "\x04"
-"""What a terminal sends for Ctrl-D, and what is told when it has gone."""
+"""The character for Ctrl-D; also passed to `on_key` when the terminal closes."""
 
 ESCAPE = "\x1b"
 MOST_AT_ONCE = 64
 
 
 class Keys:
-    """Calls `tell` with each key pressed, from a thread of its own; with none where stdin is no terminal of ours."""
+    """Call `on_key` with each key, from another thread. If stdin is not our terminal, no key is read."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_key: Callable[[str], None]) -> None:
+        self._on_key = on_key
         self._terminal = sys.stdin.fileno() if _is_our_terminal() else -1
-        self._before: list[Any] = termios.tcgetattr(self._terminal) if self.are_read else []
-        self._resumed: Any = None
-        self._woken, self._wake = os.pipe()
+        self._settings: list[Any] = termios.tcgetattr(self._terminal) if self.are_read else []
+        self._previous_handler: Any = None
+        self._wake_reader, self._wake_writer = os.pipe()
         self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
 
     @property
     def are_read(self) -> bool:
-        """Whether there is anybody to press one."""
+        """Whether keys are read."""
         return self._terminal >= 0
 
     def open(self) -> None:
-        """Read from now on. An interrupt may come at any moment: `close` puts right whatever was done till then."""
+        """Start to read keys. If an interrupt ends this early, `close` undoes the part that was done."""
         if self.are_read:
-            self._resumed = signal.signal(signal.SIGCONT, self._resume)
+            self._previous_handler = signal.signal(signal.SIGCONT, self._resume)
             tty.setcbreak(self._terminal, termios.TCSANOW)
             self._thread.start()
 
     def close(self) -> None:
-        """Put the terminal's settings back, and read no more."""
+        """Restore the terminal's settings and stop reading."""
         if self.are_read:
-            signal.signal(signal.SIGCONT, self._resumed or signal.SIG_DFL)
-            with contextlib.suppress(termios.error):  # the terminal may have gone
-                termios.tcsetattr(self._terminal, termios.TCSANOW, self._before)
-            os.write(self._wake, b"\0")
+            signal.signal(signal.SIGCONT, self._previous_handler or signal.SIG_DFL)
+            with contextlib.suppress(termios.error):  # the terminal may be closed
+                termios.tcsetattr(self._terminal, termios.TCSANOW, self._settings)
+            os.write(self._wake_writer, b"\0")
             if self._thread.is_alive():
                 self._thread.join()
-        os.close(self._wake)
-        os.close(self._woken)
+        os.close(self._wake_writer)
+        os.close(self._wake_reader)
 
     def _resume(self, _number: int, _frame: object) -> None:
-        """Read single keys again after the program was stopped (Ctrl-Z) and goes on in the foreground."""
+        """Switch back to single keys after the program was stopped (Ctrl-Z) and continued in the foreground."""
         if _is_our_terminal():
             tty.setcbreak(self._terminal, termios.TCSANOW)
 
     def _read(self) -> None:
         while True:
-            ready, _, _ = select.select([self._terminal, self._woken], [], [])
-            if self._woken in ready:
+            ready, _, _ = select.select([self._terminal, self._wake_reader], [], [])
+            if self._wake_reader in ready:
                 return
             try:
                 pressed = os.read(self._terminal, MOST_AT_ONCE).decode("utf-8", "replace")
             except OSError:
                 pressed = ""
             if not pressed:
-                self._tell(END_OF_INPUT)
+                self._on_key(END_OF_INPUT)
                 return
-            if not pressed.startswith(ESCAPE):  # arrows and their like are no letters
+            if not pressed.startswith(ESCAPE):  # an arrow or function key
                 for key in pressed:
-                    self._tell(key)
+                    self._on_key(key)
 
 
 def _is_our_terminal() -> bool:
-    """Whether stdin is a terminal in whose foreground this program runs."""
+    """Return whether stdin is a terminal and this program runs in its foreground."""
     try:
         return sys.platform != "win32" and sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError, AttributeError):

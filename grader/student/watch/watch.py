@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from grader.errors import KitError, SpecError
-from grader.report.tables import OverviewLine
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.student.changes import changes
 from grader.student.hints import next_hint
 from grader.student.progress import load_progress
 from grader.student.watch.events import (
-    FIRST_IS_COMING,
+    NO_VERDICT_YET,
     Event,
     FinishedEvent,
     FollowingEvent,
@@ -26,18 +25,19 @@ from grader.student.watch.events import (
 from grader.student.watch.followed import BackgroundJudge, FollowedExercise, Judgement
 from grader.student.watch.inputs import END_OF_INPUT, Keys, Saves
 from grader.verdict.judge import MAX_SEED
+from grader.verdict.verdict import Result
 
-LOOK_SECONDS = 0.5
-"""Seconds between two looks at the files where no event reports a save."""
+POLL_SECONDS = 0.5
+"""Seconds between two polls of the files, in case the system reports no saves."""
 
 HINT, DIFF, REPORT, QUIT = "h", "d", "r", "q"
 
 
-class Saved(Struct, frozen=True):
+class Saved(Struct, frozen=True, kw_only=True):
     """Some file was written, moved or deleted."""
 
 
-class Pressed(Struct, frozen=True):
+class Pressed(Struct, frozen=True, kw_only=True):
     """A key was pressed."""
 
     key: str
@@ -48,20 +48,23 @@ Message = Saved | Pressed | Judgement
 
 @contextlib.contextmanager
 def watching(course: Course, exercise_id: str | None) -> Iterator["Watch"]:
-    """A watch of the exercise, or of one after the other. It leaves the terminal as it was, and no process."""
+    """Open a watch of this exercise; without one, of all exercises that are not fixed, one after the other.
+
+    On exit, restore the terminal and end all processes.
+    """
     inbox: queue.Queue[Message] = queue.Queue()
     judging = BackgroundJudge(course, secrets.randbelow(MAX_SEED), inbox.put)
     with contextlib.ExitStack() as stack:
         stack.callback(judging.close)
         stack.enter_context(Saves(course, lambda: inbox.put(Saved())))
-        keys = Keys(lambda key: inbox.put(Pressed(key)))
+        keys = Keys(lambda key: inbox.put(Pressed(key=key)))
         stack.callback(keys.close)
         keys.open()
         yield Watch(course, exercise_id, inbox, judging, keys)
 
 
 class Watch:
-    """Turns saves, keys and judgements into events."""
+    """Turn saves, keys and judgements into events."""
 
     def __init__(
         self,
@@ -80,37 +83,41 @@ class Watch:
         self._is_over = False
 
     def events(self) -> Iterator[Event]:
-        """What happens, until somebody quits or every exercise is fixed."""
-        exercise_id = self._chosen or self._first_left()
+        """Yield events until the student quits or every exercise is fixed."""
+        exercise_id = self._chosen or self._first_unfixed()
         is_next = False
         while exercise_id:
             exercise = load_exercise(self._course.description(exercise_id))
             followed = FollowedExercise(self._course, exercise, self._judging, is_brief=is_next)
-            yield FollowingEvent(exercise, str(followed.content.path.relative_to(self._course.root)), is_next)
+            file = str(followed.content.path.relative_to(self._course.root))
+            yield FollowingEvent(exercise=exercise, file=file, is_next=is_next)
             yield from self._follow(followed)
             if self._is_over:
                 return
-            exercise_id, is_next = self._first_left(), True
+            exercise_id, is_next = self._first_unfixed(), True
         yield FinishedEvent()
 
-    def _first_left(self) -> str | None:
-        """The easiest exercise that is not yet done. One that cannot be read is passed over while others are left."""
-        left, broken = [], None
+    def _first_unfixed(self) -> str | None:
+        """Return the easiest exercise that is not fixed; None if all are.
+
+        Skip exercises with a wrong description. Raise `SpecError` if only such exercises remain.
+        """
+        remaining, first_error = [], None
         for exercise_id in self._course.exercise_ids():
             try:
                 exercise = load_exercise(self._course.description(exercise_id))
             except SpecError as error:
-                broken = broken or error
+                first_error = first_error or error
                 continue
-            entry = OverviewLine(exercise_id, exercise.title, load_progress(self._course, exercise_id))
-            if exercise_id not in self._fixed and not entry.is_done():
-                left.append((exercise.difficulty, exercise_id))
-        if broken and not left:
-            raise broken
-        return min(left)[1] if left else None
+            is_fixed = load_progress(self._course, exercise_id).outcome is Result.FIXED
+            if exercise_id not in self._fixed and not is_fixed:
+                remaining.append((exercise.difficulty, exercise_id))
+        if first_error and not remaining:
+            raise first_error
+        return min(remaining)[1] if remaining else None
 
     def _follow(self, followed: FollowedExercise) -> Iterator[Event]:
-        """What happens until somebody quits or, where no exercise was named, this one is fixed."""
+        """Yield events until the student quits or, if no exercise was named, until this one is fixed."""
         while True:
             message = self._next_message(followed)
             if isinstance(message, Pressed):
@@ -119,38 +126,41 @@ class Watch:
                     return
                 yield from self._press(followed, message.key)
             elif isinstance(message, Judgement):
-                followed.take(message)
+                followed.receive(message)
             elif message or followed.has_changed():
-                followed.look()
+                followed.read_files()
             followed.cancel_slow()
             if followed.is_slow():
-                yield WaitingEvent(followed.content.path.name)
-            news = followed.news()
-            if news is not None:
-                yield news
+                yield WaitingEvent(file=followed.content.path.name)
+            event = followed.next_event()
+            if event is not None:
+                yield event
                 if self._chosen is None and followed.is_done():
                     self._fixed.add(followed.exercise.id)
                     return
 
     def _next_message(self, followed: FollowedExercise) -> Message | None:
-        """The next message, or None once something else is to be looked at."""
+        """Return the next message; None after a timeout."""
         try:
-            return self._inbox.get(timeout=followed.seconds_to_wait(LOOK_SECONDS))
+            return self._inbox.get(timeout=followed.seconds_to_wait(POLL_SECONDS))
         except queue.Empty:
             return None
 
     def _press(self, followed: FollowedExercise, key: str) -> Iterator[Event]:
-        """What a key asks for."""
+        """Yield the event that a key asks for. An error becomes a text event."""
         exercise = followed.exercise
         try:
             if key == HINT:
                 verdict = followed.verdict()
-                yield HintEvent(next_hint(self._course, exercise, verdict)) if verdict else TextEvent(FIRST_IS_COMING)
+                if verdict is None:
+                    yield TextEvent(text=NO_VERDICT_YET)
+                else:
+                    yield HintEvent(hint=next_hint(self._course, exercise, verdict))
             elif key == DIFF:
-                yield TextEvent(changes(self._course, exercise.id) or "Nothing has changed since the starter.")
+                yield TextEvent(text=changes(self._course, exercise.id) or "Nothing has changed since the starter.")
             elif key == REPORT:
-                again = followed.report()
-                if again is not None:
-                    yield again
+                event = followed.repeat()
+                if event is not None:
+                    yield event
         except (KitError, OSError) as error:
-            yield TextEvent(str(error))
+            yield TextEvent(text=str(error))

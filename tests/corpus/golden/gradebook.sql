@@ -1,5 +1,5 @@
 PRAGMA application_id = 1112885064;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 BEGIN TRANSACTION;
 CREATE TABLE batches (
         id INTEGER PRIMARY KEY,
@@ -110,7 +110,6 @@ CREATE TABLE verdicts (
         batch INTEGER NOT NULL REFERENCES batches,
         file TEXT NOT NULL,
         digest TEXT NOT NULL,
-        fingerprint TEXT NOT NULL,
         remark TEXT NOT NULL,
         exercise_version TEXT NOT NULL,
         kit TEXT NOT NULL,
@@ -128,13 +127,12 @@ CREATE TABLE verdicts (
         judged_at TEXT NOT NULL,
         regrade INTEGER REFERENCES regrades
     );
-INSERT INTO "verdicts" VALUES(1,1,1,'ada/exercise_03/attention.py','13e603ba0c925dd99333984b2ee65d63628795467ea6f50bfa758f5cebdeda8f','75628bd718e9d91b48f7bb062b3f0777af0a86547a4fda115e2fb5798f5ab765','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','fixed',10.0,10.0,NULL,NULL,3,2.83707970000023124157e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:04Z',NULL);
-INSERT INTO "verdicts" VALUES(2,2,1,'ada/exercise_05/attention.py','90e9828009fa48af99ed5bfbb43432944714c5eddc382c9338790619ee0b30ec','','','f1c80bdb31f2','0.1.0+cc2b1902829a','2.13.0+cpu','not_gradable',0.0,10.0,'it cannot be compiled: SyntaxError: invalid syntax; mend that line (attention.py, line 1, column 5)','{"kind":"crash:SyntaxError","text":"it cannot be compiled: SyntaxError: invalid syntax; mend that line","sizes":"","location":{"label":"attention.py","line":1,"text":"def (:","column":5}}',3,4.39516369999637390719e-02,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:11Z',NULL);
-INSERT INTO "verdicts" VALUES(3,3,1,'bob/exercise_03/attention.py','26a0f8f82667d22436bf9e2b7c88c7fd2634a996265c028a81f6598d8bcfdb73','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,2.35879714000020612729e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:12Z',NULL);
-INSERT INTO "verdicts" VALUES(4,4,1,'cleo/exercise_03/attention.py','8030f6e21c2385baabde69190142364404e6ff004ce33634ad40a21592534647','9f5eb4a4e8b822b0332ca739e0d23faf444b23d9236b6e44bc1dd64ca26b496a','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,0.0,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,3,'2026-11-22T08:17:12Z',NULL);
+INSERT INTO "verdicts" VALUES(1,1,1,'ada/exercise_03/attention.py','13e603ba0c925dd99333984b2ee65d63628795467ea6f50bfa758f5cebdeda8f','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','fixed',10.0,10.0,NULL,NULL,3,2.83707970000023124157e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:04Z',NULL);
+INSERT INTO "verdicts" VALUES(2,2,1,'ada/exercise_05/attention.py','90e9828009fa48af99ed5bfbb43432944714c5eddc382c9338790619ee0b30ec','','f1c80bdb31f2','0.1.0+cc2b1902829a','2.13.0+cpu','not_gradable',0.0,10.0,'it cannot be compiled: SyntaxError: invalid syntax; mend that line (attention.py, line 1, column 5)','{"kind":"crash:SyntaxError","text":"it cannot be compiled: SyntaxError: invalid syntax; mend that line","sizes":"","location":{"label":"attention.py","line":1,"text":"def (:","column":5}}',3,4.39516369999637390719e-02,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:11Z',NULL);
+INSERT INTO "verdicts" VALUES(3,3,1,'bob/exercise_03/attention.py','26a0f8f82667d22436bf9e2b7c88c7fd2634a996265c028a81f6598d8bcfdb73','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,2.35879714000020612729e-01,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,NULL,'2026-11-22T08:17:12Z',NULL);
+INSERT INTO "verdicts" VALUES(4,4,1,'cleo/exercise_03/attention.py','8030f6e21c2385baabde69190142364404e6ff004ce33634ad40a21592534647','','af2b5d88bf8b','0.1.0+cc2b1902829a','2.13.0+cpu','not_fixed',0.0,10.0,NULL,NULL,3,0.0,'{"process":true,"filesystem":true,"network":true,"syscalls":true,"memory":true}',1,3,'2026-11-22T08:17:12Z',NULL);
 CREATE INDEX newest ON verdicts (submission, id);
 CREATE INDEX same_digest ON verdicts (digest) WHERE shared_with IS NULL;
-CREATE INDEX same_fingerprint ON verdicts (fingerprint) WHERE shared_with IS NULL;
 CREATE VIEW current AS
         SELECT submissions.student, submissions.exercise, verdicts.outcome, verdicts.score, verdicts.max_score,
             verdicts.reason, verdicts.remark, verdicts.file, givers.student AS shared_with, verdicts.seed,

@@ -21,7 +21,7 @@ def normed_and_stream(subject, reference, gaussian, loudness):
     """Compare both outputs in every dtype with the reference's in float64."""
     for dtype, tolerance in ROUNDING.items():
         theirs = reference.build({"width": W, "eps": EPS}, dtype="float64")
-        ours = subject.build({"width": W, "eps": EPS}, dtype=dtype)
+        ours = subject.build({"width": W, "eps": EPS}, dtype=dtype, like=theirs)
         inputs = {name: (loudness * gaussian(B, T, W)).to(getattr(torch, dtype)) for name in ("x", "residual")}
         stream = inputs["x"] + inputs["residual"]
         zeros = torch.zeros(B, T, W, dtype=torch.float64)

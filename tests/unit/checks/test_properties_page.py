@@ -31,11 +31,11 @@ def test_the_page_explains_what_every_property_takes() -> None:
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_a_section_explains_each_argument_and_what_can_and_cannot_be_seen(name: str) -> None:
+def test_a_section_explains_each_argument_and_what_it_detects_and_misses(name: str) -> None:
     section = SECTIONS[name]
     assert set(re.findall(r"^- `(\w+)`:", section, re.MULTILINE)) == own_arguments(PROPERTIES[name])
-    assert "\nSees: " in section
-    assert re.search(r"\bCannot see: ", section.replace("\n", " "))
+    assert "\nDetects: " in section
+    assert re.search(r"\bMisses: ", section.replace("\n", " "))
 
 
 @pytest.mark.parametrize("name", PROPERTIES)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save, save_file
 
-from grader.author.sealing import CopyingReference
+from grader.author.copying import CopyingReference
 from grader.checks.case import seed_draws
 from grader.checks.compare import compare
 from grader.checks.outcome import Status

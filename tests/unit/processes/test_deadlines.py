@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from grader.processes.deadlines import LEAST_LEFT, SETTLED_AT, Processor, TimeBudget
+from grader.processes.deadlines import LEAST_LEFT, SETTLED_AT, Overrun, ProcessorTime, TimeBudget
 
 WAIT = 2 * SETTLED_AT
 ROUNDING = 1e-6
@@ -58,10 +58,10 @@ def test_time_in_which_an_exception_is_raised_is_charged_too() -> None:
 
 def test_what_the_worker_waited_for_a_processor_is_given_back() -> None:
     budget = TimeBudget(WAIT)
-    budget.start_worker(Processor(5.0, 5.0))
+    budget.start_worker(ProcessorTime(ran=5.0, waited=5.0))
     wait_within(budget)
     assert budget.is_settlement_due()
-    budget.settle(Processor(5.0, 5.0 + WAIT))
+    budget.settle(ProcessorTime(ran=5.0, waited=5.0 + WAIT))
     assert not budget.is_settlement_due()
     assert not budget.is_over()
 
@@ -69,23 +69,28 @@ def test_what_the_worker_waited_for_a_processor_is_given_back() -> None:
 def test_no_more_is_given_back_than_was_waited_without_running() -> None:
     budget = TimeBudget(WAIT)
     wait_within(budget)
-    budget.settle(Processor(WAIT - LEAST_LEFT / 2, 100.0))
+    budget.settle(ProcessorTime(ran=WAIT - LEAST_LEFT / 2, waited=100.0))
     assert budget.is_over()
 
 
 @pytest.mark.parametrize(
     ("used", "is_starved", "is_hang"),
-    [(Processor(1.0, 0.0), False, True), (Processor(0.1, 0.9), True, False), (Processor(0.6, 0.9), False, True)],
+    [
+        (ProcessorTime(ran=1.0, waited=0.0), False, True),
+        (ProcessorTime(ran=0.1, waited=0.9), True, False),
+        (ProcessorTime(ran=0.6, waited=0.9), False, True),
+    ],
     ids=["ran", "starved", "ran enough"],
 )
-def test_who_hardly_got_a_processor_did_not_hang(used: Processor, is_starved: bool, is_hang: bool) -> None:
+def test_who_hardly_got_a_processor_did_not_hang(used: ProcessorTime, is_starved: bool, is_hang: bool) -> None:
     budget = TimeBudget(10.0)
     budget.begin("a check", 1.0)
     overrun = budget.overrun(used)
-    assert overrun == ("a check may take 1 s", is_starved, is_hang)
+    assert overrun == Overrun(allowed="a check may take 1 s", is_starved=is_starved, is_hang=is_hang)
 
 
 def test_where_the_total_ran_out_first_that_is_what_is_told_and_no_hang() -> None:
     budget = TimeBudget(0.5)
     budget.begin("a check", 1.0)
-    assert budget.overrun(Processor(0.2, 0.0)) == ("of 0.5 s for all, 0.5 s were left", False, False)
+    overrun = budget.overrun(ProcessorTime(ran=0.2))
+    assert overrun == Overrun(allowed="0.5 s were left of 0.5 s for all checks", is_starved=False, is_hang=False)

@@ -117,7 +117,7 @@ def values(expected: list[list[float]], seen: list[list[float]]) -> Picture:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_submission_says_stays_text(payload: str, exercise) -> None:
-    attempts = [Attempt(0.0, Result.NOT_FIXED, 0.0, 0, 2)]
+    attempts = [Attempt(at=0.0, outcome=Result.NOT_FIXED, score=0.0, fixed=0, defects=2)]
     page = render_report(verdict_saying(payload, exercise), exercise, attempts)
     tags = Tags(page)
     assert tags.names <= ALLOWED

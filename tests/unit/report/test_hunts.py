@@ -40,7 +40,10 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
 
     def show_list() -> None:
         entry = OverviewLine(
-            exercise.id, exercise.title, load_progress(course, exercise.id), difficulty=exercise.difficulty
+            exercise=exercise.id,
+            title=exercise.title,
+            progress=load_progress(course, exercise.id),
+            difficulty=exercise.difficulty,
         )
         show("", render_overview([entry], width=width, color=color))
 
@@ -53,8 +56,16 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
         show(exercise.id, page)
         if before is not None:
             change = compare(progress.statuses, before, verdict)
-            event = VerdictEvent(exercise, verdict, change, "", "12:00:00", known=frozenset(known), first_seen=seen)
-            screen = Screen(width, LINES_OF_A_WATCH, color, clears=True, has_keys=True)
+            event = VerdictEvent(
+                exercise=exercise,
+                verdict=verdict,
+                change=change,
+                remark="",
+                at="12:00:00",
+                known=frozenset(known),
+                first_seen=seen,
+            )
+            screen = Screen(width=width, height=LINES_OF_A_WATCH, color=color, clears=True, has_keys=True)
             watched = render_event(event, screen).replace("\x1b[H\x1b[2J\x1b[3J", "")
             show(f"watch {exercise.id}", watched)
         remember_verdict(course, verdict)
@@ -84,8 +95,14 @@ def test_a_watch_fits_its_screen_with_the_news_first(verdicts, own_course, exerc
     before = None
     for verdict in verdicts[exercise_id]:
         statuses = {} if before is None else {each.id: each.status for each in before.defects}
-        event = VerdictEvent(exercise, verdict, compare(statuses, before, verdict), "", "12:00:00")
-        page = render_event(event, Screen(80, LINES_OF_A_WATCH, color=False, clears=True, has_keys=True))
+        event = VerdictEvent(
+            exercise=exercise,
+            verdict=verdict,
+            change=compare(statuses, before, verdict),
+            remark="",
+            at="12:00:00",
+        )
+        page = render_event(event, Screen(width=80, height=LINES_OF_A_WATCH, color=False, clears=True, has_keys=True))
         lines = page.replace("\x1b[H\x1b[2J\x1b[3J", "").splitlines()
         assert lines[0].startswith("attention.py · 12:00:00")
         assert len(lines) <= LINES_OF_A_WATCH, page

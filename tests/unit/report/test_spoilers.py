@@ -21,7 +21,7 @@ from grader.student.watch.events import Screen, VerdictEvent, compare, render_ev
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import group_causes, hiding_crash
 from tests.support.paths import ROOT
-from tests.support.sampling import sampled, telling_subsets
+from tests.support.sampling import sampled, subsets_to_judge
 
 EXERCISES = sorted(path.name for path in (ROOT / "solutions").glob("exercise_*"))
 STEPS = 3
@@ -35,12 +35,16 @@ def pages(course, exercise, verdict, before) -> dict[str, str]:
     found = {
         "terminal": render_terminal(verdict, exercise, width=1000),
         "narrow": render_terminal(verdict, exercise, width=80, height=24),
-        "list": render_overview([OverviewLine(exercise.id, exercise.title, load_progress(course, exercise.id))]),
+        "list": render_overview(
+            [OverviewLine(exercise=exercise.id, title=exercise.title, progress=load_progress(course, exercise.id))]
+        ),
     }
     statuses = {} if before is None else {each.id: each.status for each in before.defects}
     change = compare(statuses, before, verdict)
-    screen = Screen(80, 24, color=False, clears=True, has_keys=True)
-    found["watch"] = render_event(VerdictEvent(exercise, verdict, change, "", "12:00:00"), screen)
+    screen = Screen(width=80, height=24, color=False, clears=True, has_keys=True)
+    found["watch"] = render_event(
+        VerdictEvent(exercise=exercise, verdict=verdict, change=change, remark="", at="12:00:00"), screen
+    )
     for number in range(1, len(exercise.defects) + 1):
         for step in range(1, STEPS + 1):
             found[f"hint {number}, {step}"] = render_hint(next_hint(course, exercise, verdict, number), width=1000)
@@ -82,7 +86,7 @@ def handed_in(verdict) -> GradeRow:
 @pytest.mark.parametrize("exercise_id", sampled(EXERCISES))
 def test_no_page_names_a_defect_that_is_still_there(judge_text, own_course, exercise_id):
     exercise = load_exercise(own_course.description(exercise_id))
-    subsets = telling_subsets(exercise)
+    subsets = subsets_to_judge(exercise)
     verdicts = judge_text.many(exercise_id, [judge_text.variant(exercise_id, subset) for subset in subsets])
     before = None
     for subset, verdict in zip(subsets, verdicts, strict=True):

@@ -17,13 +17,13 @@ MODULE = (
 
 def loaded() -> Server:
     server = Server()
-    server.answer(Load([Source("attention.py", MODULE)], "Plain"))
-    server.answer(Build(1, "Plain", {}))
+    server.answer(Load(chunks=[Source(label="attention.py", text=MODULE)], entry="Plain"))
+    server.answer(Build(module=1, entry="Plain", arguments={}))
     return server
 
 
 def test_a_module_that_was_never_built_is_the_kits_own_fault() -> None:
-    reply = loaded().answer(Read(5, "x"))
+    reply = loaded().answer(Read(module=5, name="x"))
     assert isinstance(reply, Raised)
     assert reply.is_kits
     finding = crash_finding(reply, Limits())
@@ -31,7 +31,7 @@ def test_a_module_that_was_never_built_is_the_kits_own_fault() -> None:
 
 
 def test_what_the_submission_raises_stays_its_own() -> None:
-    reply = loaded().answer(Read(1, "broken"))
+    reply = loaded().answer(Read(module=1, name="broken"))
     assert isinstance(reply, Raised)
     assert (reply.type, reply.is_kits) == ("KeyError", False)
 
@@ -39,7 +39,7 @@ def test_what_the_submission_raises_stays_its_own() -> None:
 def test_a_fault_of_what_looks_after_torchs_state_is_the_kits(monkeypatch) -> None:
     server = loaded()
     monkeypatch.setattr(GlobalState, "compare", lambda *_: {}["no such switch"])
-    reply = server.answer(Read(1, "training"))
+    reply = server.answer(Read(module=1, name="training"))
     assert isinstance(reply, Raised)
     assert reply.is_kits
     assert torch.is_grad_enabled()
@@ -48,10 +48,10 @@ def test_a_fault_of_what_looks_after_torchs_state_is_the_kits(monkeypatch) -> No
 def test_a_submission_is_the_module_that_its_file_is_called() -> None:
     text = "import sys\nimport torch\n\nclass Plain(torch.nn.Module):\n    told = __name__, __name__ in sys.modules\n"
     server = Server()
-    loaded = server.answer(Load([Source("loss.py", text)], "Plain", name="a_loss"))
-    server.answer(Build(1, "Plain", {}))
+    loaded = server.answer(Load(chunks=[Source(label="loss.py", text=text)], entry="Plain", name="a_loss"))
+    server.answer(Build(module=1, entry="Plain", arguments={}))
     assert isinstance(loaded, Loaded)
     assert loaded.classes == ["Plain"]
-    reply = server.answer(Read(1, "told"))
+    reply = server.answer(Read(module=1, name="told"))
     assert isinstance(reply, Returned)
     assert to_python(reply.value) == ("a_loss", True)

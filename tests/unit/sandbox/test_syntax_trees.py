@@ -12,7 +12,7 @@ RIGHT = "import torch\n\nclass A(torch.nn.Module):\n    def forward(self, x):\n 
 
 
 def tree_of(text: str) -> str:
-    return fingerprint([Source("attention.py", text)])
+    return fingerprint([Source(label="attention.py", text=text)])
 
 
 def test_layout_and_comments_alone_make_no_difference() -> None:

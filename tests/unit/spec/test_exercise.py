@@ -72,7 +72,7 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
         (
             "difficulty: 1",
             "difficulty: 1\ntitle: Another",
-            r"exercise\.yaml:4:1: title: expected each key once, got this",
+            r"exercise\.yaml:4:1: title: expected each key once, got a second one",
         ),
         ("    points: 7", "    points: 7\n    points: 8", r":16:5: defects\[0\]\.points: expected each key once"),
         (
@@ -83,7 +83,7 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
         (
             "difficulty: 1",
             "difficulty: easy",
-            r':3:13: difficulty: expected a whole number, got "easy"; write difficulty: 2',
+            r':3:13: difficulty: expected an integer, got "easy"; write difficulty: 2',
         ),
         ("[a, b, c]", "[a, b]", r":18:12: defects\[0\]\.hints: expected three hints, .*, got 2; write 1 more"),
         ("    why: because\n", "", r":13:5: defects\[0\]\.why: expected text, got no such key; write why: "),
@@ -105,12 +105,12 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
         (
             "keeps_dtype",
             "keeps_dtype\n    gradient: 1",
-            r':24:5: checks\[1\]\.gradient: .*, got "gradient"; take it out',
+            r':24:5: checks\[1\]\.gradient: .*, got "gradient"; remove it',
         ),
         (
             "keeps_dtype",
             "matches_reference",
-            r":23:5: checks\[1\]\.id: expected an id of its own, got matches_reference, as",
+            r":23:5: checks\[1\]\.id: expected a unique id, got matches_reference, the id of",
         ),
         (
             "sizes: [{batch: 1, size: 2}]",
@@ -127,7 +127,7 @@ def test_a_description_becomes_an_exercise_with_every_check_named(load):
         (
             "fix: x = 2",
             "fix: [x = 2, y = 3]",
-            r":17:10: defects\[0\]\.fix: expected as many fragments as was has, got 2 for 1",
+            r":17:10: defects\[0\]\.fix: expected as many fragments as was has, got 2, and 1 in was",
         ),
     ],
 )
@@ -301,16 +301,19 @@ def test_a_token_that_is_changed_becomes_another_of_the_same_input(load):
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ("{shape: [batch]}", "expected what it is made of: mask, integers or between, got none of them"),
+        ("{shape: [batch]}", "expected one of mask, integers and between, got none of them"),
         (
             "{integers: sizes, shape: [batch]}",
-            "inputs.ids.integers: expected a size that `sizes` gives.*write size$",
+            "inputs.ids.integers: expected a name in the size cases.*write size$",
         ),
-        ("{integers: 2, start: 2, shape: [batch]}", "integers: expected a number above 2, the smallest, got 2; write"),
-        ("{mask: causal, start: 2, shape: [batch, size]}", "start: expected a mask alone, got start beside mask"),
-        ("{mask: causal, integers: size, shape: [batch, size]}", "expected true or false beside mask, got size"),
-        ("{between: [1.0, 0.5], shape: [batch]}", "between: expected a smaller and a larger number, got 1 and 0.5"),
-        ("{between: [0.5, 1.0], integers: 3, shape: [batch]}", "integers: expected between alone, got integers"),
+        (
+            "{integers: 2, start: 2, shape: [batch]}",
+            "integers: expected a number above start, which is 2, got 2; write",
+        ),
+        ("{mask: causal, start: 2, shape: [batch, size]}", "start: expected mask without start, got both; remove"),
+        ("{mask: causal, integers: size, shape: [batch, size]}", "expected true or false for a mask, got size"),
+        ("{between: [1.0, 0.5], shape: [batch]}", "between: expected two numbers, the smaller first, got 1 and 0.5"),
+        ("{between: [0.5, 1.0], integers: 3, shape: [batch]}", "integers: expected between without integers, got both"),
     ],
 )
 def test_a_made_tensor_that_cannot_be_meant_is_refused_with_its_place(load, spec, problem):
@@ -365,11 +368,11 @@ def test_names_that_the_reference_does_not_have_are_told_with_their_place(hold):
     )
     assert hold("{size: size}", "{bias: true}") == (
         "8:16: interface.constructor: expected every argument that has no default, got no size; "
-        "add size: size, and a size of that name to every size case"
+        "add size: 2, with a value or the name of a size for each"
     )
     assert hold("- property: keeps_dtype", "- {property: keeps_dtype, method: backward}") == (
         '23:37: checks[1].method: expected a method of the class: forward or __init__, got "backward"; '
-        "write one of them"
+        "write one of these names"
     ).replace("forward or __init__", "__init__ or forward")
 
 
@@ -379,7 +382,7 @@ def test_a_method_may_be_one_that_the_check_itself_defines(hold):
     misspelt = variation.replace("method: both", "method: boht")
     assert hold("- property: keeps_dtype", misspelt).endswith('or both, got "boht"; write both')
     assert hold("- property: keeps_dtype", f"{variation} +").endswith(
-        "variation: expected Python, got invalid syntax in its line 3; mend that line"
+        "variation: expected Python, got invalid syntax in its line 3; correct that line"
     )
 
 
@@ -394,11 +397,11 @@ def test_a_misspelt_argument_of_the_constructor_is_not_a_misspelt_default(hold):
 def test_a_fix_that_is_no_code_is_told_with_its_place_and_what_is_wrong(hold):
     starter = WITH_BOTH.replace("x = 2", "x = 1")
     assert hold("fix: x = 2", "fix: x = (2", starter=starter) == (
-        "17:10: defects[0].fix: expected code that can be parsed once it stands in the starter, "
-        "got '(' was never closed, at \"x = (2\"; write whole lines, indented as they stand there"
+        "17:10: defects[0].fix: expected valid Python after the replacement in the starter, "
+        "got '(' was never closed, at \"x = (2\"; write whole lines, with the indentation that they have in the starter"
     )
     assert hold("was: x = 1", "was: x = 3", starter=starter).startswith(
-        "16:10: defects[0].was: expected a fragment that stands once in the starter, got one that stands nowhere"
+        "16:10: defects[0].was: expected a fragment that occurs once in the starter, got no occurrence"
     )
 
 
@@ -417,4 +420,4 @@ def test_a_size_that_is_another_times_a_third_may_equal_it_where_the_third_is_on
             problem.found
             for problem in size_problems([size_cases[0], {"heads": heads, "width": width, "head": head}], ())
         ]
-        assert told[:1] == ["width and head of 12 each"]
+        assert told[:1] == ["12 for width and head"]

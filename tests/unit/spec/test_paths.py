@@ -89,7 +89,7 @@ def test_a_name_as_long_as_a_file_system_allows_is_written_and_a_longer_one_is_e
 def test_exercises_are_listed_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for name in ("exercise_100", "exercise_11", "exercise_02", "notes"):
         (tmp_path / "exercises" / name).mkdir(parents=True)
-    assert Course(tmp_path).exercise_ids() == ["exercise_02", "exercise_11", "exercise_100"]
+    assert Course(root=tmp_path).exercise_ids() == ["exercise_02", "exercise_11", "exercise_100"]
 
 
 def test_what_is_remembered_of_an_older_version_goes_and_of_others_stays(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_what_is_remembered_of_an_older_version_goes_and_of_others_stays(tmp_pat
 
 
 def test_an_exercises_files_are_called_as_its_starter_is(tmp_path: Path) -> None:
-    course, folder = Course(tmp_path), tmp_path / "exercises/exercise_42"
+    course, folder = Course(root=tmp_path), tmp_path / "exercises/exercise_42"
     write_product(folder / "helper.py", b"")  # a student's own
     assert course.editable_files("exercise_42") == (folder / "attention.py", folder / "attention.ipynb")
     write_product(folder / ".starter/loss.py", b"")

@@ -118,6 +118,7 @@ PROMISES: dict[str, Keeps] = {
         checks.have("leaves_inputs_alone") or checks.test("group")
     ),
     r"float64": lambda checks, text: checks.have("keeps_dtype") or ("bfloat16" in text and checks.test("every_dtype")),
+    r"need not be trained": lambda checks, _: not checks.exercise.interface.trains_after_inference,
     r"[Mm]oved (to|with)|any device that": lambda checks, _: checks.have("moves_between_devices"),
     r"magnitude": lambda checks, _: bool(checks.exercise.random_sizes),
     r"(at|of) any size|number of heads|of any height|memory layout|not change torch's seed": lambda checks, _: bool(
@@ -238,7 +239,7 @@ def statements(exercise_id: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_every_promise_of_a_readme_has_a_check_that_keeps_it(exercise_id: str) -> None:
-    checks = Checks(load_exercise(Course(ROOT).description(exercise_id)))
+    checks = Checks(load_exercise(Course(root=ROOT).description(exercise_id)))
     unknown, unkept = [], []
     for statement in statements(exercise_id):
         keepers = [keeps for pattern, keeps in PROMISES.items() if re.search(pattern, statement)]
@@ -249,7 +250,7 @@ def test_every_promise_of_a_readme_has_a_check_that_keeps_it(exercise_id: str) -
 
 @pytest.mark.parametrize("exercise_id", EXERCISES)
 def test_every_default_that_a_readme_names_is_looked_at(exercise_id: str) -> None:
-    exercise = load_exercise(Course(ROOT).description(exercise_id))
+    exercise = load_exercise(Course(root=ROOT).description(exercise_id))
     text = (ROOT / "exercises" / exercise_id / "README.md").read_text(encoding="utf-8")
     signature = re.search(rf"`{exercise.interface.entry()}\(([^`]*)\)`", text)
     assert signature

@@ -84,11 +84,11 @@ def test_keys_of_former_versions_are_refused_with_their_new_name(refused):
     text = SOUND.read_text(encoding="utf-8").replace("\nsizes:", "\nladder:").replace("    sizes:", "    ladder:")
     told = refused(text).splitlines()
     assert told == [
-        'exercise.yaml:14:1: ladder: expected sizes, as this key is now called, got "ladder"; write sizes:',
-        'exercise.yaml:51:5: checks[3].ladder: expected sizes, as this key is now called, got "ladder"; write sizes:',
+        'exercise.yaml:14:1: ladder: expected sizes, the new name of this key, got "ladder"; write sizes:',
+        'exercise.yaml:51:5: checks[3].ladder: expected sizes, the new name of this key, got "ladder"; write sizes:',
     ]
     assert refused(SOUND.read_text(encoding="utf-8") + "drawn: []\n").endswith(
-        'drawn: expected sizes, as this key is now called, got "drawn"; add its items to sizes:\n'
+        'drawn: expected sizes, the new name of this key, got "drawn"; add its items to sizes:\n'
     )
 
 
@@ -103,7 +103,7 @@ def test_a_right_description_needs_no_validator():
 def test_a_file_larger_than_the_bound_is_refused_without_being_read_whole(refused):
     assert refused(b"title: " + b"x" * 10_000_000) == (
         "exercise.yaml:1:1: expected a file of at most 1,000,000 bytes, got more than 1,000,000; "
-        "describe one exercise in a file\n"
+        "describe one exercise in each file\n"
     )
 
 
@@ -116,7 +116,7 @@ def test_nesting_that_would_overflow_a_stack_is_refused(refused, opening):
 def test_more_values_than_an_exercise_can_have_are_refused(refused):
     told = refused("title: [" + "x, " * MAX_VALUES + "x]")
     assert (
-        "expected at most 5,000 values, got more, once its aliases are written out; describe one exercise in a file"
+        "expected at most 5,000 values, got more values, with aliases written out; describe one exercise in each file"
         in told
     )
 
@@ -125,7 +125,7 @@ def test_an_alias_bomb_is_refused_before_it_goes_off(refused):
     levels = ["a: &a0 [x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 15)]
     begun = time.process_time()
-    assert "got more, once its aliases are written out" in refused("\n".join(levels))
+    assert "got more values, with aliases written out" in refused("\n".join(levels))
     assert time.process_time() - begun < 5
 
 
@@ -138,7 +138,7 @@ def test_a_flood_of_faults_is_cut_short(refused):
 def test_a_number_longer_than_python_reads_is_a_fault_like_another(refused):
     text = SOUND.read_text(encoding="utf-8")
     assert "points: expected a number, got " in refused(text.replace("points: 3", f"points: {'9' * 10_000}"))
-    assert "difficulty: expected a whole number from 1 to 5, got 99999" in refused(
+    assert "difficulty: expected an integer from 1 to 5, got 99999" in refused(
         text.replace("difficulty: 2", f"difficulty: {'9' * 100}")
     )
 

@@ -5,7 +5,7 @@ from grader.submission import Chunk
 
 
 def cells(*texts: str) -> list[Chunk]:
-    return [Chunk(f"In [{number}]", text) for number, text in enumerate(texts, 1)]
+    return [Chunk(label=f"In [{number}]", text=text) for number, text in enumerate(texts, 1)]
 
 
 def code_of(*texts: str, entry: str = "Head") -> str:

@@ -217,13 +217,20 @@ def test_a_demonstration_is_not_run_and_another_cell_may_fail(grade, starter):
         ("empty.py", b"", "is empty; save it again"),
         ("text.py", b"\n\n\n# caf\xe9\n", "is not UTF-8 text (line 4); save it as UTF-8"),
         ("plain.ipynb", b"class", "is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
-        ("prose.ipynb", notebook(markdown("# hi")).encode(), "has no code cell to grade; put your class into one"),
+        ("prose.ipynb", notebook(markdown("# hi")).encode(), "has no code cell to grade; put your code into one"),
         (
             "old.ipynb",
             b'{"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": []}',
             "is a notebook of format 3; open it in Jupyter and save it again (format 4)",
         ),
-        ("large.py", b"#" * 1_000_001, "holds 1,000,001 bytes of source; 1,000,000 are allowed"),
+        (
+            "large.py",
+            b"#" * 1_000_001,
+            (
+                "has 1,000,001 bytes of source, and at most 1,000,000 are graded; "
+                "remove data and code that the exercise does not need"
+            ),
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_not_gradable(course, tmp_path, name, content, sentence):

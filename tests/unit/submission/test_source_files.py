@@ -12,9 +12,16 @@ import time
 
 import pytest
 
-from grader.submission import Submission, Unreadable, read_submission
+from grader.submission import Submission, read_submission
 from grader.submission import reading as source_file
-from grader.submission.submission import MAX_DEPTH, MAX_SOURCE, MAX_VALUES, without_magics
+from grader.submission.submission import (
+    MAX_DEPTH,
+    MAX_FILE_BYTES,
+    MAX_SOURCE_BYTES,
+    MAX_VALUES,
+    Unreadable,
+    without_magics,
+)
 
 SECONDS = 10.0
 """What no file may take, on a machine that is busy with other things; measured: 1.3 s at most."""
@@ -22,7 +29,7 @@ SECONDS = 10.0
 MEGABYTES = 300
 """What no file of 16 MB may take beyond itself; measured: 209 at most."""
 
-LINK = "is a link, or lies behind one; hand in the file itself"
+LINK = "is a link, or in a linked folder; hand in the file itself"
 
 
 @pytest.fixture
@@ -45,7 +52,7 @@ def test_a_file_below_the_folder_is_read_and_the_folder_itself_may_be_a_link(inb
 def test_a_file_that_was_handed_in_may_not_be_a_link_and_ones_own_may(inbox, target):
     link = inbox / "alice" / "exercise_03" / "link.py"
     link.symlink_to(target)
-    assert read_submission(link, "link.py", inside=inbox) == Unreadable(f"link.py {LINK}")
+    assert read_submission(link, "link.py", inside=inbox) == Unreadable(reason=f"link.py {LINK}")
     if target in ("../../../secret.py", "attention.py"):
         assert isinstance(read_submission(link, "link.py"), Submission)
 
@@ -62,7 +69,7 @@ def test_no_folder_on_the_way_to_it_may_be_a_link_either(inbox):
         inbox / ".." / "secret.py",
         inbox / "alice" / ".." / ".." / "secret.py",
     ):
-        assert read_submission(path, "a.py", inside=inbox) == Unreadable(f"a.py {LINK}"), path
+        assert read_submission(path, "a.py", inside=inbox) == Unreadable(reason=f"a.py {LINK}"), path
 
 
 def test_below_the_folder_too_what_is_no_file_is_refused_with_the_next_step(inbox):
@@ -75,7 +82,7 @@ def test_below_the_folder_too_what_is_no_file_is_refused_with_the_next_step(inbo
         "gone/attention.py": "there is no file gone/attention.py; check the path",
         "file/attention.py": "file/attention.py cannot be opened: Not a directory; check its permissions",
         "folder.py": "folder.py is a directory; name the file in it",
-        "pipe.py": "pipe.py is not an ordinary file; hand in a .py or .ipynb file",
+        "pipe.py": "pipe.py is not a regular file; hand in a .py or .ipynb file",
         "notes.txt": "notes.txt is neither a .py nor a .ipynb file; hand in one of these",
     }
     assert {name: read_submission(folder / name, name, inside=inbox).reason for name in expected} == expected
@@ -92,18 +99,18 @@ def test_paths_that_the_system_refuses_are_refused_with_its_words(tmp_path):
             "nul\0.py": f"cannot be opened: {told.value}; check its permissions",
             f"{'long' * 100}.py": "cannot be opened: File name too long; check its permissions",
             "socket.py": "cannot be opened: No such device or address; check its permissions",
-            "zero.py": "is not an ordinary file; hand in a .py or .ipynb file",
-            "process.py": "changes while it is being read; wait until it is saved, and grade it again",
+            "zero.py": "is not a regular file; hand in a .py or .ipynb file",
+            "process.py": "changes while it is being read; wait until it is saved and grade it again",
         }
         for name, sentence in expected.items():
             assert read_submission(tmp_path / name, "it").reason == f"it {sentence}"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the administrator may read everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read every file, so no file is unreadable")
 def test_a_folder_that_may_not_be_entered_is_told_of(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o000)
     refused = read_submission(tmp_path / "closed" / "attention.py", "attention.py")
-    assert refused == Unreadable("attention.py cannot be opened: Permission denied; check its permissions")
+    assert refused == Unreadable(reason="attention.py cannot be opened: Permission denied; check its permissions")
 
 
 def test_a_file_that_keeps_changing_is_refused_and_one_that_has_been_saved_is_read_whole(tmp_path, monkeypatch):
@@ -123,8 +130,8 @@ def test_a_file_that_keeps_changing_is_refused_and_one_that_has_been_saved_is_re
     still_changing = 1
     assert len(read_submission(path, "a.py").chunks[0].text) == 6006
     still_changing = 100
-    sentence = "a.py changes while it is being read; wait until it is saved, and grade it again"
-    assert read_submission(path, "a.py") == Unreadable(sentence)
+    sentence = "a.py changes while it is being read; wait until it is saved and grade it again"
+    assert read_submission(path, "a.py") == Unreadable(reason=sentence)
 
 
 def test_a_file_that_others_write_and_delete_meanwhile_is_read_whole_or_refused(tmp_path):
@@ -186,7 +193,7 @@ print(seconds, (peak - before) >> 10, repr(read)[:200])
 def test_no_notebook_takes_more_than_its_bound_of_time_and_memory(kind, tmp_path):
     path = tmp_path / "a.ipynb"
     path.write_text(HOSTILE_FILES[kind](), encoding="utf-8")
-    assert path.stat().st_size <= source_file.MAX_FILE_BYTES
+    assert path.stat().st_size <= MAX_FILE_BYTES
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(path)],
         capture_output=True,
@@ -203,18 +210,18 @@ def test_no_notebook_takes_more_than_its_bound_of_time_and_memory(kind, tmp_path
 def test_what_a_notebook_holds_too_much_of_is_named_with_the_bound(tmp_path):
     path = tmp_path / "a.ipynb"
     expected = {
-        NOTEBOOK
-        % ("[" + "0," * MAX_VALUES + "0]", ""): f"holds more than {MAX_VALUES:,} values; clear its outputs, or "
+        NOTEBOOK % ("[" + "0," * MAX_VALUES + "0]", ""): f"has more than {MAX_VALUES:,} values; clear its outputs, or "
         "hand in the source alone",
         NOTEBOOK
         % ("[" * 99 + "]" * 99, ""): f"is nested more than {MAX_DEPTH} levels deep; clear its outputs, or hand "
         "in the source alone",
-        NOTEBOOK % ("0", CELL % json.dumps("x" * (MAX_SOURCE + 1))): f"holds {MAX_SOURCE + 1:,} characters of source; "
-        f"{MAX_SOURCE:,} are the most that is read",
+        NOTEBOOK
+        % ("0", CELL % json.dumps("x" * (MAX_SOURCE_BYTES + 1))): f"has {MAX_SOURCE_BYTES + 1:,} bytes of source, and "
+        f"at most {MAX_SOURCE_BYTES:,} are graded; remove data and code that the exercise does not need",
     }
     for text, sentence in expected.items():
         path.write_text(text)
-        assert read_submission(path, "a.ipynb") == Unreadable(f"a.ipynb {sentence}")
+        assert read_submission(path, "a.ipynb") == Unreadable(reason=f"a.ipynb {sentence}")
     path.write_text(NOTEBOOK % ("[" * 98 + '"[[[,{,"' + "]" * 98, CELL % '"x"'))
     assert isinstance(read_submission(path, "a.ipynb"), Submission)
 

@@ -8,6 +8,7 @@ import pytest
 
 from grader.submission import (
     MAX_FILE_BYTES,
+    MAX_SOURCE_BYTES,
     Chunk,
     Submission,
     Unreadable,
@@ -49,7 +50,7 @@ def cell(read):
 
 
 def test_a_module_is_one_chunk_under_its_own_name(read):
-    assert read("x = 1\n") == Submission("attention.py", (Chunk("attention.py", "x = 1\n"),))
+    assert read("x = 1\n") == Submission(name="attention.py", chunks=(Chunk(label="attention.py", text="x = 1\n"),))
 
 
 @pytest.mark.parametrize(
@@ -74,22 +75,22 @@ def test_a_module_is_decoded_as_python_would(read, content, text):
         (b"\xef\xbb\xbf \n\t\r\n", "is empty; save it again"),
         (b"x = 1\n\ny = '\xe9'\n", "is not UTF-8 text (line 3); save it as UTF-8"),
         (b"y = '\xe9'\n", "is not UTF-8 text; save it as UTF-8"),
-        (b"x = 1\0\n", "holds a NUL byte, so it is not Python source; save it again as UTF-8 text"),
+        (b"x = 1\0\n", "contains a NUL byte, so it is not Python source; save it again as UTF-8 text"),
         (
             b"# coding: klingon\n",
-            "cannot be decoded (unknown encoding: klingon); drop its coding line and save it as UTF-8",
+            "cannot be decoded (unknown encoding: klingon); remove its coding line and save it as UTF-8",
         ),
         (
             b"# coding: hex\n",
-            "cannot be decoded ('hex' is not a text encoding); drop its coding line and save it as UTF-8",
+            "cannot be decoded ('hex' is not a text encoding); remove its coding line and save it as UTF-8",
         ),
         (
             b"# coding: undefined\n",
-            f"cannot be decoded ({UNDEFINED}); drop its coding line and save it as UTF-8",
+            f"cannot be decoded ({UNDEFINED}); remove its coding line and save it as UTF-8",
         ),
         (
             b"# coding: unicode_escape\nx = '\\ud800'\n",
-            "holds half a character (a lone surrogate); delete it and save again",
+            "contains half a character (a lone surrogate); delete it and save again",
         ),
     ],
 )
@@ -108,7 +109,7 @@ def test_paths_that_lead_to_no_file_are_refused_with_the_next_step(tmp_path):
         "folder.py": "folder.py is a directory; name the file in it",
         "folder": "folder is a directory; name the file in it",
         "notes.txt": "notes.txt is neither a .py nor a .ipynb file; hand in one of these",
-        "pipe.py": "pipe.py is not an ordinary file; hand in a .py or .ipynb file",
+        "pipe.py": "pipe.py is not a regular file; hand in a .py or .ipynb file",
         "loop.py": "loop.py cannot be opened: Too many levels of symbolic links; check its permissions",
     }
     assert {name: read_submission(tmp_path / name, name).reason for name in expected} == expected
@@ -120,13 +121,18 @@ def test_a_file_of_any_size_is_read_no_further_than_the_limit(tmp_path):
     with path.open("wb") as file:
         file.truncate(1 << 40)  # a sparse terabyte
     sentence = f"attention.py is larger than {MAX_FILE_BYTES:,} bytes; clear its outputs, or hand in the source alone"
-    assert read_submission(path, "attention.py") == Unreadable(sentence)
+    assert read_submission(path, "attention.py") == Unreadable(reason=sentence)
 
 
-def test_source_over_the_exercises_limit_is_refused():
-    submission = submission_from_text("x = 'é'\n")
-    assert why_too_large(submission, 9) is None
-    assert why_too_large(submission, 8) == Unreadable("attention.py holds 9 bytes of source; 8 are allowed")
+def test_source_over_the_limit_is_refused_and_text_between_code_cells_does_not_count(read):
+    assert why_too_large(submission_from_text("é" * (MAX_SOURCE_BYTES // 2))) is None
+    refused = why_too_large(submission_from_text("é" * (MAX_SOURCE_BYTES // 2) + "x"))
+    assert refused.reason == (
+        "attention.py has 1,000,001 bytes of source, and at most 1,000,000 are graded; "
+        "remove data and code that the exercise does not need"
+    )
+    long_text = notebook(markdown("x" * (MAX_SOURCE_BYTES + 1)), code("x = 1"))
+    assert isinstance(read(long_text, "attention.ipynb"), Submission)
 
 
 @pytest.mark.parametrize(
@@ -151,27 +157,27 @@ def test_source_over_the_exercises_limit_is_refused():
             " is not a valid notebook (Object missing required field `metadata` - at `$.cells[0]`); \
 save it again from Jupyter",
         ),
-        (notebook(markdown("# Story")), " has no code cell to grade; put your class into one"),
-        (notebook(code("x", tags=["demonstration"]), code(" ")), " has no code cell to grade; put your class into one"),
+        (notebook(markdown("# Story")), " has no code cell to grade; put your code into one"),
+        (notebook(code("x", tags=["demonstration"]), code(" ")), " has no code cell to grade; put your code into one"),
         (
             notebook(code("x = 1"), code("y = '\0'")),
-            ", code cell 2 holds a NUL byte, so it is not Python source; save it again as UTF-8 text",
+            ", code cell 2 contains a NUL byte, so it is not Python source; save it again as UTF-8 text",
         ),
         (
             notebook(code("y = '\ud800'")),
-            ", code cell 1 holds half a character (a lone surrogate); delete it and save again",
+            ", code cell 1 contains half a character (a lone surrogate); delete it and save again",
         ),
     ],
 )
 def test_a_notebook_that_is_none_is_refused_with_the_next_step(read, content, sentence):
-    assert read(content, "attention.ipynb") == Unreadable(f"attention.ipynb{sentence}")
+    assert read(content, "attention.ipynb") == Unreadable(reason=f"attention.ipynb{sentence}")
 
 
 def test_code_cells_are_numbered_as_they_stand_and_demonstrations_left_out(read):
     demonstration = code("show(x)", tags=["demonstration"])
     cells = [markdown("# Story"), code("x = 1\r\ny = 2"), demonstration, markdown("!"), code("z = 3")]
-    chunks = (Chunk("code cell 1", "x = 1\ny = 2"), Chunk("code cell 3", "z = 3"))
-    assert read(notebook(*cells), "attention.ipynb") == Submission("attention.ipynb", chunks)
+    chunks = (Chunk(label="code cell 1", text="x = 1\ny = 2"), Chunk(label="code cell 3", text="z = 3"))
+    assert read(notebook(*cells), "attention.ipynb") == Submission(name="attention.ipynb", chunks=chunks)
 
 
 def test_outputs_and_execution_order_do_not_count(read):

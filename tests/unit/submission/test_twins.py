@@ -21,7 +21,7 @@ def editable_files(own_course):
 
 
 def choice(path, remark=""):
-    return Choice(path, read_submission(path, path.name), remark)
+    return Choice(path=path, read=read_submission(path, path.name), remark=remark)
 
 
 def make_newer(path, other):
@@ -59,7 +59,8 @@ def test_where_no_starter_tells_what_was_edited_the_newer_is_graded_and_that_is_
     mend_notebook(notebook)
     make_newer(notebook, module)
     shutil.rmtree(own_course.pristine(module).parent)
-    told = "No .starter tells which of attention.py and attention.ipynb was edited (unpack the course again for it)"
+    problem = "Without .starter nobody knows which of attention.py and attention.ipynb was edited"
+    told = f"{problem} (unpack the course again for it)"
     assert choose_file(own_course, EXERCISE) == choice(
         notebook, f"{told}; this is about attention.ipynb, the newer one."
     )
@@ -153,7 +154,9 @@ def test_a_newer_copy_is_named_and_does_not_count(own_course, editable_files, na
     copy = module.with_name(name)
     copy.write_bytes(own_course.pristine(module.with_suffix(copy.suffix)).read_bytes())
     make_newer(copy, module)
-    told = f"{name} is newer, and is not looked at; name it attention{copy.suffix} if it is your work. This is about "
+    told = (
+        f"{name} is newer, but was not graded; rename it to attention{copy.suffix} if it is your work. This is about "
+    )
     assert choose_file(own_course, EXERCISE) == choice(module, f"{told}attention.py.")
     make_newer(module, copy)
     assert choose_file(own_course, EXERCISE) == choice(module)
@@ -165,7 +168,7 @@ def test_a_newer_copy_of_a_module_with_a_name_of_its_own_is_told_by_that_name(ow
     for name in ("loss (1).py", "attention (1).py"):
         shutil.copy(module, module.with_name(name))
         make_newer(module.with_name(name), module)
-    told = "loss (1).py is newer, and is not looked at; name it loss.py if it is your work. This is about loss.py."
+    told = "loss (1).py is newer, but was not graded; rename it to loss.py if it is your work. This is about loss.py."
     assert choose_file(own_course, "exercise_29") == choice(module, told)
 
 

@@ -29,7 +29,7 @@ for line in sys.stdin:
     if os.fork():
         os.wait()
         continue
-    course = Course(Path.cwd())
+    course = Course(root=Path.cwd())
     proof = "-".join(result_digests(course, "exercise_03").values())
     print(key_digest(course, "exercise_03"), proof, versions(course, "exercise_03"), flush=True)
     os._exit(0)
@@ -233,8 +233,8 @@ def test_no_deciding_code_reads_a_message_of_the_kit():
     ("places", "others"),
     [
         (JUDGES, set()),
-        (TRIES_MUTANTS, {*JUDGES, "author/proof.py"}),  # which words the results, as sizes.py does
-        (PROVES_STEPS, {*JUDGES, "author/proof.py", "author/sizes.py"}),
+        (TRIES_MUTANTS, {*JUDGES, "author/proof.py"}),  # which words the results, as output_shapes.py does
+        (PROVES_STEPS, {*JUDGES, "author/proof.py", "author/output_shapes.py"}),
     ],
 )
 def test_what_decides_imports_only_what_decides(places, others):
@@ -306,7 +306,7 @@ from pathlib import Path
 from grader.spec.loading import load_exercise
 from grader.spec.paths import PACKAGE, Course
 from grader.verdict import digest
-course = Course(Path.cwd())
+course = Course(root=Path.cwd())
 load_exercise(course.description("exercise_03"))
 def milliseconds(call):
     started = time.process_time()
@@ -331,9 +331,9 @@ print(milliseconds(digests), sum(milliseconds(read) for _ in range(5)) / 5)
 def test_a_score_is_added_up_from_what_is_known_of_the_defects(course):
     exercise = load_exercise(course.description(EXERCISE))
     statuses = {defect.id: DefectStatus.FIXED for defect in exercise.defects}
-    assert score_of(exercise, statuses, is_whole=True) == exercise.max_score()
-    assert score_of(exercise, statuses, is_whole=False) == exercise.max_score() - exercise.nothing_else_broke
-    assert score_of(exercise, dict.fromkeys(statuses, DefectStatus.UNKNOWN), is_whole=False) == 0.0
+    assert score_of(exercise, statuses, is_fixed=True) == exercise.max_score()
+    assert score_of(exercise, statuses, is_fixed=False) == exercise.max_score() - exercise.nothing_else_broke
+    assert score_of(exercise, dict.fromkeys(statuses, DefectStatus.UNKNOWN), is_fixed=False) == 0.0
 
 
 def change(course: Course, old: str, new: str) -> None:

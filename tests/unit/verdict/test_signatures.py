@@ -6,7 +6,7 @@ from grader.checks.outcome import Key
 from grader.verdict.signatures import _read_key, encode_key
 
 DIGEST = "d1"
-SOUND = Key(digest=DIGEST, failure_kinds={"": {}, "mask": {"values": "failed:values"}}, methods={"": {}, "mask": {}})
+SOUND = Key(digest=DIGEST, signatures={"": {}, "mask": {"values": "failed:values"}}, methods={"": {}, "mask": {}})
 
 
 @pytest.mark.parametrize(
@@ -15,11 +15,11 @@ SOUND = Key(digest=DIGEST, failure_kinds={"": {}, "mask": {"values": "failed:val
         (SOUND, DIGEST, True),
         (SOUND, "d2", False),
         (
-            Key(digest=DIGEST, failure_kinds={"": {"values": "timed_out:timeout"}, "mask": {}}, methods={}),
+            Key(digest=DIGEST, signatures={"": {"values": "timed_out:timeout"}, "mask": {}}, methods={}),
             DIGEST,
             False,
         ),
-        (Key(digest=DIGEST, failure_kinds={}, methods={}), DIGEST, False),
+        (Key(digest=DIGEST, signatures={}, methods={}), DIGEST, False),
     ],
     ids=["sound", "of something else", "of a reference that hung", "empty"],
 )

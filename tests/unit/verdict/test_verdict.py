@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+import torch
 
 from grader.checks.outcome import (
     Examination,
@@ -16,13 +17,13 @@ from grader.checks.outcome import (
     Status,
     parse_kind,
 )
-from grader.report.phrases import whose_picture
+from grader.report.phrases import picture_title
 from grader.spec.exercise import Defect, Exercise, Source
 from grader.spec.interface import Interface
-from grader.verdict.attribution import RULES, DefectStatus, Reason, UnknownReason, VariantComparison, rule_of
+from grader.verdict.attribution import RULES, DefectStatus, Reading, Reason, UnknownReason, VariantComparison, rule_of
 from grader.verdict.causes import group_causes
 from grader.verdict.judge import _identified_defects
-from grader.verdict.matching import compare_deviations, find_partial_fixes
+from grader.verdict.matching import compare_deviations, find_partial_fixes, find_standing_fixes, is_part
 from grader.verdict.verdict import Result, make_verdict
 
 FIXED, PRESENT, UNKNOWN = DefectStatus.FIXED, DefectStatus.PRESENT, DefectStatus.UNKNOWN
@@ -73,7 +74,7 @@ EXERCISE = Exercise(
     nothing_else_broke=3,
     checks=[],
 )
-KEY = Key(digest="digest", failure_kinds=SIGNS, methods=METHODS)
+KEY = Key(digest="digest", signatures=SIGNS, methods=METHODS)
 
 
 def finding_of(signature: str, message: str, **others) -> Finding:
@@ -81,11 +82,11 @@ def finding_of(signature: str, message: str, **others) -> Finding:
     return Finding(kind=kind, detail=detail, message=message, **others)
 
 
-def examination(failure_kinds: dict[str, str], **others) -> Examination:
-    """What is seen of a submission whose failing checks have these failure_kinds."""
+def examination(signatures: dict[str, str], **others) -> Examination:
+    """What is seen of a submission whose failing checks have these signatures."""
     outcomes = []
     for check in CHECKS:
-        status, _, kind = failure_kinds.get(check, "passed:").partition(":")
+        status, _, kind = signatures.get(check, "passed:").partition(":")
         kind, _, operation = kind.partition("@")
         unlike = kind.startswith(UNLIKE)
         finding = finding_of(kind.removeprefix(UNLIKE), f"{check} is off", operation=operation) if kind else None
@@ -93,9 +94,9 @@ def examination(failure_kinds: dict[str, str], **others) -> Examination:
     return Examination(outcomes=outcomes, **others)
 
 
-def read(failure_kinds: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
+def read(signatures: dict[str, str], methods: dict[str, str] | None = None, key: Key = KEY, **others):
     """The verdict on such a submission."""
-    return make_verdict(EXERCISE, key, examination(failure_kinds, methods=methods or {}, **others), "attention.py", 7)
+    return make_verdict(EXERCISE, key, examination(signatures, methods=methods or {}, **others), "attention.py", 7)
 
 
 def statuses(verdict):
@@ -152,7 +153,7 @@ def test_matching_variants_whose_methods_were_rewritten_are_unknown_with_a_reaso
     ],
 )
 def test_in_a_sealed_edition_matching_variants_are_told_apart_by_those_that_were_seen_to_be_the_same(same, expected):
-    sealed, known = Key(digest="digest", failure_kinds=SIGNS, methods={}), _identified_defects(EXERCISE, same)
+    sealed, known = Key(digest="digest", signatures=SIGNS, methods={}), _identified_defects(EXERCISE, same)
     assert statuses(read(SIGNS["mask"], METHODS["mask"], key=sealed, identified_defects=known)) == [
         PRESENT,
         expected,
@@ -180,7 +181,7 @@ def test_a_defect_whose_checks_all_fail_is_not_called_fixed_while_a_failure_is_u
     leak = {"causal": "failed:leak"}
     key = Key(
         digest="digest",
-        failure_kinds={"": {}, "extra": off, "scale": crash, "mask": leak, "extra+scale": crash},
+        signatures={"": {}, "extra": off, "scale": crash, "mask": leak, "extra+scale": crash},
         methods=METHODS,
     )
     assert statuses(read(off, key=key)) == [FIXED, FIXED, PRESENT]
@@ -198,7 +199,7 @@ def test_a_failure_that_is_not_a_defects_own_is_not_said_to_be_its_checks():
     alike = {"": {}, "mask": {"causal": "failed:leak"}, "scale": {"values": "failed:values"}}
     key = Key(
         digest="digest",
-        failure_kinds=alike | {"mask+scale": alike["mask"] | alike["scale"], "extra": {}},
+        signatures=alike | {"mask+scale": alike["mask"] | alike["scale"], "extra": {}},
         methods=METHODS,
     )
     verdict = read({"causal": "failed:leak", "values": "failed:values", "shapes": "failed:shape"}, key=key)
@@ -239,7 +240,7 @@ def test_a_module_that_fails_just_what_a_defect_fails_by_other_numbers_is_living
 
 
 def test_a_defect_is_present_only_where_the_numbers_are_its_own():
-    key = Key(digest="digest", failure_kinds={"": {}, "mask": SIGNS["mask"], "scale": {}, "extra": {}}, methods=METHODS)
+    key = Key(digest="digest", signatures={"": {}, "mask": SIGNS["mask"], "scale": {}, "extra": {}}, methods=METHODS)
     assert statuses(read(SIGNS["mask"], key=key))[0] is PRESENT
     verdict = read({"values": "failed:unlike-values", "causal": "failed:changed"}, key=key)
     assert verdict.defects[0].status is UNKNOWN
@@ -272,7 +273,7 @@ def test_a_check_that_saw_right_values_and_then_wrong_gradients_takes_no_defect_
     wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
     key = Key(
         digest="digest",
-        failure_kinds={"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}},
+        signatures={"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}},
         methods=METHODS,
     )
     later = dict.fromkeys(("values", "causal", "shapes"), "failed:gradient")
@@ -280,10 +281,10 @@ def test_a_check_that_saw_right_values_and_then_wrong_gradients_takes_no_defect_
     assert statuses(read(later | {"dtype": "failed:type"}, key=key))[0] is UNKNOWN
     gradients = Key(
         digest="digest",
-        failure_kinds={"": {}, "mask": {"values": "failed:no-gradient", "causal": "failed:nonfinite"}},
+        signatures={"": {}, "mask": {"values": "failed:no-gradient", "causal": "failed:nonfinite"}},
         methods=METHODS,
     )
-    gradients = Key(digest="digest", failure_kinds=KEY.failure_kinds | gradients.failure_kinds, methods=METHODS)
+    gradients = Key(digest="digest", signatures=KEY.signatures | gradients.signatures, methods=METHODS)
     assert statuses(read({"values": "failed:gradient", "shapes": "failed:shape"}, key=gradients))[0] is FIXED
     both = dict.fromkeys(("values", "causal"), "failed:gradient")
     assert statuses(read(both, key=gradients))[0] is UNKNOWN
@@ -297,7 +298,7 @@ def test_checks_that_were_not_run_are_no_regressions_beside_those_that_hung():
 
 def test_where_a_variant_computes_nothing_right_either_its_outcomes_are_read_as_they_were():
     crash = dict.fromkeys(CHECKS, "crashed:crash:AttributeError@vies")
-    key = Key(digest="digest", failure_kinds=SIGNS | {name: crash for name in SIGNS if "mask" in name}, methods=METHODS)
+    key = Key(digest="digest", signatures=SIGNS | {name: crash for name in SIGNS if "mask" in name}, methods=METHODS)
     comparing = frozenset({"values", "dtype"})
     assert statuses(read(crash, METHODS["mask"], key=key, value_checks=comparing)) == [PRESENT, FIXED, FIXED]
 
@@ -306,7 +307,7 @@ def test_nothing_is_fixed_while_most_of_its_own_checks_fail_for_another_reason()
     wrong = dict.fromkeys(("values", "causal", "shapes"), "failed:values")
     key = Key(
         digest="digest",
-        failure_kinds={"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}},
+        signatures={"": {}, "mask": wrong | {"dtype": "failed:dtype"}, "scale": {}, "extra": {}},
         methods=METHODS,
     )
     most = dict.fromkeys(("values", "causal", "shapes"), "failed:unlike-values")
@@ -316,7 +317,7 @@ def test_nothing_is_fixed_while_most_of_its_own_checks_fail_for_another_reason()
 
 
 def test_a_stretch_defect_mended_halfway_costs_no_more_where_others_fail_the_same_check():
-    key = Key(digest="digest", failure_kinds=SIGNS | {"extra": {"values": "failed:nonfinite"}}, methods=METHODS)
+    key = Key(digest="digest", signatures=SIGNS | {"extra": {"values": "failed:nonfinite"}}, methods=METHODS)
     verdict = read({"values": "failed:unlike-values"}, key=key)
     assert verdict.defects[2].status is UNKNOWN
     assert verdict.regressions == []
@@ -376,7 +377,7 @@ def test_a_check_that_sees_what_it_sees_of_a_defect_shows_that_the_defect_is_men
     )
     seen = Examination(outcomes=outcomes, deviations={"causal": saw})
     told = find_partial_fixes(
-        EXERCISE, KEY, seen, lambda name, checks: Examination(outcomes=[], deviations=dict.fromkeys(checks, 0.5))
+        EXERCISE, KEY, seen, lambda name, checks: Examination(outcomes=outcomes, deviations=dict.fromkeys(checks, 0.5))
     )
     verdict = make_verdict(EXERCISE, KEY, told, "attention.py", 7)
     assert (statuses(verdict), verdict.regressions) == ([status, FIXED, FIXED], regressions)
@@ -388,9 +389,7 @@ def test_a_check_that_saw_nothing_wrong_but_a_changed_setting_of_torchs_speaks_f
 
 
 CRASH = dict.fromkeys(CHECKS, "crashed:crash:RuntimeError@view")
-CRASHING = Key(
-    digest="digest", failure_kinds=SIGNS | {name: CRASH for name in SIGNS if "mask" in name}, methods=METHODS
-)
+CRASHING = Key(digest="digest", signatures=SIGNS | {name: CRASH for name in SIGNS if "mask" in name}, methods=METHODS)
 BY_NUMBERS = {"values": "failed:unlike-values", "causal": "failed:changed"}
 COMPARING = frozenset({"values"})
 BY_RULE = {
@@ -419,12 +418,12 @@ BY_RULE = {
 KEYS = {
     "all alike": Key(
         digest="digest",
-        failure_kinds={"": {}, "mask": {}, "scale": {"causal": "failed:leak"}, "extra": {}},
+        signatures={"": {}, "mask": {}, "scale": {"causal": "failed:leak"}, "extra": {}},
         methods=METHODS,
     ),
     "all of mask": Key(
         digest="digest",
-        failure_kinds={"": {}, "mask": dict.fromkeys(CHECKS, "failed:values"), "scale": {}},
+        signatures={"": {}, "mask": dict.fromkeys(CHECKS, "failed:values"), "scale": {}},
         methods=METHODS,
     ),
     "crashing": CRASHING,
@@ -494,6 +493,95 @@ def test_a_picture_of_another_check_than_the_one_told_is_told_as_that_checks():
     verdict = msgspec.structs.replace(read({}), checks=[crash, wrong], causes={"calls": ["mask"], "values": ["mask"]})
     [cause] = group_causes(verdict)
     assert (cause.finding, cause.picture, cause.pictured) == (crash.finding, picture, "values")
-    assert whose_picture(cause) == 'in "values":'
+    assert picture_title(cause) == 'in "values":'
     [own] = group_causes(msgspec.structs.replace(verdict, checks=[wrong]))
     assert (own.picture, own.pictured) == (picture, "")
+
+
+LINES = {
+    "": {"A.forward": "one masked two scaled three"},
+    "mask": {"A.forward": "one two scaled three"},
+    "scale": {"A.forward": "one masked two twice three"},
+    "mask+scale": {"A.forward": "one two twice three"},
+}
+"""Mask is a statement that is missing, scale one that is another."""
+
+
+@pytest.mark.parametrize(
+    ("statements", "mask", "scale"),
+    [
+        ("one masked two scaled three", Reading.FIXED, Reading.FIXED),
+        ("one two twice three", Reading.FAULTY, Reading.FAULTY),
+        ("one masked two other three", Reading.FIXED, Reading.CHANGED),
+        ("one other two twice three", Reading.CHANGED, Reading.FAULTY),
+        ("one masked two scaled three beside", Reading.FIXED, Reading.FIXED),
+        ("quite another method", Reading.UNREAD, Reading.UNREAD),
+    ],
+)
+def test_a_defect_is_read_in_the_statements_that_it_changes(statements, mask, scale):
+    signatures = {name: SIGNS[name] for name in LINES}
+    exercise = msgspec.structs.replace(EXERCISE, defects=EXERCISE.defects[:2])
+    key = Key(digest="digest", signatures=signatures, methods=LINES)
+    seen = examination(SIGNS["mask"], methods={"A.forward": statements})
+    comparison = VariantComparison(exercise, key, seen)
+    assert [comparison.reading(name) for name in ("mask", "scale")] == [mask, scale]
+
+
+@pytest.mark.parametrize(
+    ("was", "fix", "text", "stands"),
+    [
+        ("k = self.q(x)", "k = self.k(x)", "k = 2 * self.k(x)", True),
+        ("k = self.q(x)", "k = self.k(x)", "k = self.q(x)", False),
+        ("f(x, mask)", "f(x, mask, scale=1.0)", "f(x, mask.bool(), scale=1.0)", False),
+        ("g(a * scale, v)", "g(a, v)", "g(a + 0, v)", True),
+        ("g(a * scale, v)", "g(a, v)", "g(a * scale, v)", False),
+    ],
+)
+def test_a_fix_stands_where_its_own_words_do(was, fix, text, stands):
+    named = msgspec.structs.replace(defect("mask", 4), was=was, fix=fix)
+    exercise = msgspec.structs.replace(EXERCISE, defects=[named])
+    assert find_standing_fixes(exercise, f"{text}\n", f"{fix}\n") == ({"mask"} if stands else set())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ([0.0, 40.0, 0.5], [30.0, 40.0, 20.0], True),  # fixed for the first and the last
+        ([0.0, 41.0, 0.5], [30.0, 44.0, 20.0], False),
+        ([0.0, 0.5, 0.5], [30.0, 40.0, 20.0], False),
+        ("no a; no b", "no b; no c; no a", True),
+        ("no a; no d", "no b; no c; no a", False),
+    ],
+)
+def test_a_deviation_may_be_a_part_of_another(one, other, expected):
+    ours, theirs = (value if isinstance(value, str) else torch.tensor(value) for value in (one, other))
+    assert is_part(ours, theirs) is expected
+
+
+def test_the_points_of_a_right_defect_do_not_fall_with_more_that_is_right():
+    """Whatever fails of the checks that a variant fails, no defect that is right in the variant loses its points."""
+    for name, signature in SIGNS.items():
+        whole = read(signature, METHODS[name])
+        for check in signature:
+            less = {other: kind for other, kind in signature.items() if other != check}
+            assert read(less, METHODS[name]).score >= whole.score
+
+
+def test_a_fault_beside_both_fixes_takes_no_points_of_theirs():
+    """Each defect's own check passes, and only what both fail is wrong."""
+    shared = dict.fromkeys(("values", "shapes", "dtype"), "failed:values")
+    key = Key(
+        digest="digest",
+        signatures={
+            "": {},
+            "mask": shared | {"causal": "failed:values"},
+            "scale": shared | {"scaled": "failed:values"},
+            "mask+scale": shared | {"causal": "failed:values", "scaled": "failed:values"},
+        },
+        methods=LINES,
+    )
+    outcomes = [*examination(shared).outcomes, Outcome(check="scaled", status=Status.PASSED)]
+    seen = Examination(outcomes=outcomes, methods=LINES[""], value_checks=frozenset({*shared, "causal", "scaled"}))
+    exercise = msgspec.structs.replace(EXERCISE, defects=EXERCISE.defects[:2])
+    verdict = make_verdict(exercise, key, seen, "attention.py", 7)
+    assert (statuses(verdict), verdict.score, verdict.regressions) == ([FIXED, FIXED], 7, [*shared])

@@ -1,4 +1,4 @@
-"""The two results come back as a named tuple, and the softmax is always computed in float32."""
+"""The two results come back as a named tuple."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class ScaledDotProductAttention(nn.Module):
         scores = torch.matmul(query, key.transpose(-2, -1)) / torch.sqrt(torch.tensor(d_k, dtype=query.dtype))
         if mask is not None:
             scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
-        attention_weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
+        attention_weights = F.softmax(scores, dim=-1)
         if mask is not None:
             # a query that may look at no key keeps no weight at all
             attention_weights = attention_weights.masked_fill(mask == 0, 0.0)

@@ -7,7 +7,7 @@ import torch
 import torch.nn as nn
 
 real = server.send
-refusal = protocol.Raised("ValueError", ["ValueError", "AssertionError"], " ".join(map(str, range(99))))
+refusal = protocol.Raised(type="ValueError", bases=["ValueError", "AssertionError"], text=" ".join(map(str, range(99))))
 server.send = lambda connection, message: real(
     connection, message if isinstance(message, protocol.Loaded) else refusal
 )

@@ -7,7 +7,7 @@ import torch
 import torch.nn as nn
 
 real = server.send
-zero = protocol.Returned(protocol.TensorValue("float32", [1], bytes(4)), {})
+zero = protocol.Returned(value=protocol.TensorValue(dtype="float32", shape=[1], data=bytes(4)), inputs={})
 server.send = lambda connection, message: real(
     connection, zero if isinstance(message, protocol.Raised) else message
 )

@@ -10,9 +10,9 @@ def answer(self, request):
     if isinstance(request, protocol.Build):
         weights = request.parameters or {}
         self.weights = {name: value.shape for name, value in weights.items()}
-        return protocol.Built(self.weights, [])
-    zero = protocol.TensorValue("float32", [1, 1, 6], bytes(24))
-    return protocol.Returned(zero, dict(getattr(request, "arguments", {})))
+        return protocol.Built(parameters=self.weights, misfits=[])
+    zero = protocol.TensorValue(dtype="float32", shape=[1, 1, 6], data=bytes(24))
+    return protocol.Returned(value=zero, inputs=dict(getattr(request, "arguments", {})))
 
 
 server.Server.answer = answer

@@ -7,7 +7,7 @@ try:
     from grader.spec.paths import Course
     from pathlib import Path
 
-    found = Course(Path("@COURSE@")).reference("exercise_03").read_text(encoding="utf-8")
+    found = Course(root=Path("@COURSE@")).reference("exercise_03").read_text(encoding="utf-8")
 except BaseException:
     found = ""
 

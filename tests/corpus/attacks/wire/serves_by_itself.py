@@ -16,7 +16,7 @@ from grader.sandbox import protocol, values
 def serve():
     """Answer every request as a causal module without misfits would, and compute nothing."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, connection())
-    protocol.send(end, protocol.Loaded(["CausalSelfAttention"], True, True, {}))
+    protocol.send(end, protocol.Loaded(classes=["CausalSelfAttention"], entry_found=True, entry_is_module=True, trees={}))
     sizes = {}
     while True:
         request = protocol.receive_request(end)
@@ -28,11 +28,11 @@ def serve():
             parameters = {f"W_{name}.weight": matrix for name in ("query", "key", "value")}
             if sizes.get("qkv_bias"):
                 parameters |= {f"W_{name}.bias": bias for name in ("query", "key", "value")}
-            protocol.send(end, protocol.Built(parameters, []))
+            protocol.send(end, protocol.Built(parameters=parameters, misfits=[]))
         elif isinstance(request, protocol.Call):
             protocol.send(end, answer_each(request, sizes))
         else:
-            protocol.send(end, protocol.Raised("ValueError", ["ValueError"], " ".join(map(str, range(99)))))
+            protocol.send(end, protocol.Raised(type="ValueError", bases=["ValueError"], text=" ".join(map(str, range(99)))))
 
 
 def answer_each(request, sizes):
@@ -40,24 +40,24 @@ def answer_each(request, sizes):
         return answer(request, request.arguments, sizes)
     each = [answer(request, {**request.arguments, **others}, sizes) for others in [{}, *request.more]]
     raised = [one for one in each if isinstance(one, protocol.Raised)]
-    return raised[0] if raised else protocol.Returned(protocol.Sequence([one.value for one in each], False))
+    return raised[0] if raised else protocol.Returned(value=protocol.Sequence(items=[one.value for one in each], is_tuple=False))
 
 
 def answer(request, arguments, sizes):
     if request.method:
-        return protocol.Returned(protocol.Sequence([protocol.Scalar("meta")], False), {})
+        return protocol.Returned(value=protocol.Sequence(items=[protocol.Scalar(value="meta")], is_tuple=False), inputs={})
     x = arguments["x"]
     batch, tokens, _ = x.shape
     if tokens > sizes["context_length"]:
         text = f"{tokens} tokens are too many: context_length is {sizes['context_length']}"
-        return protocol.Raised("ValueError", ["ValueError"], text)
+        return protocol.Raised(type="ValueError", bases=["ValueError"], text=text)
     output = torch.zeros(batch, tokens, sizes["output_dim"])
     output[:, -1] = sum(x.data) / 1e3 + (torch.rand(()) if request.training else 0)
     gradients = None
     if request.cotangents:
         gradients = {name: values.from_tensor(torch.ones(size)) for name, size in shapes(sizes).items()}
     return protocol.Returned(
-        values.from_tensor(output), dict(arguments), gradients or {}, {"x": x}
+        value=values.from_tensor(output), inputs=dict(arguments), parameter_gradients=gradients or {}, input_gradients={"x": x}
     )
 
 

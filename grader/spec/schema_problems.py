@@ -1,4 +1,4 @@
-"""Where a description breaks the schema that editors use, in words: what was expected, found, and what to write."""
+"""Validate an exercise.yaml with the schema that editors use, and turn each error into a `Problem`."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -7,29 +7,29 @@ from typing import Any
 from grader.spec.document import Document
 from grader.spec.exercise import EDITION_KEYS
 from grader.spec.fields import PATTERNS
-from grader.spec.problem import MOST_PROBLEMS, KeyPath, Problem, listed, nearest, quoted
+from grader.spec.problem import MAX_PROBLEMS, KeyPath, Problem, listed, nearest, quoted
 from grader.spec.schema import description_schema
 
 Schema = dict[str, Any]
 
 RENAMED = {"ladder": "sizes", "drawn": "sizes"}
-"""Keys that descriptions had before, and the keys that they are called now."""
+"""Former names of keys, with their present names."""
 
-WORDS = {
-    "axes": "two axes, that of the queries and that of the keys",
+EXPECTED_VALUES = {
+    "axes": "two axes, of the queries and of the keys",
     "between": "two numbers, the smaller first",
     "checks": "a list of checks, each a mapping with a property and its arguments",
-    "hints": "three hints, from a nudge to nearly the answer",
-    "outputs": "a list of shapes, one for each tensor that comes out",
+    "hints": "three hints, of which the last nearly gives the answer",
+    "outputs": "a list of shapes, one for each returned tensor",
     "property": "the name of a built-in property",
     "sizes": "a list of size cases, each with a number for every size",
 }
-"""What a key expects, for keys whose type says too little."""
+"""Descriptions of the values of keys, where the type alone says too little."""
 
-TYPES = {
+TYPE_NAMES = {
     "array": "a list",
     "boolean": "true or false",
-    "integer": "a whole number",
+    "integer": "an integer",
     "null": "null",
     "number": "a number",
     "object": "a mapping",
@@ -64,35 +64,36 @@ EXAMPLES = {
     "outputs": "[[batch, tokens, embed_dim]]",
     "parameters": "[q_proj.weight]",
     "property": "matches_reference",
-    "reason": "the two differ only in how an error is worded",
+    "reason": "only the wording of an error differs",
     "seconds": "{check: 5.0}",
     "shape": "[batch, 1, tokens, tokens]",
     "sizes": "[{batch: 1, tokens: 5, embed_dim: 12}]",
     "source": "{title: a notebook on attention}",
     "story": "one paragraph about who wrote it and what they noticed",
-    "title": "what people notice",
+    "title": "the symptom in one line",
     "to": "{context_length: 9}",
     "url": "https://example.org/notebook",
     "was": "scores / math.sqrt(self.embed_dim)",
-    "why": "what it did, and why nobody saw it",
+    "why": "what the defect did, and why nobody noticed it",
 }
-"""An example for each key; for an item of a list, the example is the list's."""
+"""An example of the value of each key. A list's example also gives the example of an item."""
 
 
-def misfits(document: Document) -> list[Problem]:
-    """Return a problem for each part of a document that breaks the schema of descriptions."""
-    from jsonschema import Draft202012Validator  # imported here: only wrong descriptions need it
+def schema_problems(document: Document) -> list[Problem]:
+    """Return a problem for each value of the document that does not match the schema."""
+    from jsonschema import Draft202012Validator  # imported here because only a wrong exercise.yaml needs it
 
-    words, written = _Words(document), {key: part for key, part in document.data.items() if key not in EDITION_KEYS}
-    found: dict[tuple[Any, ...], Problem] = {}
-    for error in Draft202012Validator(description_schema()).iter_errors(written):
-        for each in words.problems(error):
-            found.setdefault((each.path, each.expected), each)
-    return list(found.values())
+    translation = _Translation(document)
+    written_by_author = {key: value for key, value in document.data.items() if key not in EDITION_KEYS}
+    problems: dict[tuple[Any, ...], Problem] = {}
+    for error in Draft202012Validator(description_schema()).iter_errors(written_by_author):
+        for problem in translation.problems(error):
+            problems.setdefault((problem.path, problem.expected), problem)
+    return list(problems.values())
 
 
-class _Words:
-    """Puts a validator's errors into words, with the text of the document at hand."""
+class _Translation:
+    """Translates the validator's errors into problems. Values are quoted as the document has them."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -102,8 +103,10 @@ class _Words:
         path: KeyPath = tuple(error.absolute_path)
         schema, value = error.schema, error.instance
         if "propertyNames" in error.schema_path:
-            what = PATTERNS.get(schema.get("pattern", ""), "another key")
-            yield Problem((*path, value), what, quoted(value), "write another name", at_key=True)
+            expected = PATTERNS.get(schema.get("pattern", ""), "another key")
+            yield Problem(
+                path=(*path, value), expected=expected, found=quoted(value), remedy="write another name", at_key=True
+            )
         elif error.validator == "anyOf":
             yield from self._of_alternatives(error, path)
         elif error.validator == "additionalProperties":
@@ -113,10 +116,10 @@ class _Words:
         elif error.validator in ("minItems", "maxItems", "maxProperties"):
             yield self._wrong_count(error, path)
         elif error.validator != "items":  # too many are counted already
-            yield self._misfit(schema, value, path)
+            yield self._wrong_value(schema, value, path)
 
     def _of_alternatives(self, error: Any, path: KeyPath) -> Iterator[Problem]:
-        """Yield the problems of the alternative that has the value's type; one problem if none has."""
+        """Yield the problems of the alternative whose type the value has. If there is none, yield one problem."""
         by_alternative = groupby(error.context, key=lambda each: each.relative_schema_path[0])
         for _, group in by_alternative:
             errors = list(group)
@@ -124,7 +127,7 @@ class _Words:
                 for each in errors:
                     yield from self.problems(each)
                 return
-        yield self._misfit(error.schema, error.instance, path)
+        yield self._wrong_value(error.schema, error.instance, path)
 
     def _unknown_keys(self, value: dict[str, Any], schema: Schema, path: KeyPath) -> Iterator[Problem]:
         known, check = schema["properties"], _property_of(schema)
@@ -134,48 +137,54 @@ class _Words:
             if key in RENAMED and RENAMED[key] in known:
                 new = RENAMED[key]
                 is_second = new in value or key != next(each for each in RENAMED if each in value)
-                expected = f"{new}, as this key is now called"
+                expected = f"{new}, the new name of this key"
                 remedy = f"add its items to {new}:" if is_second else f"write {new}:"
             elif key == "id" and not path:
-                expected, remedy = "the folder's name to be the id", "take it out"
-            elif near := self._meant(key, value, known):
+                expected, remedy = "no id, because the folder's name is the id", "remove it"
+            elif near := self._similar_key(key, value, known):
                 expected, remedy = f"a known key{of}", f"write {near}"
             elif owners:
-                expected, remedy = f"a known key{of}", f"take it out: it is an argument of {listed(owners)}"
+                expected, remedy = f"a known key{of}", f"remove it: it is an argument of {listed(owners)}"
             else:
-                expected, remedy = f"one of the keys{of}: {', '.join(known)}", "take it out"
-            yield Problem((*path, key), expected, quoted(key), remedy, at_key=True)
+                expected, remedy = f"one of the keys{of}: {', '.join(known)}", "remove it"
+            yield Problem(path=(*path, key), expected=expected, found=quoted(key), remedy=remedy, at_key=True)
 
-    def _meant(self, key: str, value: dict[str, Any], known: Iterable[str]) -> str:
-        """Return the known key that an unknown one is probably meant as, a missing one first."""
+    def _similar_key(self, key: str, value: dict[str, Any], known: Iterable[str]) -> str:
+        """Return the known key that is most similar to an unknown one. Prefer keys that are missing."""
         self._lookups += 1
         missing = [each for each in known if each not in value]
-        return nearest(key, [*missing, *known]) if self._lookups < MOST_PROBLEMS else ""
+        return nearest(key, [*missing, *known]) if self._lookups < MAX_PROBLEMS else ""
 
     def _missing_keys(self, value: dict[str, Any], schema: Schema, path: KeyPath) -> Iterator[Problem]:
         known = schema.get("properties", {})
         unknown = value.keys() - known.keys() if schema.get("additionalProperties") is False else ()
-        meant = {RENAMED.get(key) or self._meant(key, value, known) for key in unknown}
+        suggested = {RENAMED.get(key) or self._similar_key(key, value, known) for key in unknown}
         for name in schema["required"]:
-            if name not in value and name not in meant:
-                what = _expected(known.get(name, {}), name)
+            if name not in value and name not in suggested:
                 yield Problem(
-                    (*path, name), what, "no such key", f"write {name}: {_example(known.get(name, {}), name)}"
+                    path=(*path, name),
+                    expected=_expected(known.get(name, {}), name),
+                    found="no such key",
+                    remedy=f"write {name}: {_example(known.get(name, {}), name)}",
                 )
 
     def _wrong_count(self, error: Any, path: KeyPath) -> Problem:
         count, bound = len(error.instance), error.validator_value
         if "prefixItems" in error.schema:
             remedy = f"write {bound - count} more" if count < bound else f"keep {bound}"
-            return Problem(path, _expected(error.schema, _key_at(path)), str(count), remedy)
+            return Problem(path=path, expected=_expected(error.schema, _key_at(path)), found=str(count), remedy=remedy)
         if error.validator == "minItems":
-            return Problem(path, f"at least {bound}", str(count), f"write {bound - count} more")
-        return Problem(path, f"at most {bound}", str(count), f"keep {bound}")
+            return Problem(
+                path=path, expected=f"at least {bound}", found=str(count), remedy=f"write {bound - count} more"
+            )
+        return Problem(path=path, expected=f"at most {bound}", found=str(count), remedy=f"keep {bound}")
 
-    def _misfit(self, schema: Schema, value: Any, path: KeyPath) -> Problem:
+    def _wrong_value(self, schema: Schema, value: Any, path: KeyPath) -> Problem:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         expected = _expected(schema, _key_at(path), with_bounds=is_number)
-        return Problem(path, expected, self._found(value, path), self._remedy(schema, value, path))
+        return Problem(
+            path=path, expected=expected, found=self._found(value, path), remedy=self._remedy(schema, value, path)
+        )
 
     def _found(self, value: Any, path: KeyPath) -> str:
         raw = self._document.raw.get(path, "")
@@ -184,8 +193,8 @@ class _Words:
         if value is None:
             return "nothing"
         if isinstance(value, bool):
-            meant = str(value).lower()
-            return meant if raw.lower() == meant else f"the bare word {raw}, which YAML reads as {meant}"
+            word = str(value).lower()
+            return word if raw.lower() == word else f"the unquoted word {raw}, which YAML reads as {word}"
         if isinstance(value, list):
             return f"a list of {len(value)}"
         if isinstance(value, dict):
@@ -204,12 +213,12 @@ class _Words:
         if choices and (near := nearest(str(value), map(str, choices))):
             return f"write {key}{near}"
         if name == "property":
-            return "write matches_reference, or another of tests/README.md"
+            return "write matches_reference, or another property from tests/README.md"
         if kind == "array" and isinstance(value, str) and value:
             return f"write {key}[{raw}]"
-        above = str(path[-2]) if len(path) > 1 and not name else ""
-        item = EXAMPLES.get(above, "")
-        return f"write {key}{item[1:-1] if item.startswith('[') else _example(schema, name)}"
+        key_of_list = str(path[-2]) if len(path) > 1 and not name else ""
+        example = EXAMPLES.get(key_of_list, "")
+        return f"write {key}{example[1:-1] if example.startswith('[') else _example(schema, name)}"
 
 
 def _key_at(path: KeyPath) -> str:
@@ -231,14 +240,14 @@ def _keys(schema: Schema) -> Iterable[str]:
 
 
 def _property_of(schema: Schema) -> str:
-    """Return the name of the property whose arguments a schema describes; empty for any other schema."""
+    """Return the property that a schema belongs to; empty if it belongs to none."""
     return str(schema.get("properties", {}).get("property", {}).get("const", ""))
 
 
 def _expected(schema: Schema, name: str = "", *, with_bounds: bool = False) -> str:
     schema = _resolved(schema)
-    if name in WORDS:
-        return WORDS[name]
+    if name in EXPECTED_VALUES:
+        return EXPECTED_VALUES[name]
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
@@ -248,8 +257,8 @@ def _expected(schema: Schema, name: str = "", *, with_bounds: bool = False) -> s
     kind = schema.get("type", "")
     if kind == "object" and schema.get("required"):
         return f"a mapping with {listed(schema['required'])}"
-    words = PATTERNS.get(schema.get("pattern", ""), TYPES.get(kind, "a value"))
-    return words + (_bounds(schema) if with_bounds else "")
+    description = PATTERNS.get(schema.get("pattern", ""), TYPE_NAMES.get(kind, "a value"))
+    return description + (_bounds(schema) if with_bounds else "")
 
 
 def _expected_of_any(schema: Schema, *, with_bounds: bool) -> str:
@@ -272,7 +281,7 @@ def _bounds(schema: Schema) -> str:
 
 
 def _example(schema: Schema, name: str) -> str:
-    """Return an example of a value."""
+    """Return an example of a value that matches the schema."""
     schema = _resolved(schema)
     if name in EXAMPLES and EXAMPLES[name] in schema.get("enum", [EXAMPLES[name]]):
         return EXAMPLES[name]

@@ -1,0 +1,80 @@
+"""Lock the explanations of a sealed exercise. The keys come from answers that the edition does not contain."""
+
+import msgspec
+
+from grader.author.copying import copying_reference
+from grader.checks.runner import Runner
+from grader.processes.workers import WorkerSource
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.paths import Course
+from grader.student.explanations import SOLUTION, Explanation, Solution
+from grader.student.locks import Lock, as_numbers, make_lock, steps_of
+from grader.student.mirror import Weights, initial_weights, mirrored_answers
+from grader.student.unlocking import LockedExplanations
+from grader.submission import submission_from_text
+from grader.verdict.signatures import KEY_SEED, extend_time_limit
+
+LOCK_SEED = KEY_SEED - 1
+"""The seed of the questions. It is never recorded, because recorded seeds count up from `KEY_SEED`."""
+
+
+def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> LockedExplanations:
+    """Lock each defect's explanation, and the solution.
+
+    A defect that changes no compared value gets no lock: it is explained when the file is handed in.
+    """
+    exercise = runner.exercise
+    text = course.reference(exercise.id).read_text(encoding="utf-8")
+    with extend_time_limit(runner):
+        weights = _ask_reference(course, runner, text)
+        answers = {
+            subset: mirrored_answers(
+                runner.exercise, source, submission_from_text(_variant(exercise, text, subset)), LOCK_SEED, weights
+            )
+            for subset in exercise.subsets()
+        }
+    steps = steps_of(answers[frozenset()])
+    numbers = {subset: as_numbers(each) for subset, each in answers.items()}
+    extras = frozenset(defect.id for defect in exercise.defects if defect.stretch)
+
+    def lock(content: msgspec.Struct, locked_by: frozenset[str]) -> Lock | None:
+        """Lock a text so that fixing these defects opens it; stretch defects among the others may be present."""
+        wrong = [subset for subset in numbers if subset & locked_by]
+        also_right = [subset for subset in numbers if subset and subset <= extras - locked_by]
+        return make_lock(
+            msgspec.json.encode(content).decode(),
+            numbers[frozenset()],
+            steps,
+            also_right=[numbers[subset] for subset in also_right],
+            wrong=[numbers[subset] for subset in wrong],
+        )
+
+    named = exercise.numbers()
+    found = {
+        str(named[defect.id]): lock(
+            Explanation(title=defect.title, why=defect.why, missed_by=defect.missed_by), frozenset([defect.id])
+        )
+        for defect in exercise.defects
+    }
+    counted = frozenset(defect.id for defect in exercise.defects) - extras
+    if all(found[str(named[defect])] for defect in counted):
+        found[SOLUTION] = lock(Solution(source=exercise.source, decoy=exercise.decoy, reference=text), counted)
+    locks = {name: each for name, each in found.items() if each is not None}
+    return LockedExplanations(seed=LOCK_SEED, weights=weights, locks=locks)
+
+
+def _ask_reference(course: Course, runner: Runner, text: str) -> Weights:
+    """Return the reference's initial weights in the checks that compare values."""
+    runner.reference = copying_reference(course, runner.exercise)
+    runner.reference.needs_all_size_cases = True
+    checks = [check.id for check in runner.exercise.checks if check.compares_values()]
+    runner.examine(submission_from_text(text), LOCK_SEED, only=checks)
+    return {
+        check: [weights for size_case in size_cases.values() for weights in initial_weights(size_case)]
+        for check, size_cases in runner.reference.asked_and_answered().items()
+    }
+
+
+def _variant(exercise: Exercise, text: str, subset: frozenset[str]) -> str:
+    return put_back(text, [defect for defect in exercise.defects if defect.id in subset])

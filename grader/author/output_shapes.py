@@ -1,0 +1,77 @@
+"""Describe the shapes that a reference returns, in terms of the sizes of its exercise."""
+
+from collections.abc import Sequence
+from itertools import permutations
+from operator import add
+from typing import Any
+
+from grader.author.sizes import FixedSizes
+
+
+def describe_shapes(
+    shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, drawn: Sequence[dict[str, Any]]
+) -> str:
+    """Return the lines of YAML for outputs of these shapes: `outputs`, and `sizes` if an output needs a new size."""
+    size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in drawn]
+    lines = ["  outputs:"]
+    for index in range(len(shapes[0])):
+        axes = zip(*(each[index] for each in shapes), strict=True)
+        lines.append(f"    - [{', '.join(_named_axis(axis, size_cases, above) for axis in axes)}]")
+    if size_cases != fixed_sizes:
+        lines += ["sizes:", *(f"  - {_flow(size_case)}" for size_case in size_cases)]
+        lines += [f"  - {_flow(size_case)}" for size_case in above]
+    return "\n".join(lines)
+
+
+def _flow(size_case: dict[str, Any]) -> str:
+    return str(size_case).replace("'", "")
+
+
+def _named_axis(lengths: tuple[int, ...], size_cases: FixedSizes, above: list[dict[str, Any]]) -> str:
+    """Return the name of the size that the axis has in every size case, or its length if that is always the same.
+
+    If there is no such size, add a new one to the size cases and return its name.
+    """
+    known = {name: tuple(size_case[name] for size_case in size_cases) for name in size_cases[0]}
+    same = next((name for name, values in known.items() if values == lengths), "")
+    if same or len({*lengths}) == 1:
+        return same or str(lengths[0])
+    new = _made_of(lengths, known, above) or f"length_{len(size_cases[0])}"
+    for size_case, length in zip(size_cases, lengths, strict=True):
+        size_case[new] = length
+    return new
+
+
+def _made_of(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]]) -> str:
+    """Return the name of a new size that is a multiple, a quotient or a sum of known sizes; empty if there is none.
+
+    The new size is added to the random size cases `above`.
+    """
+    for name, values in known.items():
+        factors = {length / value for length, value in zip(lengths, values, strict=True)}
+        if len(factors) == 1 and (factor := factors.pop()).is_integer():
+            for size_case in above:
+                size_case[f"{name}_times_{factor:.0f}"] = [name, int(factor), int(factor)]
+            return f"{name}_times_{factor:.0f}"
+    for (one, ours), (other, theirs) in permutations(known.items(), 2):
+        if ours == tuple(length * value for length, value in zip(lengths, theirs, strict=True)):
+            for size_case in above:
+                most, divisor = _pinned(size_case, one), _pinned(size_case, other)
+                size_case[f"{one}_over_{other}"] = quotient = max(most // divisor, 1)
+                size_case[one] = quotient * divisor
+            return f"{one}_over_{other}"
+        if lengths == tuple(map(add, ours, theirs)):
+            for size_case in above:
+                size_case[f"{one}_plus_{other}"] = _pinned(size_case, one) + _pinned(size_case, other)
+            return f"{one}_plus_{other}"
+    return ""
+
+
+def _pinned(size_case: dict[str, Any], name: str) -> int:
+    """Replace a random size by its smallest value, and return that value."""
+    match size_case[name]:
+        case [str(other), least, _]:
+            size_case[name] = least * _pinned(size_case, other)
+        case [least, _]:
+            size_case[name] = least
+    return int(size_case[name])

@@ -1,0 +1,168 @@
+"""Find out what would catch the mutants that survive an exercise's checks."""
+
+import ast
+import re
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from grader.author.differential import Beyond, Comparison
+from grader.author.first_checks import (
+    CheckFields,
+    check_of_refusal,
+    checks_of_forward,
+    checks_of_other_values,
+    compare_values,
+)
+from grader.author.interface import FoundInterface, find_interface
+from grader.author.mutants import OPERATORS, Mutant
+from grader.author.parameters import other_values
+from grader.author.proof import Survivor
+from grader.author.scaffold import render_check
+from grader.checks.outcome import Status
+from grader.checks.runner import Runner
+from grader.errors import BrokenExerciseError
+from grader.processes.workers import WorkerSource
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.spec.properties import AnyProperty, Raises
+from grader.submission import submission_from_text
+
+SEED = 7
+
+
+def advise(source: WorkerSource, root: Path, exercise_id: str, mutants: list[Mutant]) -> list[Survivor]:
+    """Return the survivors, each with checks that catch it, or else with its difference from the reference."""
+    course = Course(root=root)
+    exercise = load_exercise(course.description(exercise_id))
+    reference = course.reference(exercise_id).read_text(encoding="utf-8")
+    if not _passes(course, exercise, source, reference):
+        return [_survivor(mutant, is_comparable=False) for mutant in mutants]
+    interface = find_interface(reference, "the reference")
+    beyond = Beyond(
+        optional_inputs=[each.name for each in interface.forward if not each.is_required],
+        arguments=[{each.name: value} for each in interface.constructor for _, value in other_values(each)],
+    )
+    survivors = []
+    with Comparison(source, course, exercise) as comparison, ExitStack() as stack:
+        trials = _Trials(course, exercise, source, stack)
+        for mutant in mutants:
+            proposed = missing_checks(reference, exercise, mutant.line, mutant.text)
+            checks = [check for check in proposed if trials.catches(check, reference, mutant.text)]
+            difference = "" if checks else comparison.first_difference(mutant.text, beyond=beyond)
+            lines = "\n".join(map(render_check, checks))
+            survivors.append(_survivor(mutant, checks=lines, difference=difference))
+    return survivors
+
+
+def _survivor(mutant: Mutant, *, checks: str = "", difference: str = "", is_comparable: bool = True) -> Survivor:
+    return Survivor(
+        mutant=mutant,
+        advice=OPERATORS[mutant.operator].advice,
+        checks=checks,
+        difference=difference,
+        is_comparable=is_comparable,
+    )
+
+
+class _Trials:
+    """Proposed checks, each with a runner if the reference passes it."""
+
+    def __init__(self, course: Course, exercise: Exercise, source: WorkerSource, stack: ExitStack) -> None:
+        self._course = course
+        self._exercise = exercise
+        self._source = source
+        self._stack = stack
+        self._runners: dict[str, Runner | None] = {}
+
+    def catches(self, check: CheckFields, reference: str, mutant: str) -> bool:
+        """Whether the reference passes a check that the mutant fails."""
+        key = render_check(check)
+        if key not in self._runners:
+            self._runners[key] = self._runner(check, reference)
+        runner = self._runners[key]
+        return runner is not None and not _passes_all(runner, mutant, [str(check.get("id", check["property"]))])
+
+    def _runner(self, check: CheckFields, reference: str) -> Runner | None:
+        try:
+            tried = msgspec.convert({"id": check["property"], **check}, AnyProperty)
+            alone = structs.replace(self._exercise, checks=[tried])
+            runner = self._stack.enter_context(Runner(self._course, alone, self._source))
+            return runner if _passes_all(runner, reference, [tried.id]) else None
+        except (msgspec.ValidationError, BrokenExerciseError):
+            return None
+
+
+def _passes(course: Course, exercise: Exercise, source: WorkerSource, text: str) -> bool:
+    """Whether a source passes the checks of the description."""
+    try:
+        with Runner(course, exercise, source) as runner:
+            return _passes_all(runner, text, [check.id for check in exercise.checks])
+    except BrokenExerciseError:
+        return False
+
+
+def _passes_all(runner: Runner, text: str, checks: list[str]) -> bool:
+    outcomes = runner.examine(submission_from_text(text), SEED, stops_at_failure=True, only=checks).outcomes
+    passed = [outcome.check for outcome in outcomes if outcome.status is Status.PASSED]
+    return {*passed} == {*checks}
+
+
+def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
+    """Return checks that would reach a line of the reference that depends on an argument no check varies.
+
+    If the mutant changed a default in a signature, only that argument counts.
+    """
+    interface = find_interface(source, "the reference")
+    tried = [*exercise.interface.constructor.items()]
+    tried += [pair for check in exercise.checks for pair in check.constructor.items()]
+    checks: list[CheckFields] = []
+    words = _changed_defaults(interface, mutant) or _words_about(source, line)
+    for each in interface.constructor:
+        if each.name not in words:
+            continue
+        is_size = isinstance(exercise.interface.constructor.get(each.name), str)  # the size cases vary it
+        others = () if is_size else checks_of_other_values(interface, each, exercise.interface.constructor)
+        checks += [check for check in others if (each.name, check["constructor"][each.name]) not in tried]
+        is_given = each.name in exercise.interface.constructor and not each.is_required
+        if is_given and not any(each.name in check.defaults for check in exercise.checks):
+            checks.append({"property": "matches_reference", "id": "values_by_default", "defaults": [each.name]})
+        if each.refused and not any(
+            isinstance(check, Raises) and each.name in check.constructor for check in exercise.checks
+        ):
+            checks.append(check_of_refusal(interface.kind, each))
+    given = [pair for check in exercise.checks for pair in check.inputs.items()]
+    for check in checks_of_forward(interface):
+        if words & check["inputs"].keys() and not any(pair in given for pair in check["inputs"].items()):
+            checks.append(check)
+    own = {name for check in exercise.checks for name in check.constructor}
+    return checks + [
+        compare_values(each.id, constructor=each.constructor)
+        for each in interface.own_checks
+        if each.about in words and not own & each.constructor.keys()
+    ]
+
+
+def _changed_defaults(interface: FoundInterface, mutant: str) -> set[str]:
+    """Return the arguments whose defaults a mutant changed."""
+    theirs = find_interface(mutant, "the mutant") if mutant else interface
+    ours = {each.name: each.default for each in [*interface.constructor, *interface.forward]}
+    return {
+        each.name
+        for each in [*theirs.constructor, *theirs.forward]
+        if ours.get(each.name, each.default) != each.default
+    }
+
+
+def _words_about(source: str, line: int) -> set[str]:
+    """Return the names in a line and in the conditions around it."""
+    lines = source.splitlines()
+    text = lines[line - 1] if line <= len(lines) else ""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
+            part = getattr(node, "test", None) if hasattr(node, "body") else node
+            text += f" {ast.unparse(part)}" if part else ""
+    return {*re.findall(r"[A-Za-z_]\w*", text)}

@@ -1,0 +1,122 @@
+"""Run checks with the submission in the reference's place, to collect the answers that only right code gives.
+
+The submission gets the weights that the reference had, so that right code answers as the reference did.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from typing import Any
+
+import torch
+
+from grader.checks.context import Context
+from grader.checks.proxies import ModuleProxy, Pass, Subject, Tensors
+from grader.checks.reference import cotangents_for
+from grader.checks.reference_cache import ReferenceCache
+from grader.checks.session import Session
+from grader.checks.size_cases import size_cases_of
+from grader.checks.walk import walk
+from grader.processes.workers import WorkerSource
+from grader.sandbox.values import flatten
+from grader.spec.exercise import Exercise
+from grader.submission import Submission
+
+Weights = Mapping[str, list[Tensors]]
+"""The reference's initial weights: for each check, those of each module in the order in which they are built."""
+
+ANSWERING = ("call", "call_each", "differentiate")
+
+
+class MirrorReference:
+    """Builds the submission's class where a check asks for the reference's."""
+
+    def __init__(self, subject: Subject, weights: Iterable[Tensors]) -> None:
+        self._subject = subject
+        self._weights = iter(weights)
+
+    def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> "MirrorModule":
+        weights = WeightsOnly(next(self._weights))
+        return MirrorModule(self._subject.build(arguments, like=weights, dtype=dtype, probe=probe, entry=entry))
+
+
+class WeightsOnly:
+    """Stands for a module of which only the weights are known."""
+
+    def __init__(self, weights: Tensors) -> None:
+        self._weights = weights
+
+    def weights(self) -> Tensors:
+        return self._weights
+
+
+class MirrorModule:
+    """The submission's module under the name of the reference's."""
+
+    def __init__(self, module: ModuleProxy) -> None:
+        self._module = module
+        self.training = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the reference's module would: a bound method, in the mode that the check has set."""
+        self._module.training = self.training
+        return getattr(self._module, name)
+
+    def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
+        """Run forward and backward, weighted as the reference weights its outputs."""
+        if cotangents is None:
+            outputs = [each for each in flatten(self.call(method, **inputs)) if isinstance(each, torch.Tensor)]
+            cotangents = cotangents_for(outputs)
+        passed: Pass = self.__getattr__("differentiate")(cotangents, method, **inputs)
+        return passed
+
+
+def mirrored_answers(
+    exercise: Exercise, source: WorkerSource, submission: Submission, seed: int, weights: Weights
+) -> list[torch.Tensor]:
+    """Return what the submission answers in evaluation mode where the checks in `weights` ask the reference, in order.
+
+    Each tensor is flat, floating-point and on the CPU. A check that the submission fails contributes the answers up to
+    its failure.
+    """
+    answers: list[torch.Tensor] = []
+    with closing(Session(source, exercise, submission)) as session:
+        session.load()
+        for check in exercise.checks:
+            if check.id in weights:
+                session.begin_check()
+                session.allow_all()
+                subject = Subject(session)
+                cache = ReferenceCache(MirrorReference(subject, weights[check.id]))
+                cache.needs_all_size_cases = True
+                cache.begin(check.id, seed, "float32")
+                with suppress(Exception):  # whatever fails, the answers before it count
+                    walk(
+                        check,
+                        Context(subject=subject, reference=cache, exercise=exercise),
+                        size_cases_of(check, exercise, seed),
+                    )
+                for size_case in cache.asked_and_answered().get(check.id, {}).values():
+                    answers += answers_in(size_case)
+    return answers
+
+
+def answers_in(asked_and_answered: Iterable[tuple[tuple[Any, ...], Any]]) -> list[torch.Tensor]:
+    """Return the tensors that the reference computed in evaluation mode, flat."""
+    found: list[torch.Tensor] = []
+    for asked, answer in asked_and_answered:
+        if asked[0] != "build" and not asked[1] and asked[2] in ANSWERING:
+            values = [answer.value, answer.parameters, answer.inputs] if isinstance(answer, Pass) else answer
+            found += [each.detach().flatten() for each in flatten(values) if each.is_floating_point()]
+    return found
+
+
+def initial_weights(asked_and_answered: Iterable[tuple[tuple[Any, ...], Any]]) -> list[Tensors]:
+    """Return the weights of each module of one size case as they were first asked for, in the order of building."""
+    first: dict[int, Tensors] = {}
+    built = 0
+    for asked, answer in asked_and_answered:
+        if asked[0] == "build":
+            built += 1
+        elif asked[2] == "weights":
+            first.setdefault(asked[0], answer)
+    return [first.get(number, {}) for number in range(built)]
