@@ -145,7 +145,7 @@ class History(StrEnum):
     COPIED = "copied"  # copy.deepcopy
     REBUILT = "rebuilt"  # built again with positional arguments
     AFTER_OTHERS = "again"  # called with other values in the same tensors
-    INFERENCE_FIRST = "inference first"  # new, and called under inference_mode
+    INFERENCE_FIRST = "inference_first"  # new, and called under inference_mode
     CONVERTED = "converted"  # new, called in float32, and converted to float64
 
 

@@ -197,6 +197,7 @@ def _with_dot(raw: str) -> str:
 
 
 COMPLAINTS = (
+    ("exceeded maximum nesting depth", f"at most {MAX_DEPTH} levels", "one more", "no exercise needs so many levels"),
     (
         "mapping values are not allowed",
         "one key in a line",

@@ -705,7 +705,7 @@ def test_a_fragment_that_is_not_in_the_starter_is_refused_and_nothing_is_written
 def test_a_fix_that_stands_elsewhere_too_is_refused_before_it_is_written(own_course, new):
     new()
     fill_in(own_course, ANSWERS | {"defects[0].was": "dim=-2)", "defects[0].fix": "dim=-1)"})
-    with pytest.raises(SpecError, match=r"exercise\.yaml:\d+:10: defects\[0\]\.fix: .* stands 2 times"):
+    with pytest.raises(SpecError, match=r"exercise\.yaml:\d+:10: defects\[0\]\.fix: .*got 2 occurrences, in lines"):
         derive_files(own_course, load_exercise(own_course.description(EXERCISE)))
     assert own_course.reference(EXERCISE).read_text() == BUGGY
 

@@ -13,7 +13,7 @@ from grader.sandbox.values import MAX_TENSOR_BYTES, flatten, map_tensors
 CANNOT_COPY = ("deepcopy protocol", "cannot pickle")
 """Parts of the error messages for objects that cannot be copied, such as a lock."""
 
-NEW = {"reloaded", "rebuilt", "inference first", "converted"}
+NEW = {"reloaded", "rebuilt", "inference_first", "converted"}
 """Histories that need a newly built module."""
 
 
@@ -147,7 +147,7 @@ def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs
         for mode in (not mode_before, mode_before):
             _switch(module, training=mode)
             call(inputs)
-    if "inference first" in words:
+    if "inference_first" in words:
         with torch.inference_mode():
             call(inputs)
     if "converted" in words:

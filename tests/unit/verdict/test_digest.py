@@ -274,7 +274,7 @@ def test_texts_points_and_hints_make_nothing_stale(own_course, old, new):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("property: keeps_dtype", "property: prints_nothing"),
+        ("property: keeps_dtype\n    precise: false", "property: prints_nothing"),
         ("\nsizes:", "\nlimits: {seconds: {check: 4}}\nsizes:"),
     ],
 )
