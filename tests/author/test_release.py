@@ -17,7 +17,7 @@ import yaml
 from safetensors.torch import load
 
 from grader.author.release import release
-from grader.author.sealing import seal
+from grader.author.sealing import MOST_SEEDS, SealedExercise, seal
 from grader.author.spoilers import find_spoilers
 from grader.checks.case import make_case, seed_draws
 from grader.checks.context import Context
@@ -27,9 +27,11 @@ from grader.checks.reference import AbsentReference
 from grader.checks.reference_cache import ReferenceCache
 from grader.checks.runner import Runner
 from grader.checks.size_cases import size_cases_of
+from grader.checks.variant_calls import _of_the_same_values, call_in_calling_variants
 from grader.errors import SpecError, UsageError
 from grader.processes.workers import WorkerSource
 from grader.report.findings import sentence
+from grader.sandbox.probes import calling_variants
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
@@ -197,14 +199,17 @@ def test_what_stands_in_for_a_reference_is_a_small_safetensors_file(released):
 
 def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_size_cases(course, judge_text):
     exercise = load_exercise(course.description("exercise_34"))
-    editions = []
-    for most in (1_000_000, 14_000):
+
+    def sealed(most_bytes: int) -> SealedExercise:
         with Runner(course, exercise, judge_text.source) as runner:
-            editions.append(seal(course, runner, most))
-    whole, small = editions
+            return seal(course, runner, most_bytes)
+
+    whole = sealed(1_000_000)
     assert whole.exercise.random_sizes == exercise.random_sizes
-    assert len(small.exercise.random_sizes) < len(exercise.random_sizes)
-    assert len(small.answers) <= 2 * 14_000
+    too_few = int(0.98 * len(whole.answers) / MOST_SEEDS / 2)  # twice as many bytes are allowed for one seed
+    small = sealed(too_few)
+    assert 0 < len(small.exercise.random_sizes) < len(exercise.random_sizes)
+    assert len(small.answers) <= 2 * too_few
 
 
 def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, released):
@@ -417,7 +422,7 @@ def test_all_explanations_are_opened_by_right_answers_alone(course, whole_editio
 def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, edition):
     path = edition / "exercises/exercise_03/exercise.yaml"
     data = yaml.safe_load(path.read_text())
-    data["checks"].append({"property": "matches_reference", "id": "another", "constructor": {"context_length": 9}})
+    data["checks"].append({"property": "calls_in_turn", "id": "another", "calls": [{"tokens": 4}, {"tokens": 1}]})
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     text = {"fix": course.reference("exercise_03").read_text()}
     verdict = verdicts(Course(root=edition), "exercise_03", text, KEY_SEED)["fix"]
@@ -488,15 +493,20 @@ def by_heart(course: Course, edition: Course) -> str:
     known = {}
     for size_case in size_cases_of(check, exercise, seed).all():
         seed_draws(size_case.name)
-        case = make_case(exercise, check, size_case.sizes, size_case.calling_variant, is_plain=size_case.is_plain)
+        case = make_case(exercise, check, size_case.sizes, size_case.calling_variants, is_plain=size_case.is_plain)
         context.reference.draw(size_case.name, lambda case=case: case)
         theirs = context.reference.build(case.arguments)
         if case.is_plain:
             passed = theirs.differentiate(None, "", **case.inputs)
             gradients = {name: each.tolist() for name, each in {**passed.parameters, **passed.inputs}.items()}
             known[key_of(case.inputs["x"])] = passed.value.tolist(), gradients
-        if case.calling_variant:
-            known[key_of(case.again["x"])] = theirs.call("", **case.again).tolist(), {}
+        if case.calling_variants:
+            assert theirs.run_probe(calling_variants.is_same_in_training, case.inputs_in_variants[0], called="")
+            calls = [(_of_the_same_values(each), number % 2) for number, each in enumerate(case.calling_variants)]
+            values = call_in_calling_variants([*dict.fromkeys(calls)], case, "", theirs)
+            answers = dict(zip(dict.fromkeys(calls), values, strict=True))
+            for number, call in enumerate(calls):
+                known.setdefault(key_of(case.inputs_of(number)["x"]), (answers[call].tolist(), {}))
     return course.pristine(course.editable_files("exercise_03")[0]).read_text() + REPLAY.format(known=known)
 
 
