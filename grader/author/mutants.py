@@ -42,12 +42,12 @@ def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> lis
     Their syntax trees differ from each other and from the source's.
     """
     parsed = ParsedSource(source)
-    seen = {_tree(source)}
+    trees = {_tree(source)}
     mutants = []
     for operator, line, text in _changed_texts(parsed, OPERATORS if operators is None else operators):
         tree = _tree(text)
-        if tree and tree not in seen:
-            seen.add(tree)
+        if tree and tree not in trees:
+            trees.add(tree)
             mutants.append(Mutant(operator=operator, line=line, diff=_diff(source, text), text=text, tree=tree))
     return sorted(mutants, key=lambda mutant: mutant.line)
 
@@ -271,23 +271,35 @@ def operand_dropped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
 
 OPERATORS: dict[str, Operator] = {
     "constant moved": Operator(
-        constant_moved, "matches_reference, with `defaults` naming the argument where it is a default"
+        edits=constant_moved, advice="matches_reference, with `defaults` naming the argument where it is a default"
     ),
-    "truth value flipped": Operator(truth_value_flipped, "matches_reference with `defaults` naming the argument"),
-    "negation dropped": Operator(negation_dropped, "raises for a refusal, else matches_reference with a mask as input"),
+    "truth value flipped": Operator(
+        edits=truth_value_flipped, advice="matches_reference with `defaults` naming the argument"
+    ),
+    "negation dropped": Operator(
+        edits=negation_dropped, advice="raises for a refusal, else matches_reference with a mask as input"
+    ),
     "operator replaced": Operator(
-        operator_replaced, "raises with sizes just inside and just outside of what is allowed, else matches_reference"
+        edits=operator_replaced,
+        advice="raises with sizes just inside and just outside of what is allowed, else matches_reference",
     ),
-    "None assigned": Operator(none_assigned, "attribute_equals, where the interface promises the attribute"),
-    "argument dropped": Operator(argument_dropped, "matches_reference with the argument set to other than its default"),
+    "None assigned": Operator(
+        edits=none_assigned, advice="attribute_equals, where the interface promises the attribute"
+    ),
+    "argument dropped": Operator(
+        edits=argument_dropped, advice="matches_reference with the argument set to other than its default"
+    ),
     "statement removed": Operator(
-        statement_removed, "attribute_equals for an attribute, raises for a refusal, else matches_reference"
+        edits=statement_removed,
+        advice="attribute_equals for an attribute, raises for a refusal, else matches_reference",
     ),
     "condition negated": Operator(
-        condition_negated, "raises for a refusal, else matches_reference with the flag set in `constructor` or `inputs`"
+        edits=condition_negated,
+        advice="raises for a refusal, else matches_reference with the flag set in `constructor` or `inputs`",
     ),
     "operand dropped": Operator(
-        operand_dropped, "raises with one half of the condition true, else matches_reference with inputs of both kinds"
+        edits=operand_dropped,
+        advice="raises with one half of the condition true, else matches_reference with inputs of both kinds",
     ),
     **ATTENTION_OPERATORS,
     **MODULE_OPERATORS,

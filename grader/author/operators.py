@@ -87,7 +87,7 @@ def mask_after_softmax(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit
             weights = f"{parsed.code(node)}.masked_fill({parsed.code(masking.args[0].value)}, 0.0)"
             is_optional = any(isinstance(parent, cst.If) for parent in parsed.parents(masking))
             weights = f"({weights} if mask is not None else {parsed.code(node)})" if is_optional else weights
-            yield Edit([(node, weights), (masking, parsed.code(masking.func.value))])
+            yield Edit(pairs=[(node, weights), (masking, parsed.code(masking.func.value))])
 
 
 def mask_diagonal_moved(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
@@ -138,7 +138,7 @@ def arguments_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]
     plain = [each for each in node.args if not each.star and not isinstance(each.value, cst.SimpleString)]
     for one, other in combinations(plain, 2):
         if parsed.code(one.value) != parsed.code(other.value):
-            yield Edit([(one.value, parsed.code(other.value)), (other.value, parsed.code(one.value))])
+            yield Edit(pairs=[(one.value, parsed.code(other.value)), (other.value, parsed.code(one.value))])
 
 
 def factors_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[Edit]:
@@ -164,24 +164,32 @@ def einsum_letters_swapped(node: cst.CSTNode, parsed: ParsedSource) -> Iterable[
 
 ATTENTION_OPERATORS: dict[str, Operator] = {
     "projection swapped": Operator(
-        projection_swapped, "matches_reference; every_parameter_learns names the projection"
+        edits=projection_swapped, advice="matches_reference; every_parameter_learns names the projection"
     ),
-    "scale dropped or doubled": Operator(scale_changed, "matches_reference with several head sizes"),
-    "root of another size": Operator(root_of_another_size, "matches_reference on a sizes on which all sizes differ"),
+    "scale dropped or doubled": Operator(edits=scale_changed, advice="matches_reference with several head sizes"),
+    "root of another size": Operator(edits=root_of_another_size, advice="matches_reference with sizes that all differ"),
     "softmax over another axis": Operator(
-        softmax_over_another_axis, "rows_sum_to_one, or matches_reference with as many queries as keys too"
+        edits=softmax_over_another_axis, advice="rows_sum_to_one, or matches_reference with as many queries as keys too"
     ),
-    "mask upside down": Operator(mask_upside_down, "mask_hides, or matches_reference with a mask as input"),
-    "mask after softmax": Operator(mask_after_softmax, "rows_sum_to_one with a mask as input"),
-    "mask diagonal moved": Operator(mask_diagonal_moved, "future_does_not_leak"),
-    "fill value too small": Operator(fill_value_too_small, "future_does_not_leak or mask_hides"),
-    "transpose removed": Operator(transpose_removed, "matches_reference with several heads, samples and tokens"),
-    "view for transpose": Operator(view_for_transpose, "matches_reference with several heads, samples and tokens"),
-    "reshape by view": Operator(reshape_by_view, "matches_reference with several heads, samples and tokens"),
-    "arguments swapped": Operator(arguments_swapped, "matches_reference on a sizes on which all sizes differ"),
-    "factors swapped": Operator(factors_swapped, "matches_reference on a sizes on which all sizes differ"),
+    "mask upside down": Operator(
+        edits=mask_upside_down, advice="mask_hides, or matches_reference with a mask as input"
+    ),
+    "mask after softmax": Operator(edits=mask_after_softmax, advice="rows_sum_to_one with a mask as input"),
+    "mask diagonal moved": Operator(edits=mask_diagonal_moved, advice="future_does_not_leak"),
+    "fill value too small": Operator(edits=fill_value_too_small, advice="future_does_not_leak or mask_hides"),
+    "transpose removed": Operator(
+        edits=transpose_removed, advice="matches_reference with several heads, samples and tokens"
+    ),
+    "view for transpose": Operator(
+        edits=view_for_transpose, advice="matches_reference with several heads, samples and tokens"
+    ),
+    "reshape by view": Operator(
+        edits=reshape_by_view, advice="matches_reference with several heads, samples and tokens"
+    ),
+    "arguments swapped": Operator(edits=arguments_swapped, advice="matches_reference with sizes that all differ"),
+    "factors swapped": Operator(edits=factors_swapped, advice="matches_reference with sizes that all differ"),
     "einsum letters swapped": Operator(
-        einsum_letters_swapped, "matches_reference on a sizes on which all sizes differ"
+        edits=einsum_letters_swapped, advice="matches_reference with sizes that all differ"
     ),
 }
 
@@ -274,18 +282,19 @@ def _counts(node: cst.CSTNode, parsed: ParsedSource) -> bool:
 
 
 MODULE_OPERATORS: dict[str, Operator] = {
-    "dropout always on or gone": Operator(dropout_always_on, "dropout_only_in_training"),
+    "dropout always on or gone": Operator(edits=dropout_always_on, advice="dropout_only_in_training"),
     "bias flag ignored": Operator(
-        bias_flag_ignored,
-        "keeps_parameters with the flag set in `constructor`, once each way: a key's bias changes no value",
+        edits=bias_flag_ignored,
+        advice="keeps_parameters with the flag set in `constructor`, once each way: a key's bias changes no value",
     ),
     "buffer not registered": Operator(
-        buffer_not_registered, "moves_between_devices, or weights_transfer for what is in the state dict"
+        edits=buffer_not_registered, advice="moves_between_devices, or weights_transfer for what is in the state dict"
     ),
     "in place": Operator(
-        in_place, "leaves_inputs_alone, or a hidden test that overrides the method whose result is written to"
+        edits=in_place,
+        advice="leaves_inputs_alone, or a hidden test that overrides the method whose result is written to",
     ),
-    "dtype or device pinned": Operator(pinned, "keeps_dtype, moves_between_devices"),
-    "detached": Operator(detached, "matches_reference with gradients, every_parameter_learns"),
-    "layer skipped or residual added": Operator(layer_skipped_or_added, "matches_reference"),
+    "dtype or device pinned": Operator(edits=pinned, advice="keeps_dtype, moves_between_devices"),
+    "detached": Operator(edits=detached, advice="matches_reference with gradients, every_parameter_learns"),
+    "layer skipped or residual added": Operator(edits=layer_skipped_or_added, advice="matches_reference"),
 }

@@ -9,10 +9,10 @@ from grader.author.sizes import FixedSizes
 
 
 def describe_shapes(
-    shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, drawn: Sequence[dict[str, Any]]
+    shapes: Sequence[Sequence[tuple[int, ...]]], fixed_sizes: FixedSizes, random_sizes: Sequence[dict[str, Any]]
 ) -> str:
     """Return the lines of YAML for outputs of these shapes: `outputs`, and `sizes` if an output needs a new size."""
-    size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in drawn]
+    size_cases, above = [dict(size_case) for size_case in fixed_sizes], [dict(size_case) for size_case in random_sizes]
     lines = ["  outputs:"]
     for index in range(len(shapes[0])):
         axes = zip(*(each[index] for each in shapes), strict=True)

@@ -8,7 +8,7 @@ from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvide
 from msgspec import Struct
 
 
-class Edit(Struct, frozen=True):
+class Edit(Struct, frozen=True, kw_only=True):
     """Pairs of a node and its new source; a change of several nodes has several pairs, none inside another."""
 
     pairs: list[tuple[cst.CSTNode, str]]
@@ -16,7 +16,7 @@ class Edit(Struct, frozen=True):
 
 def replace(node: cst.CSTNode, code: str) -> Edit:
     """Replace one node's source."""
-    return Edit([(node, code)])
+    return Edit(pairs=[(node, code)])
 
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -127,7 +127,7 @@ class ParsedSource:
             yield from self._walk(child)
 
 
-class Operator(Struct, frozen=True):
+class Operator(Struct, frozen=True, kw_only=True):
     """A mutation operator: the edits that it proposes at a node, and `advice`, the property that catches them."""
 
     edits: Callable[[cst.CSTNode, ParsedSource], Iterable[Edit]]

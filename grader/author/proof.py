@@ -130,8 +130,8 @@ def points_step(exercise: Exercise) -> Step:
 def constant_sizes(exercise: Exercise) -> list[str]:
     """Warn of each quotient of two constructor sizes, such as the head size, that is the same in all size cases."""
     given = [value for value in exercise.interface.constructor.values() if isinstance(value, str)]
-    drawn = [draw_sizes(spec, str(index)) for index in range(DRAWS) for spec in exercise.random_sizes]
-    size_cases = [*exercise.fixed_sizes, *drawn]
+    random_cases = [draw_sizes(spec, str(index)) for index in range(DRAWS) for spec in exercise.random_sizes]
+    size_cases = [*exercise.fixed_sizes, *random_cases]
     warnings = []
     for whole, part in permutations(
         sorted({name for name in given if all(name in size_case for size_case in size_cases)}), 2

@@ -16,7 +16,7 @@ Rule = Callable[[ast.AST], Any]
 """A node's replacement: a node or statements; None if the rule does not apply to the node."""
 
 
-class Rewritten(Struct, frozen=True):
+class Rewritten(Struct, frozen=True, kw_only=True):
     """A rewritten source: the rules applied, the text, and the original in the same layout."""
 
     rules: tuple[str, ...]
@@ -32,15 +32,15 @@ class Rewritten(Struct, frozen=True):
 def rewrites_of(source: str) -> list[Rewritten]:
     """Rewrite the source by each rule wherever it applies, and by all rules together; return distinct results."""
     tree = ast.parse(source)
-    seen = {ast.dump(tree)}
+    trees = {ast.dump(tree)}
     before = ast.unparse(tree)
     found = []
     for names in [*((name,) for name in RULES), tuple(RULES)]:
         text = rewrite(source, names)
         dumped = ast.dump(ast.parse(text))
-        if dumped not in seen:
-            seen.add(dumped)
-            found.append(Rewritten(names, text, before))
+        if dumped not in trees:
+            trees.add(dumped)
+            found.append(Rewritten(rules=names, text=text, before=before))
     return found
 
 
@@ -145,8 +145,8 @@ def _softmax_as_method(node: ast.AST) -> ast.expr | None:
     """`torch.softmax(s, dim=d)` -> `s.softmax(dim=d)`."""
     if not (isinstance(node, ast.Call) and name_of(node) == "softmax" and chain(node)):
         return None
-    scores, *rest = chain(node)
-    return ast.Call(ast.Attribute(scores, "softmax", ast.Load()), rest, node.keywords)
+    scores, *others = chain(node)
+    return ast.Call(ast.Attribute(scores, "softmax", ast.Load()), others, node.keywords)
 
 
 def _fused_attention(node: ast.AST) -> ast.expr | None:

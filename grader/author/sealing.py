@@ -97,22 +97,22 @@ def _record_seed(course: Course, runner: Runner, recorder: Recorder, seed: int) 
     checks = [check.id for check in exercise.checks]
     text = course.reference(exercise.id).read_text(encoding="utf-8")
     runner.reference.needs_all_size_cases = True
-    seen = runner.examine(submission_from_text(text), seed, only=checks)
+    examination = runner.examine(submission_from_text(text), seed, only=checks)
     runner.reference.needs_all_size_cases = False
-    require_all_passed(exercise.id, seen)
+    require_all_passed(exercise.id, examination)
     answers = runner.reference.asked_and_answered()
     failures = {}
     fails_starter = not exercise.defects
     for subset in exercise.subsets():
         if subset:
             variant = put_back(text, [defect for defect in exercise.defects if defect.id in subset])
-            seen = runner.examine(submission_from_text(variant), seed, only=checks)
+            examination = runner.examine(submission_from_text(variant), seed, only=checks)
             failures[_by_numbers(exercise, variant_name(subset))] = {
-                outcome.check: (outcome.finding.signature(), seen.deviations.get(outcome.check))
-                for outcome in seen.outcomes
+                outcome.check: (outcome.finding.signature(), examination.deviations.get(outcome.check))
+                for outcome in examination.outcomes
                 if outcome.status is Status.FAILED and outcome.finding
             }
-            fails_starter = any(outcome.status is not Status.PASSED for outcome in seen.outcomes)
+            fails_starter = any(outcome.status is not Status.PASSED for outcome in examination.outcomes)
     recorder.add(seed, answers, failures)
     return fails_starter  # the last subset contains every defect
 

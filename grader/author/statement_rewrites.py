@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 
-class MethodCall(Struct, frozen=True):
+class MethodCall(Struct, frozen=True, kw_only=True):
     """`receiver.name(*args, **keywords)`."""
 
     receiver: ast.expr
@@ -25,7 +25,7 @@ def method_of(node: ast.AST | None, *names: str) -> MethodCall | None:
         return None
     if ast.unparse(node.func.value) in MODULES:
         return None
-    return MethodCall(node.func.value, node.args, node.keywords)
+    return MethodCall(receiver=node.func.value, args=node.args, keywords=node.keywords)
 
 
 def name_of(node: ast.AST) -> str:

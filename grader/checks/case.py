@@ -111,7 +111,7 @@ def make_case(
         calling_variants=calling_variants,
         inputs_in_variants=(others[0], others[1]) if others else (inputs, inputs),
         samples_axes=axes,
-        shared={name: first for first, *rest in groups for name in rest},
+        shared={name: first for first, *others in groups for name in others},
         scaled=[name for name, spec in specs.items() if isinstance(spec, list)],
         is_plain=is_plain,
     )

@@ -70,7 +70,7 @@ class _Array:
         """Choose a value for each of the axes, trying the best values first; return None if no choice fits."""
         if not axes:
             return tuple(chosen[axis] for axis in range(len(self._counts)))
-        axis, *rest = axes
+        axis, *remaining = axes
         ranked = []
         for step in range(self._counts[axis]):
             value = (step + len(self.rows)) % self._counts[axis]  # so that ties are not always won by the same value
@@ -78,7 +78,7 @@ class _Array:
             if self._fitting.issuperset(pairs):
                 ranked.append((-sum(pair in self.uncovered for pair in pairs), step, value))
         for _, _, value in sorted(ranked):
-            row = self._filled({**chosen, axis: value}, rest)
+            row = self._filled({**chosen, axis: value}, remaining)
             if row is not None:
                 return row
         return None

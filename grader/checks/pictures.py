@@ -22,7 +22,7 @@ Gradients = Mapping[str, "torch.Tensor | None"]
 
 MATRIX = 2
 MOST_AXES = 6
-MOST_DRAWN = 24
+LARGEST_MAP = 24
 """The most rows and columns of a map. A verdict with a dozen such maps is still sent in a millisecond."""
 
 MOST_HEADS = 4
@@ -171,8 +171,8 @@ def _axis_of_keys(expected: torch.Tensor) -> int | None:
 
 def _area(row: int, column: int) -> tuple[tuple[int, int], tuple[slice, slice]]:
     """Return the first row and column of a map around a cell, and the map's slices of the matrix."""
-    top, left = max(0, row - MOST_DRAWN // 2), max(0, column - MOST_DRAWN // 2)
-    return (top, left), (slice(top, top + MOST_DRAWN), slice(left, left + MOST_DRAWN))
+    top, left = max(0, row - LARGEST_MAP // 2), max(0, column - LARGEST_MAP // 2)
+    return (top, left), (slice(top, top + LARGEST_MAP), slice(left, left + LARGEST_MAP))
 
 
 def _size(gradient: torch.Tensor | None) -> float:

@@ -6,10 +6,10 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import torch
 from msgspec import structs
@@ -94,13 +94,13 @@ class _PlannedSizeCases:
     plan: SizeCasePlan
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _CheckRun:
     """The result of one run of a check. If the check is repeated, the new result replaces it."""
 
     check: str
-    outcomes: list[Outcome] = field(default_factory=list)
-    """One outcome; none if the check cannot run here."""
+    outcome: Outcome | None = None
+    """None if the check cannot run here."""
     deviation: object = None
     point: FailurePoint | None = None
     """Where the check failed."""
@@ -112,7 +112,12 @@ class _CheckRun:
     """An error of the kit, to be raised unless the check is repeated."""
 
     def has_passed(self) -> bool:
-        return bool(self.outcomes) and self.outcomes[-1].status is Status.PASSED
+        return self.outcome is not None and self.outcome.status is Status.PASSED
+
+    def with_outcome(self, **changes: Any) -> Self:
+        """Return the result with fields of its outcome changed."""
+        assert self.outcome is not None
+        return replace(self, outcome=structs.replace(self.outcome, **changes))
 
 
 class Runner:
@@ -209,7 +214,7 @@ class Runner:
         isolation: Isolation | None,
         seconds: float,
     ) -> Examination:
-        outcomes = [outcome for run in runs for outcome in run.outcomes]
+        outcomes = [run.outcome for run in runs if run.outcome is not None]
         variants = {each.check: each.finding.calling_variant for each in outcomes if each.finding}
         return Examination(
             outcomes=outcomes,
@@ -240,7 +245,7 @@ class Runner:
             if why_over := session.why_over():
                 finding = Finding(kind=FailureKind.NO_TIME, message=why_over)
                 outcome = Outcome(check=check.name, status=Status.NOT_RUN, finding=finding)
-                yield _CheckRun(check=check.name, outcomes=[outcome])
+                yield _CheckRun(check=check.name, outcome=outcome)
                 continue
             before = session.observed
             point = points.get(check.name)
@@ -254,7 +259,7 @@ class Runner:
             if (changed := session.observed.changed) and not is_change_reported and run.has_passed():
                 is_change_reported = True
                 finding = Finding(kind=FailureKind.STATE_CHANGED, message=changed)
-                run.outcomes[-1] = structs.replace(run.outcomes[-1], status=Status.FAILED, finding=finding, advice="")
+                run = run.with_outcome(status=Status.FAILED, finding=finding, advice="")
             yield run
 
     def _run_check(
@@ -283,14 +288,12 @@ class Runner:
                 except Exception as raised:  # noqa: BLE001 - `_result` decides whose fault it is
                     error = raised
             seconds = time.perf_counter() - started
-        run = self._result(session, check.name, error, seconds)
-        if error is not None:
-            point_in_test = FailurePoint(comparisons=counted.done)
-            run.point = error.point if isinstance(error, SizeCaseFailedError) else point_in_test
-        run.calls_entry = session.log.entry_calls > 0 and self.reference.was_called()
-        if advice and run.has_passed():
-            run.outcomes[-1] = structs.replace(run.outcomes[-1], advice=str(advice[0].message))
-        return run
+        run = replace(
+            self._result(session, check.name, error, seconds),
+            point=_failure_point(error, counted.done),
+            calls_entry=session.log.entry_calls > 0 and self.reference.was_called(),
+        )
+        return run.with_outcome(advice=str(advice[0].message)) if advice and run.has_passed() else run
 
     def _context(self, session: Session) -> Context:
         """Return the context of one check."""
@@ -305,23 +308,23 @@ class Runner:
 
     def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
         """Return the result of a check that returned or raised `error`."""
-        run = _CheckRun(check=check)
         cause = error.error if isinstance(error, SizeCaseFailedError) else error
-        run.is_starved = isinstance(cause, SubjectTimedOutError) and cause.is_starved
-        run.deviation = cause.deviation if isinstance(cause, Failure | MisfitError) else None
+        run = _CheckRun(
+            check=check,
+            deviation=cause.deviation if isinstance(cause, Failure | MisfitError) else None,
+            is_starved=isinstance(cause, SubjectTimedOutError) and cause.is_starved,
+        )
         if isinstance(cause, NotRecordedError):
             return run  # the check runs at hand-in
         limits, is_form_right = self.exercise.limits, session.log.is_form_right
         printed = last_lines(session.printed()) if error is not None else ""
         try:
-            run.outcomes.append(
-                outcome_of_error(check, error, seconds, limits, printed=printed, is_form_right=is_form_right)
-            )
+            outcome = outcome_of_error(check, error, seconds, limits, printed=printed, is_form_right=is_form_right)
         except BrokenExerciseError as own:
-            run.failure = BrokenExerciseError(f"{self.exercise.id}: {own}")
+            return replace(run, failure=BrokenExerciseError(f"{self.exercise.id}: {own}"))
         except BaseException as own:  # noqa: BLE001 - raised by `_run_checks`
-            run.failure = own
-        return run
+            return replace(run, failure=own)
+        return replace(run, outcome=outcome)
 
     def _load_finding(self, error: SubjectError) -> Finding:
         """Return the finding of an error while the submission was loading."""
@@ -357,6 +360,13 @@ class Runner:
         return Finding(kind=FailureKind.ENTRY, message=message, names_found=names)
 
 
+def _failure_point(error: Exception | None, comparisons: int) -> FailurePoint | None:
+    """Return where a check failed: at a size case, or after so many comparisons of a hidden test."""
+    if isinstance(error, SizeCaseFailedError):
+        return error.point
+    return FailurePoint(comparisons=comparisons) if error is not None else None
+
+
 def _with_message(crash: Finding, message: str) -> Finding:
     """Return the crash's finding with another message."""
     return Finding(kind=crash.kind, detail=crash.detail, message=message, location=crash.location)
@@ -380,7 +390,7 @@ def _until_a_failure(runs: Iterator[_CheckRun]) -> Iterator[_CheckRun]:
     """Yield runs up to and including the first that does not pass."""
     for run in runs:
         yield run
-        if any(outcome.status is not Status.PASSED for outcome in run.outcomes):
+        if run.outcome is not None and not run.has_passed():
             return
 
 

@@ -42,11 +42,11 @@ class SizeCasePlan(Struct, frozen=True, kw_only=True):
 
 def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePlan:
     """Plan the size cases of a check."""
-    fixed, drawn = _sizes_of(check, exercise, f"{seed}/{check.id}")
+    fixed, random = _sizes_of(check, exercise, f"{seed}/{check.id}")
     is_varied = _is_varied(check, exercise)
     chosen = choose_calling_variants(_varied_checks(exercise)) if is_varied else {}
     run = [fixed[0], fixed[-1]] if runs_only_ends(check) else fixed
-    with_grad = [each for number, each in enumerate([*run, *drawn]) if is_varied or number % 2 == _parity(check)]
+    with_grad = [each for number, each in enumerate([*run, *random]) if is_varied or number % 2 == _parity(check)]
 
     def completed(size_cases: list[_Sizes]) -> list[SizeCase]:
         return [
@@ -60,7 +60,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePla
             for each in size_cases
         ]
 
-    return SizeCasePlan(fixed=completed(fixed), random=completed(drawn))
+    return SizeCasePlan(fixed=completed(fixed), random=completed(random))
 
 
 class _Sizes(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ def _sizes_of(check: Property, exercise: Exercise, name: str) -> tuple[list[_Siz
     if not (check.uses_random_sizes and random_sizes):
         return fixed, []
     has_calling_variants = exercise.interface.kind.has_calling_variants
-    drawn = [
+    random_cases = [
         _Sizes(
             name=f"{name}/drawn {place}",
             sizes=draw_sizes(random_sizes[place], f"{name}/drawn {place}"),
@@ -106,7 +106,7 @@ def _sizes_of(check: Property, exercise: Exercise, name: str) -> tuple[list[_Siz
         )
         for place in map(random_sizes.index, _random_specs(check, exercise))
     ]
-    return fixed, [*drawn, *once_more] if _runs_all(check) and has_calling_variants else drawn
+    return fixed, [*random_cases, *once_more] if _runs_all(check) and has_calling_variants else random_cases
 
 
 def _runs_all(check: Property) -> bool:

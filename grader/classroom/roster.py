@@ -89,10 +89,10 @@ class ClassList:
         Of equals none gets the line. Students choose some of their names, so that a name must not outdo an id.
         """
         claims: dict[str, dict[str, tuple[int, bool]]] = {}
-        for student, aliases in people:
-            enrolled, count = self._roster.find(aliases)
+        for person in people:
+            enrolled, count = self._roster.find(person.aliases)
             if enrolled:
-                claims.setdefault(enrolled, {})[student] = (count, student == enrolled)
+                claims.setdefault(enrolled, {})[person.student] = (count, person.student == enrolled)
         for enrolled, claimants in claims.items():
             best = max(claimants.values())
             winners = [student for student, evidence in claimants.items() if evidence == best]

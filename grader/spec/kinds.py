@@ -218,9 +218,9 @@ class Optimizer(Kind):
     precedence = 2
     inputs_are = "the parameters' first values"
     own_inputs: ClassVar[dict[str, Shape]] = {"weights": ["rows", "columns"], "bias": ["columns"]}
-    seen = 5
+    states = 5
     """The adapter's four steps, and the parameters before them."""
-    outputs: ClassVar[list[Shape] | None] = [[seen, "rows", "columns"], [seen, "columns"], [seen, 2]] * 2
+    outputs: ClassVar[list[Shape] | None] = [[states, "rows", "columns"], [states, "columns"], [states, 2]] * 2
     suggestions = (Suggestion(names=re.compile(r"^(lr|learning_rate)$"), value=0.05, is_required=False),)
     """A learning rate with visible steps: steps with a default learning rate may be lost in rounding."""
     own_checks = (

@@ -136,7 +136,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     comparison: "VariantComparison"
     with_defect: list[str]
     """The matching variants that have the defect."""
-    reading_alike: list[str]
+    with_equal_methods: list[str]
     """The matching variants whose syntax trees equal the submission's in the methods that the defect touches."""
     differing: list[str]
     """Its own checks that fail unlike every matching variant."""
@@ -245,12 +245,16 @@ RULES = (
     Rule(
         name="every matching variant that reads like the submission has it",
         status=DefectStatus.PRESENT,
-        applies=lambda known: bool(known.reading_alike) and set(known.reading_alike) <= set(known.with_defect),
+        applies=lambda known: (
+            bool(known.with_equal_methods) and set(known.with_equal_methods) <= set(known.with_defect)
+        ),
     ),
     Rule(
         name="no matching variant that reads like the submission has it",
         status=DefectStatus.FIXED,
-        applies=lambda known: bool(known.reading_alike) and not set(known.reading_alike) & set(known.with_defect),
+        applies=lambda known: (
+            bool(known.with_equal_methods) and not set(known.with_equal_methods) & set(known.with_defect)
+        ),
     ),
     Rule(
         name="it lies behind a crash",
@@ -316,10 +320,10 @@ class VariantComparison:
         return Evidence(
             comparison=self,
             with_defect=with_defect,
-            reading_alike=self._reading_alike(defect),
+            with_equal_methods=self._with_equal_methods(defect),
             differing=differing,
-            fails_otherwise=[check for check in differing if self._ends_alike(check, defect)],
-            fails_alone=any(self._ends_alike(check, defect) for check in only.intersection(differing)),
+            fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
+            fails_alone=any(self._fails_similarly(check, defect) for check in only.intersection(differing)),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),
@@ -347,7 +351,7 @@ class VariantComparison:
         partly_fixed = set().union(*found.values())
         if defect in partly_fixed:
             return {check for check, defects in found.items() if defect not in defects}
-        return {check for check in self.failed if any(self._ends_alike(check, each) for each in partly_fixed)}
+        return {check for check in self.failed if any(self._fails_similarly(check, each) for each in partly_fixed)}
 
     def unexplained_of(self, defect: str) -> list[str]:
         """Return the failures that no matching variant explains, of the checks that the defect may fail.
@@ -384,7 +388,9 @@ class VariantComparison:
         """
         kinds = self._key.signatures
         edited = {name for name in unfixed if self.reading(name) in (Reading.CHANGED, Reading.FAULTY)}
-        found = {check for name in edited for check in kinds[name] if self.has_signal and self._ends_alike(check, name)}
+        found = {
+            check for name in edited for check in kinds[name] if self.has_signal and self._fails_similarly(check, name)
+        }
         for name in self.candidates:
             defects = set(name.split("+"))
             is_open = defects <= unfixed and all(self.reading(each) is not Reading.FIXED for each in defects)
@@ -456,7 +462,7 @@ class VariantComparison:
         kinds = self._key.signatures[defect]
         return {check for check, kind in kinds.items() if kind in WITH_GRADIENTS or check not in past}
 
-    def _ends_alike(self, check: str, defect: str) -> bool:
+    def _fails_similarly(self, check: str, defect: str) -> bool:
         """Return whether a check fails as with the defect: with the same signature, or with wrong numbers in both."""
         ours, theirs = self.failed.get(check), self._key.signatures[defect].get(check)
         return ours is not None and (ours == theirs or {ours, theirs} <= WRONG_NUMBERS)
@@ -501,7 +507,7 @@ class VariantComparison:
             return Reading.KEPT
         return Reading.CHANGED if 2 * len(common & found) >= len(common) > 0 else Reading.UNREAD
 
-    def _reading_alike(self, defect: str) -> list[str]:
+    def _with_equal_methods(self, defect: str) -> list[str]:
         """Return the matching variants with the submission's syntax trees in the methods that the defect touches."""
         methods = self._key.methods
         if not methods:  # a sealed edition has none, and may have identified the defect

@@ -42,13 +42,13 @@ def _compare_deviation(outcome: Outcome, examination: Examination, matching_vari
     check = outcome.check
     if outcome.status is not Status.FAILED or check not in examination.deviations:
         return outcome
-    variants_failing_alike = [
+    similar_variants = [
         variant
         for variant in matching_variants
         if any((other.check, other.signature()) == (check, outcome.signature()) for other in variant.outcomes)
     ]
     deviation = examination.deviations[check]
-    is_shared = any(is_same(deviation, variant.deviations.get(check)) for variant in variants_failing_alike)
+    is_shared = any(is_same(deviation, variant.deviations.get(check)) for variant in similar_variants)
     return structs.replace(outcome, matches_no_variant=not is_shared)
 
 
@@ -69,13 +69,13 @@ def find_partial_fixes(
     partial_fixes: dict[str, set[str]] = {}
     for name, defects in _variants_with(uncertain, comparison.matching_variants)[:MOST_VARIANTS]:
         asked = {check for check in compared if any(check in uncertain[each] for each in defects)}
-        seen = examine(name, asked) if asked else Examination(outcomes=[])
-        for outcome in seen.outcomes:
+        variant = examine(name, asked) if asked else Examination(outcomes=[])
+        for outcome in variant.outcomes:
             for each in defects:
                 if outcome.check not in asked or outcome.check not in uncertain[each]:
                     continue
                 stands = comparison.reading(each) in STANDING
-                if _fails_alike(failures[outcome.check], examination, outcome, seen, fix_stands=stands):
+                if _fails_equally(failures[outcome.check], examination, outcome, variant, fix_stands=stands):
                     partial_fixes.setdefault(outcome.check, set()).add(each)
         if len(defects) > 1 or name not in uncertain:
             compared -= partial_fixes.keys()  # more defects explain less precisely
@@ -105,7 +105,7 @@ def _is_measured(outcome: Outcome) -> bool:
     return outcome.finding is not None and outcome.finding.kind in MEASURED
 
 
-def _fails_alike(
+def _fails_equally(
     outcome: Outcome,
     examination: Examination,
     other: Outcome,

@@ -447,7 +447,7 @@ def test_a_roster_of_another_term_costs_a_large_class_no_time(tmp_path):
     ]
     roster = make_roster([Student(id="m1", name="Jane Smith", group="", columns={}, is_enrolled=True)])
     with Gradebook(tmp_path / "class.sqlite") as book:
-        class_list = ClassList(book, roster, [Person(each.student, each.aliases) for each in files])
+        class_list = ClassList(book, roster, [Person(student=each.student, aliases=each.aliases) for each in files])
         few, many = (_seconds(lambda part=part: list(class_list.identify(part))) for part in (files[:2000], files))
     assert many < 40 * few
     assert class_list.warnings() == [

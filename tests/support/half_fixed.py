@@ -65,10 +65,10 @@ def half_fixed(exercise: Exercise, reference: str, *, with_others: bool = False)
         for present in [[each] for each in others] if with_others else [[]]:
             right = put_back(reference, present)
             names = frozenset(each.id for each in present)
-            seen = {_tree(right), _tree(put_back(right, [defect]))}
+            trees = {_tree(right), _tree(put_back(right, [defect]))}
             for condition, text in [*_in_some_places(right, defect), *_under_conditions(exercise, right, defect)]:
-                if (tree := _tree(text)) not in seen:
-                    seen.add(tree)
+                if (tree := _tree(text)) not in trees:
+                    trees.add(tree)
                     yield HalfFixed(
                         exercise=exercise.id, defect=defect.id, others=names, condition=condition, text=text
                     )
@@ -143,11 +143,11 @@ def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
 def _differing_functions(ours: ast.Module, theirs: ast.Module) -> list[ast.FunctionDef]:
     """Return the functions that differ; none where anything else does, such as a signature."""
     pairs = [*zip(_functions(ours), _functions(theirs), strict=False)]
-    rest = [copy.deepcopy(tree) for tree in (ours, theirs)]
-    for tree in rest:
+    copies = [copy.deepcopy(tree) for tree in (ours, theirs)]
+    for tree in copies:
         for function in _functions(tree):
             function.body = [ast.Pass()]
-    if ast.dump(rest[0]) != ast.dump(rest[1]):
+    if ast.dump(copies[0]) != ast.dump(copies[1]):
         return []
     return [mine for mine, other in pairs if ast.dump(mine) != ast.dump(other)]
 

@@ -1,4 +1,4 @@
-"""Every record of the kit is built by keyword."""
+"""Every record of the kit is frozen and built by keyword."""
 
 import dataclasses
 import importlib
@@ -11,35 +11,34 @@ from msgspec import Struct
 
 import grader
 
-NOT_YET_CONVERTED = (
-    "grader.author",
-    "grader.checks",
-    "grader.classroom",
-    "grader.notebook",
-    "grader.processes",
-    "grader.report",
-    "grader.sandbox",
-    "grader.student",
-)
-"""Rooms and modules whose records still take positional arguments."""
-
 MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(grader.__path__, "grader.")
-    if not module.name.endswith("__main__") and not module.name.startswith(NOT_YET_CONVERTED)
+    module.name for module in pkgutil.walk_packages(grader.__path__, "grader.") if not module.name.endswith("__main__")
 ]
+
+STATEFUL = (
+    "grader.classroom.layouts.archives.Budget",
+    "grader.classroom.run.Progress",
+    "grader.processes.worker_source._PendingRequest",
+    "grader.processes.worker_source._PendingWorker",
+)
+"""Classes that change while a batch or a process runs: they use a record's constructor, and are not records."""
 
 
 def records_of(module: str) -> Iterator[type]:
     """Yield the dataclasses, structs and named tuples that a module defines."""
     for value in vars(importlib.import_module(module)).values():
-        is_record = dataclasses.is_dataclass(value) or hasattr(value, "_fields") or _is_struct(value)
-        if isinstance(value, type) and value.__module__ == module and is_record:
+        if isinstance(value, type) and value.__module__ == module and _is_record(value):
             yield value
 
 
-def _is_struct(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Struct)
+def _is_record(value: type) -> bool:
+    return "__dataclass_fields__" in vars(value) or issubclass(value, Struct) or hasattr(value, "_fields")
+
+
+def _is_frozen(record: type) -> bool:
+    if issubclass(record, Struct):
+        return record.__struct_config__.frozen
+    return record.__dataclass_params__.frozen if dataclasses.is_dataclass(record) else issubclass(record, tuple)
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -47,3 +46,15 @@ def test_records_take_keywords_alone(module):
     for record in records_of(module):
         parameters = inspect.signature(record).parameters.values()
         assert [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY] == [], record
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_records_are_frozen(module):
+    changing = [record.__name__ for record in records_of(module) if not _is_frozen(record)]
+    assert [name for name in changing if f"{module}.{name}" not in STATEFUL] == []
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_no_exception_outlives_its_class(name):
+    module, _, record = name.rpartition(".")
+    assert not _is_frozen(getattr(importlib.import_module(module), record))

@@ -22,10 +22,10 @@ from grader.spec.properties import (
     SamplesDoNotMix,
 )
 
-LOUD_DRAWS = 4
+LARGE_DRAWS = 4
 
 
-MOST_DRAWN = 16
+MOST_PICTURED = 16
 MOST_DRAWING = 0.1
 """The most tokens or samples to change one by one for a picture, and the most seconds for it."""
 
@@ -39,11 +39,11 @@ def try_future_does_not_leak(check: FutureDoesNotLeak, context: Context, case: C
     changes = [case.inputs_with_change(check.input, check.axis, token) for token in changed]
     before, *others = _outputs(context, check, case, module, [case.inputs, *changes])
     for token, after in zip(changed, others, strict=True):
-        drawn = partial(
+        draw = partial(
             _draw_movement, check, module, case, before, {token: after}, lambda place, changed: place < changed
         )
         kept = list(range(token))
-        _require_unchanged(before, after, check.axis, kept, f"changing token {token}", FailureKind.LEAK, draw=drawn)
+        _require_unchanged(before, after, check.axis, kept, f"changing token {token}", FailureKind.LEAK, draw=draw)
         _require_moved(before, after, check.axis, token, f"changing token {token}")
     _require_unchanged_loudly(context, check, case, tokens - 1, list(range(tokens - 1)), f"changing token {tokens - 1}")
 
@@ -66,8 +66,8 @@ def try_mask_hides(check: MaskHides, context: Context, case: Case) -> None:
         return changed in hidden and not (is_self_attention and place == changed)
 
     action = f"changing token {hidden[0]}, which the mask hides,"
-    drawn = partial(_draw_movement, check, module, case, before, {hidden[0]: after}, is_hidden)
-    _require_unchanged(before, after, check.axis, others, action, FailureKind.LEAK, draw=drawn)
+    draw = partial(_draw_movement, check, module, case, before, {hidden[0]: after}, is_hidden)
+    _require_unchanged(before, after, check.axis, others, action, FailureKind.LEAK, draw=draw)
     _require_unchanged_loudly(context, check, case, hidden[0], others, action)
 
 
@@ -80,11 +80,11 @@ def try_samples_do_not_mix(check: SamplesDoNotMix, context: Context, case: Case)
     change = case.inputs_with_change(check.input, check.axis, samples - 1)
     before, after = _outputs(context, check, case, module, [case.inputs, change])
     others = list(range(samples - 1))
-    drawn = partial(
+    draw = partial(
         _draw_movement, check, module, case, before, {samples - 1: after}, lambda place, changed: place != changed
     )
     action = f"changing sample {samples - 1}"
-    _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, "sample", drawn)
+    _require_unchanged(before, after, check.axis, others, action, FailureKind.MIXING, "sample", draw)
 
 
 def _outputs(
@@ -111,7 +111,7 @@ def _draw_movement(
     `known` contains the outputs after changes that were tried already, so that the picture agrees with the finding.
     """
     count, end = case.inputs[check.input].size(check.axis), time.monotonic() + MOST_DRAWING
-    if max(count, before.size(check.axis)) > MOST_DRAWN:
+    if max(count, before.size(check.axis)) > MOST_PICTURED:
         return None
     columns = []
     for changed in range(count):
@@ -206,13 +206,13 @@ def _require_unchanged_loudly(
     together = dict.fromkeys(gaussian, LOUDNESS)
     alone = {**dict.fromkeys(gaussian, 1.0), check.input: LOUDNESS**2}  # a module may normalize another input first
     pairs = []
-    for loudness in [together] * LOUD_DRAWS + [alone] * (LOUD_DRAWS if len(gaussian) > 1 else 0):
-        loud = {name: torch.randn_like(each) * loudness[name] for name, each in gaussian.items()}
-        inputs = {**case.inputs, **loud}
+    for loudness in [together] * LARGE_DRAWS + [alone] * (LARGE_DRAWS if len(gaussian) > 1 else 0):
+        large_inputs = {name: torch.randn_like(each) * loudness[name] for name, each in gaussian.items()}
+        inputs = {**case.inputs, **large_inputs}
         changed = inputs[check.input].clone()
         changed.select(check.axis, token).normal_().mul_(loudness[check.input])
         pairs += [inputs, {**inputs, check.input: changed}]
     outputs = _outputs(context, check, case, module, pairs)
     for index, (before, after) in enumerate(zip(outputs[::2], outputs[1::2], strict=True)):
-        large = f"inputs {LOUDNESS:g}" if index < LOUD_DRAWS else f"{check.input} {LOUDNESS**2:.0f}"
+        large = f"inputs {LOUDNESS:g}" if index < LARGE_DRAWS else f"{check.input} {LOUDNESS**2:.0f}"
         _require_unchanged(before, after, check.axis, kept, f"with {large} times as large, {action}", FailureKind.LEAK)

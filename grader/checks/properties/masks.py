@@ -40,9 +40,9 @@ def try_accepts_masks(check: AcceptsMasks, context: Context, case: Case) -> None
     for mask, inputs, observed in zip(masks, calls, _returned(ours, check.method, calls), strict=True):
         what = Compared(action=f"with a mask of shape {tuple(mask.shape)} and dtype {str(mask.dtype)[6:]}")
         compare(observed, theirs.call(check.method, **inputs), what)
-    loud = {name: value * LOUDNESS for name, value in case.tensors().items() if name != check.mask}
+    large_inputs = {name: value * LOUDNESS for name, value in case.tensors().items() if name != check.mask}
     lonely = _random_mask([size_of(size, case.sizes) for size in check.shapes[0]], check.keys, visible=0.0)
-    inputs = {**case.inputs, **loud, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
+    inputs = {**case.inputs, **large_inputs, check.mask: lonely.to(getattr(torch, check.dtypes[order[0]]))}
     action = f"with inputs {LOUDNESS:g} times as large and a mask that leaves each query a single key"
     compare(ours.call(check.method, **inputs), theirs.call(check.method, **inputs), Compared(action=action), ONE_KEY)
 
@@ -59,12 +59,12 @@ def _returned(module: ModuleProxy, method: str, calls: list[dict[str, Any]]) -> 
 def try_masked_rows_stay_finite(check: MaskedRowsStayFinite, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case)
     returned = theirs.call(check.method, **case.inputs)
-    expected, *rest = flatten(returned)
+    expected, *other_outputs = flatten(returned)
     row = dead_row(expected.size(check.axis))
     cotangent = torch.randn(expected.shape)
     cotangent.select(check.axis, row).zero_()
-    skipped = [torch.zeros_like(each) for each in rest if each.is_floating_point()]
-    passed = ours.differentiate([cotangent, *skipped], check.method, **case.inputs)
+    zeros = [torch.zeros_like(each) for each in other_outputs if each.is_floating_point()]
+    passed = ours.differentiate([cotangent, *zeros], check.method, **case.inputs)
     what = f"query {row} may look at no key; output"
     ours.grad = False
     for value, calling_variant in ((passed.value, ""), (ours.call(check.method, **case.inputs), "under no_grad, ")):
@@ -76,7 +76,7 @@ def try_masked_rows_stay_finite(check: MaskedRowsStayFinite, context: Context, c
     skipping = f"query {row} may look at no key and the loss skips it; the gradient of"
     _require_finite_gradients(passed, skipping)
     ours.training = True
-    passed = ours.differentiate([cotangent, *skipped], check.method, **case.inputs)
+    passed = ours.differentiate([cotangent, *zeros], check.method, **case.inputs)
     require_finite(nth_output(passed.value, 0), f"in training mode, {what}")
     _require_finite_gradients(passed, f"in training mode, {skipping}")
 

@@ -59,7 +59,7 @@ def try_prints_nothing(check: PrintsNothing, context: Context, case: Case) -> No
 def try_prints(check: Prints, context: Context, case: Case) -> None:
     module = context.ours(check, case)
     module.printed()
-    for again in ("", " again"):
+    for repetition in ("", " again"):
         module.call(check.method, **case.inputs)
         if is_visible(module.printed()):
             continue
@@ -70,7 +70,7 @@ def try_prints(check: Prints, context: Context, case: Case) -> None:
         what = f"a module built with {built}, called" if built else "a call"
         action = f"{what} with {call}" if call or not built else f"{what} without a word of it"
         raise Failure(
-            FailureKind.SILENT, action=f"{action}{again}", expected="it to print", observed="nothing on stdout"
+            FailureKind.SILENT, action=f"{action}{repetition}", expected="it to print", observed="nothing on stdout"
         )
 
 

@@ -55,7 +55,7 @@ def try_unchanged_by(check: UnchangedBy, context: Context, case: Case) -> None:
         context.subject.build(case.arguments, dtype=check.dtype, like=theirs, at_once=False) for _ in range(2)
     )
     one.grad = other.grad = case.grad
-    inputs = {**case.inputs, **loud(case, check.loudness, check.dtype)}
+    inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     before = declared_output(context.exercise, check, case, one(**inputs), check.output)
     after = nth_output(other(**{**inputs, **check.instead}), check.output)
     require_shape(after, list(before.shape), "output")
@@ -89,7 +89,7 @@ def _cut(check: PaddingChangesNothing, value: Any, shape: list[Any], kept: int) 
     return value
 
 
-def loud(case: Case, loudness: float, dtype: str) -> dict[str, torch.Tensor]:
+def scale_inputs(case: Case, loudness: float, dtype: str) -> dict[str, torch.Tensor]:
     """Return the floating-point inputs multiplied by `loudness`, in `dtype` if it is given."""
     times = {name: loudness * value for name, value in case.tensors().items()}
     return {name: value.to(getattr(torch, dtype)) for name, value in times.items()} if dtype else times

@@ -25,7 +25,7 @@ from grader.checks.context import Context, runs
 from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
 from grader.checks.outputs import declared_output, require_declared
 from grader.checks.properties.side_effects import require_inputs_kept
-from grader.checks.properties.symmetries import PRECISE, loud, roughly
+from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
 from grader.checks.session import SubjectRaisedError
 from grader.checks.subjects import parts_of
@@ -156,7 +156,7 @@ def try_rows_sum_to_one(check: RowsSumToOne, context: Context, case: Case) -> No
 @runs(KeepsDtype)
 def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     ours, theirs = context.pair(check, case, dtype=check.dtype)
-    inputs = {**case.inputs, **loud(case, check.loudness, check.dtype)}
+    inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     tolerance = PRECISE[check.dtype] if check.precise else roughly(check.dtype, check.loudness)
     times = f", inputs {check.loudness:g} times as large" if check.loudness != 1 else ""
     what = Compared(action=f"in {check.dtype}{times}")

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from msgspec import Struct, field
 
 from grader.classroom.exports.records import ClassExport, ExerciseLoader, number
 from grader.classroom.gradebook.class_records import ABSENT, ClassRecords, GradeRow
@@ -62,13 +61,14 @@ class ClassPage(ClassExport):
                 page.dump(file)
 
 
-class Summary(Struct):
+class Summary:
     """Counts of an exercise over the class."""
 
-    outcomes: Counter[str] = field(default_factory=Counter)
-    missed: Counter[str] = field(default_factory=Counter)
-    score: float = 0.0
-    judged: int = 0
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.missed: Counter[str] = Counter()
+        self.score = 0.0
+        self.judged = 0
 
 
 def _rows(

@@ -4,9 +4,9 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from grader.report.console import printable
 from grader.spec.paths import USUAL_MODULE
@@ -67,7 +67,7 @@ class SubmissionFiles(Struct, frozen=True, kw_only=True):
     prefix: str = ""
 
 
-class Person(NamedTuple):
+class Person(Struct, frozen=True, kw_only=True):
     """A student's id in a layout, and all names by which a roster may list the student."""
 
     student: str
@@ -89,25 +89,24 @@ class Layout(Protocol):
     def __iter__(self) -> Iterator[SubmissionFiles]: ...
 
 
-class SkippedFiles(Struct):
-    """Files that are no submissions: a count for each kind, and the first few names.
+class SkippedFiles:
+    """Counts the files of each kind that are not graded, and keeps the names of the first few."""
 
-    `student` is the one whose files are being read, or empty.
-    """
-
-    counts: dict[str, int] = field(default_factory=dict)
-    examples: dict[str, list[str]] = field(default_factory=dict)
-    student: str = ""
-    named: dict[tuple[str, str], int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.examples: dict[str, list[str]] = {}
+        self.student = ""
+        """The student whose files are being read; empty if nobody's are."""
+        self._named: dict[tuple[str, str], int] = {}
 
     def add(self, kind: str, text: str, reason: str = "") -> None:
         """Count one file of a kind. `text` comes from a submission or a student, and may be long."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         examples = self.examples.setdefault(kind, [])
-        named = self.named.get((kind, self.student), 0)
+        named = self._named.get((kind, self.student), 0)
         is_one_too_many = bool(self.student) and named >= MAX_EXAMPLES_OF_STUDENT
         if len(examples) < MAX_EXAMPLES and kind != LEFT_BEHIND and not is_one_too_many:
-            self.named[kind, self.student] = named + 1
+            self._named[kind, self.student] = named + 1
             examples.append(printable(text) + (f" ({printable(reason)})" if reason else ""))
 
     def lines(self) -> list[str]:

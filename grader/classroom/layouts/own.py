@@ -60,7 +60,7 @@ class Folder:
     def people(self) -> Iterator[Person]:
         """Yield the student of each folder."""
         for name in self._names:
-            yield Person(storable(name), (storable(name),))
+            yield Person(student=storable(name), aliases=(storable(name),))
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
         known = set(self._names)
@@ -184,7 +184,7 @@ class StudentFolders:
 PIECE_BYTES = 1 << 20
 
 
-class _Line(Struct, frozen=True):
+class _Line(Struct, frozen=True, kw_only=True):
     """A line's keys; other keys are ignored."""
 
     student: str
@@ -193,7 +193,7 @@ class _Line(Struct, frozen=True):
     submitted_at: str = ""
 
 
-class _LineOfStudent(Struct, frozen=True):
+class _LineOfStudent(Struct, frozen=True, kw_only=True):
     """A line as far as it says whose it is."""
 
     student: str
@@ -220,11 +220,11 @@ class Lines:
         for _, _, content in self._lines(SkippedFiles()):
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 student = decoder.decode(content).student
-                yield Person(student, (student,))
+                yield Person(student=student, aliases=(student,))
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
         decoder = msgspec.json.Decoder(_Line)
-        seen: set[bytes] = set()
+        known: set[bytes] = set()
         for number, position, content in self._lines(self._skipped):
             place = f"{self._path.name}, line {number}"
             try:
@@ -236,10 +236,10 @@ class Lines:
                 self._skipped.add(UNKNOWN, f"{place}: {line.exercise}")
                 continue
             key = hashlib.blake2b(msgspec.json.encode((line.student, line.exercise)), digest_size=16).digest()
-            if key in seen:
+            if key in known:
                 self._skipped.add(TWICE, f"{place}: {line.student}, {line.exercise}; the first is graded")
                 continue
-            seen.add(key)
+            known.add(key)
             submitted_at = written_time(line.submitted_at)
             if line.submitted_at and not submitted_at:
                 self._skipped.add(NO_TIME, f"{place}: {line.submitted_at}")
@@ -313,7 +313,7 @@ class Pattern:
             found.setdefault(key, []).append(path)
         for (student, exercise), paths in found.items():
             stem = exercise or Path(USUAL_MODULE).stem
-            loose = tuple(File(path, stem + Path(path).suffix) for path in paths)
+            loose = tuple(File(path=path, name=stem + Path(path).suffix) for path in paths)
             yield Unit(student=student, loose=loose, aliases=(student,))
 
 

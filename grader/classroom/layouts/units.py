@@ -6,7 +6,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct, structs
 
@@ -67,7 +67,7 @@ def _looks_like_a_student(path: Path) -> bool:
     return any(suffix.lower() in SUFFIXES or EXERCISE_NAME.fullmatch(stem) for stem, suffix in stems_and_suffixes)
 
 
-class File(NamedTuple):
+class File(Struct, frozen=True, kw_only=True):
     """A file that a student handed in; `name` leaves out what the platform put before it."""
 
     path: str
@@ -143,7 +143,7 @@ class UnitSubmissions:
     def people(self) -> Iterator[Person]:
         """Yield the student of each unit."""
         for unit in self._units:
-            yield Person(unit.student, unit.aliases)
+            yield Person(student=unit.student, aliases=unit.aliases)
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
         """Yield a submission for each student and exercise.
@@ -202,7 +202,7 @@ class UnitSubmissions:
         given = list(unit.loose)
         if unit.folder:
             paths = _first_files(walk(self._root, unit.folder, skipped), unit.folder, skipped)
-            given += [File(path, path.removeprefix(f"{unit.folder}{os.sep}")) for path in paths]
+            given += [File(path=path, name=path.removeprefix(f"{unit.folder}{os.sep}")) for path in paths]
         archives = {file.path for file in given if file.path.lower().endswith(".zip")}
         plain = [file for file in given if file.path not in archives]
         yield from self._group(student, plain, unit.exercise, skipped)
@@ -210,7 +210,7 @@ class UnitSubmissions:
             name = storable(archive)
             folder = self._unpacker.unpack(self._root / archive, name, skipped, self._budgets[unit.student])
             if folder is not None:
-                unpacked = [File(path, path) for path in walk(folder, "", skipped)]
+                unpacked = [File(path=path, name=path) for path in walk(folder, "", skipped)]
                 of_archive = structs.replace(student, root=str(folder), prefix=f"{name}/")
                 yield from self._group(of_archive, unpacked, unit.exercise, skipped)
 

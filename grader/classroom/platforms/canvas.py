@@ -48,7 +48,7 @@ class Canvas(SubmissionLayout, ClassExport):
             else:
                 skipped.add(STRAY, storable(name))
         for (user, name), matches in users.items():
-            loose = tuple(File(match[0], match["file"]) for match in matches)
+            loose = tuple(File(path=match[0], name=match["file"]) for match in matches)
             yield Unit(student=user, loose=loose, name=name, aliases=(user, name))
 
     def feedback_path(self, grade: GradeRow) -> Path | None:

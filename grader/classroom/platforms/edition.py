@@ -42,7 +42,7 @@ class Edition(SubmissionLayout):
                 yield Unit(student=storable(name), folder=exercises, aliases=(storable(name),))
             elif _is_zip(name):
                 student = storable(Path(name).stem)
-                yield Unit(student=student, loose=(File(name, name),), aliases=(student,))
+                yield Unit(student=student, loose=(File(path=name, name=name),), aliases=(student,))
             else:
                 skipped.add(STRAY, storable(name))
 

@@ -34,7 +34,7 @@ class Moodle(SubmissionLayout):
             yield Unit(
                 student=match["id"],
                 folder=each if is_folder else "",
-                loose=() if is_folder else (File(each, match["file"]),),
+                loose=() if is_folder else (File(path=each, name=match["file"]),),
                 name=name,
                 aliases=(name,),
             )

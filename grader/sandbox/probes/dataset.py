@@ -16,7 +16,7 @@ WORKERS = 2
 SEED = 5
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkerInfo:
     """What `torch.utils.data.get_worker_info` returns in a loader's worker."""
 
