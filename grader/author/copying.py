@@ -23,7 +23,8 @@ class CopyingReference(Reference):
     """A reference that answers with copies, which later calls cannot change before they are recorded."""
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
-        return _CopyingModule(super().build(arguments, dtype, probe, entry).subject)
+        module = super().build(arguments, dtype, probe, entry)
+        return _CopyingModule(module.subject, module.constants)
 
 
 class _CopyingModule(LocalModule):

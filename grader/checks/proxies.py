@@ -59,6 +59,12 @@ class ModuleProxy(Protocol):
     def weights(self) -> Tensors:
         """Return the current parameters by name."""
 
+    def initial_weights(self) -> Tensors:
+        """Return the parameters of a new module as its class initialises them.
+
+        Weights of the reference differ from these: the kit makes its constant parameters random.
+        """
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the parameters by name."""
 
@@ -170,6 +176,9 @@ class RemoteProxy:
     def weights(self) -> Tensors:
         self.build()
         return _all_tensors(_returned(self._ask(protocol.Read(module=self.number, weights=True))).inputs)
+
+    def initial_weights(self) -> Tensors:
+        return self.weights()
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         self.build()

@@ -24,11 +24,15 @@ FROM_CONSTANT = 0.5
 
 
 class LocalModule:
-    """A module of the reference in this process."""
+    """A module of the reference in this process.
 
-    def __init__(self, subject: Subject) -> None:
+    `constants` are the values of the parameters that the class fills with zeros or ones, and that are random here.
+    """
+
+    def __init__(self, subject: Subject, constants: dict[str, float] | None = None) -> None:
         self.training, self.grad = False, True
         self.subject = subject
+        self.constants = constants or {}
         self.module = subject.module
         self._after: Tensors = {}
         self._output = io.StringIO()
@@ -66,6 +70,12 @@ class LocalModule:
 
     def weights(self) -> Tensors:
         return {name: parameter.detach() for name, parameter in self.module.named_parameters()}
+
+    def initial_weights(self) -> Tensors:
+        return {
+            name: torch.full_like(value, self.constants[name]) if name in self.constants else value
+            for name, value in self.weights().items()
+        }
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(parameter.shape) for name, parameter in self.module.named_parameters()}
@@ -135,19 +145,25 @@ class Reference:
             build = constructor(self._module, entry or self._entry, self._adapter)
         with contextlib.redirect_stdout(io.StringIO()):
             module = build(**arguments)
-        _randomize_constants(module)
+        constants = _randomize_constants(module)
         if dtype:
             module = module.to(getattr(torch, dtype))
-        return LocalModule(Subject(module=module, build=build, arguments=arguments))
+        return LocalModule(Subject(module=module, build=build, arguments=arguments), constants)
 
 
-def _randomize_constants(module: torch.nn.Module) -> None:
-    """Add random numbers to parameters of zeros or ones: a norm or a bias without effect could be left out unseen."""
+def _randomize_constants(module: torch.nn.Module) -> dict[str, float]:
+    """Add random numbers to parameters of zeros or ones; return the constants by name.
+
+    A norm or a bias without effect could be left out and no check would notice.
+    """
+    constants = {}
     with torch.no_grad():
-        for parameter in module.parameters():
+        for name, parameter in module.named_parameters():
             value = parameter.flatten()[:1]
             if value.tolist() in ([0.0], [1.0]) and bool((parameter == value).all()):
+                constants[name] = value.item()
                 parameter.add_(parameter.new_empty(parameter.shape).uniform_(-FROM_CONSTANT, FROM_CONSTANT))
+    return constants
 
 
 class AbsentReference:

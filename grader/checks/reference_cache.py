@@ -232,6 +232,10 @@ class CachedProxy:
         weights: Tensors = self._ask("weights")
         return weights
 
+    def initial_weights(self) -> Tensors:
+        weights: Tensors = self._ask("initial_weights")
+        return weights
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(weight.shape) for name, weight in self.weights().items()}
 

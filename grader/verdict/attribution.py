@@ -143,7 +143,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     fails_otherwise: list[str]
     """The checks of `differing` that fail in the same way as with the defect, but with other numbers."""
     fails_alone: bool
-    """Whether `fails_otherwise` has a check that only variants with the defect fail."""
+    """Whether `fails_otherwise` has a check that only variants with the defect fail, and no partial fix of another
+    defect may be the reason."""
     fails_own_checks: bool
     """Whether a check fails in the same way as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
@@ -310,6 +311,7 @@ class VariantComparison:
         self._stretch = {defect.id for defect in exercise.defects if defect.stretch}
         self._shows_values = self.passed - {check.id for check in exercise.checks if not check.shows_right_values()}
         self._fails_in_training = self._find_training_failures(exercise)
+        self._edited = self._find_edited()
 
     def evidence(self, defect: str) -> Evidence:
         """Return the observations about a defect."""
@@ -323,7 +325,8 @@ class VariantComparison:
             with_equal_methods=self._with_equal_methods(defect),
             differing=differing,
             fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
-            fails_alone=any(self._fails_similarly(check, defect) for check in only.intersection(differing)),
+            fails_alone=not self._is_beside_partial_fix(defect)
+            and any(self._fails_similarly(check, defect) for check in only.intersection(differing)),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),
@@ -341,9 +344,19 @@ class VariantComparison:
         )
 
     def differing(self, defect: str) -> list[str]:
-        """Those of a defect's own checks that fail as no matching variant does, nor as another partial fix does."""
+        """Return a defect's own checks that fail as no matching variant does, nor as another partial fix does.
+
+        If the submission was edited elsewhere only, a failure of another kind does not speak against the fix.
+        """
         own = self._own_checks(defect) - self.passed - self._explained_by_partial_fixes(defect)
+        if self._edited and self.reading(defect) is Reading.FIXED:
+            own = {check for check in own if self._fails_similarly(check, defect)}
         return [check for check in self.unexplained if check in own]
+
+    def _is_beside_partial_fix(self, defect: str) -> bool:
+        """Return whether checks show that other defects are partially fixed, and none shows it of this one."""
+        partly_fixed = set().union(*self._examination.partial_fixes.values())
+        return bool(partly_fixed) and defect not in partly_fixed
 
     def _explained_by_partial_fixes(self, defect: str) -> set[str]:
         """Return the failures that other defects explain, which are partially fixed where this one is not."""
@@ -366,7 +379,8 @@ class VariantComparison:
         """Return the failures that nothing explains; of checks that were not run only if there are no others.
 
         A partial fix never costs more than no fix: failures that some variant, or an unfixed stretch defect, also shows
-        are not counted.
+        are not counted. Nor are wrong numbers if the submission differs from a variant only where it edited the
+        statements of a defect that is not fixed.
         """
         kinds = self._key.signatures
         unfixed = {
@@ -375,6 +389,8 @@ class VariantComparison:
         excused = {check for name in (kinds if self._examination.partial_fixes else unfixed) for check in kinds[name]}
         excused |= self._examination.partial_fixes.keys()
         excused |= self._explained_by_unfixed(set(self._readings) - set(fixed))
+        if self._edited - self._stretch - set(fixed):
+            excused |= {check for check, kind in self.failed.items() if kind in WRONG_NUMBERS}
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self._examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken
@@ -483,13 +499,7 @@ class VariantComparison:
         Compare them with each pair of variants that differ only in this defect, because other defects may change the
         same statements.
         """
-        methods = self._key.methods
-        pairs = [
-            (_statements(methods[name]), _statements(methods[with_it]))
-            for name in methods
-            if not has_defect(name, defect)
-            and (with_it := variant_name(frozenset({defect, *name.split("+")}) - {REFERENCE})) in methods
-        ]
+        pairs = self._pairs(defect)
         touched = {method for right, faulty in pairs for method, _ in right ^ faulty}
         found = {each for each in _statements(self._examination.methods) if each[0] in touched}
         if not pairs or {method for method, _ in found} != touched:
@@ -506,6 +516,31 @@ class VariantComparison:
         if defect in self._examination.standing_fixes:
             return Reading.KEPT
         return Reading.CHANGED if 2 * len(common & found) >= len(common) > 0 else Reading.UNREAD
+
+    def _pairs(self, defect: str) -> list[tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
+        """Return the statements of each variant without a defect, and of the same variant with it."""
+        methods = self._key.methods
+        return [
+            (_statements(methods[name]), _statements(methods[with_it]))
+            for name in methods
+            if not has_defect(name, defect)
+            and (with_it := variant_name(frozenset({defect, *name.split("+")}) - {REFERENCE})) in methods
+        ]
+
+    def _find_edited(self) -> set[str]:
+        """Return the defects whose statements were changed, if the submission differs from a variant nowhere else.
+
+        Otherwise return none. Such changes cause every failure that the variant does not have.
+        """
+        changed = {defect for defect, reading in self._readings.items() if reading is Reading.CHANGED}
+        touched = {each for defect in changed for right, faulty in self._pairs(defect) for each in right ^ faulty}
+        methods = {method for method, _ in touched}
+        found = _statements(self._examination.methods)
+        is_confined = any(
+            variant - found <= touched and all(method in methods for method, _ in found - variant)
+            for variant in map(_statements, self._key.methods.values())
+        )
+        return changed if is_confined else set()
 
     def _with_equal_methods(self, defect: str) -> list[str]:
         """Return the matching variants with the submission's syntax trees in the methods that the defect touches."""
