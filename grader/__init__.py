@@ -10,6 +10,8 @@ Grade from Python::
     for verdict in grade_many(("exercise_03", source) for source in sources):
         ...
 
+`solutions/EVALUATION.md` describes the interface for teams that train and evaluate models.
+
 Importing the package imports neither torch nor pytest; an examiner process imports them when a submission is judged.
 
 The names in `__all__` and, for hidden tests, in `grader.testing` are public. Everything else in the package may change
@@ -22,14 +24,31 @@ from typing import Any
 _MODULES = {
     "BrokenExerciseError": "errors",
     "DefectStatus": "verdict.attribution",
+    "DefectVerdict": "verdict.verdict",
+    "FailureKind": "checks.outcome",
+    "Finding": "checks.outcome",
+    "Hunt": "evaluation.catalogue",
     "KitError": "errors",
     "OpenHostError": "errors",
+    "Outcome": "checks.outcome",
+    "Reason": "verdict.attribution",
     "Result": "verdict.verdict",
+    "Scheme": "evaluation.rewards",
     "SpecError": "errors",
+    "Split": "evaluation.seeds",
+    "Status": "checks.outcome",
+    "UnknownReason": "verdict.attribution",
     "UsageError": "errors",
     "Verdict": "verdict.verdict",
+    "agrade": "api",
+    "exercises": "evaluation.catalogue",
+    "extract_code": "evaluation.answers",
     "grade": "api",
     "grade_many": "api",
+    "reward": "evaluation.rewards",
+    "seed_of": "evaluation.seeds",
+    "to_dict": "report.json",
+    "verdict_schema": "report.json",
 }
 """The module of each public name, imported at its first use. Type checkers read the same names in `__init__.pyi`."""
 

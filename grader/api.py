@@ -1,28 +1,33 @@
-"""Grade from Python: `grade` judges one submission, `grade_many` any number of them."""
+"""Grade from Python: `grade` judges one submission, `agrade` does so in asyncio, `grade_many` any number of them."""
 
 import operator
 import os
 import re
 import secrets
 import threading
-from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Literal, TypeVar, overload
 
 from grader.checks.outcome import FailureKind, Finding
-from grader.errors import UsageError, WorkerKilledError
-from grader.processes.examiner_process import ExaminerDiedError, usable_cores
+from grader.errors import KitError, OpenHostError, UsageError, WorkerKilledError
+from grader.processes.examiner_process import CancelledError, ExaminerDiedError, usable_cores
 from grader.processes.pool import ExaminerPool
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.submission import Submission, Unreadable, read_submission, read_text
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
-from grader.verdict.verdict import Verdict, not_judged
+from grader.verdict.verdict import Result, Verdict, not_judged
 
 Source = str | Path
 """A submission: the text of a module, or the path of a `.py` or `.ipynb` file."""
+
+Tag = TypeVar("Tag")
+
+Errors = Literal["raise", "return"]
 
 FILE_NAME = re.compile(r"[^\n]*\.(py|ipynb)")
 """Text that is no module: the caller probably meant a path."""
@@ -30,20 +35,25 @@ FILE_NAME = re.compile(r"[^\n]*\.(py|ipynb)")
 AHEAD = 4
 """Submissions read ahead for each job, so that a submission that hangs does not stop the others."""
 
+POLL_SECONDS = 0.02
+"""How often a submission that waits for a core looks whether it was cancelled."""
+
 CORES = usable_cores()
 
 _pool = ExaminerPool(CORES)
 _slots = threading.BoundedSemaphore(CORES)
+_threads: ThreadPoolExecutor | None = None
 
 
-def _renew_slots() -> None:
-    """Free all slots: in a forked child, no thread of the parent is left to do so."""
-    global _slots  # noqa: PLW0603 - one for the process
+def _renew() -> None:
+    """Free all slots and forget the threads: in a forked child, no thread of the parent is left."""
+    global _slots, _threads  # noqa: PLW0603 - one for the process
     _slots = threading.BoundedSemaphore(CORES)
+    _threads = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_slots)
+    os.register_at_fork(after_in_child=_renew)
 
 
 def grade(
@@ -53,6 +63,7 @@ def grade(
     course: str | Path | None = None,
     seed: int | None = None,
     strict: bool = True,
+    timeout: float | None = None,
 ) -> Verdict:
     """Return the verdict on one submission. Nothing that the submission does raises an exception.
 
@@ -63,26 +74,61 @@ def grade(
     - `seed`, from 0 to 2**31 - 1, determines the random inputs. The default is a fresh, secret seed.
     - `strict` refuses to judge on a machine where a submission could reach files or the network. Submissions generated
       by a model do try. `python -m grader doctor` shows which protections work.
+    - `timeout` is the most seconds to wait. Without it, the exercise's own limits end every submission; they do not
+      count the time in which other submissions occupy all cores.
+
+    A verdict has one of four outcomes. `fixed`: every counted defect is fixed and nothing else is broken. `not_fixed`:
+    not yet. `not_gradable`: no check could run, and `reason` says why; the score is 0. `not_judged`: the kit could not
+    judge, because the timeout passed, the submission's examiner died twice, or its worker was killed twice from
+    outside; `score` is None, and no submission is to blame.
 
     In the verdict, `score` and `max_score` are points and `seconds` is wall-clock time. `defects` has an entry for each
-    defect of the exercise and `checks` one for each check that ran. If no check could run, the outcome is
-    `not_gradable` and `reason` is the reason. If a submission's examiner died twice, or its worker was killed twice
-    from outside, the outcome is `not_judged` and `score` is None. Findings name the axes of tensors as the exercise's
-    README does.
+    defect of the exercise and `checks` one for each check that ran. Findings name the axes of tensors as the exercise's
+    README does. `to_dict` turns a verdict into plain data.
 
     An examiner process judges. It keeps torch, checks and references in memory until the interpreter exits, so only the
     first call takes the time of importing torch. Any number of threads can call; as many submissions are judged at once
-    as there are cores. A forked child starts its own examiners.
+    as there are cores. A forked child starts its own examiners. A timeout ends the examiner, and the next call starts
+    another one.
 
-    Raise `UsageError` for an unknown exercise, course, seed or file and for a path given as text, `SpecError` for a
-    wrong description, `BrokenExerciseError` if the reference fails its own checks, `OpenHostError` if `strict` refuses,
-    and other `KitError`s if the kit cannot judge.
+    Raise `UsageError` for an unknown exercise, course, seed, timeout or file and for a path given as text, `TypeError`
+    for a source that is neither text nor a path, `SpecError` for a wrong description, `BrokenExerciseError` if the
+    reference fails its own checks, `OpenHostError` if `strict` refuses, and other `KitError`s if the kit cannot judge.
     """
-    request = _Request(_course(course), _seed(seed), strict=strict)
-    with _slots:
-        return request.judge(exercise, source)
+    return _Request(_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout)).judge_in_turn(
+        exercise, source
+    )
 
 
+async def agrade(
+    exercise: str,
+    source: Source,
+    *,
+    course: str | Path | None = None,
+    seed: int | None = None,
+    strict: bool = True,
+    timeout: float | None = None,  # noqa: ASYNC109 - its end is a verdict, not an exception
+) -> Verdict:
+    """Return the verdict on one submission, without blocking the event loop. Arguments and errors are those of `grade`.
+
+    Any number of tasks can call; as many submissions are judged at once as there are cores. A task that is cancelled
+    ends its submission's processes before it raises `asyncio.CancelledError`.
+    """
+    import asyncio  # most callers need none of it
+
+    request = _Request(_course(course), _seed(seed), strict=strict, timeout=_timeout(timeout))
+    judged = _shared_threads().submit(request.judge_in_turn, exercise, source)
+    try:
+        return await asyncio.wrap_future(judged)
+    except asyncio.CancelledError:
+        request.cancel()
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        judged.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(ended.set))
+        await ended.wait()
+        raise
+
+
+@overload
 def grade_many(
     submissions: Iterable[tuple[str, Source]],
     *,
@@ -90,59 +136,251 @@ def grade_many(
     seed: int | None = None,
     strict: bool = True,
     jobs: int | None = None,
-) -> Iterator[Verdict]:
-    """Yield a verdict for each `(exercise, source)`, in order. Arguments and errors are those of `grade`.
+    ordered: bool = True,
+    errors: Errors = "raise",
+    timeout: float | None = None,
+) -> Iterator[Verdict]: ...
 
-    `jobs` is the number of examiners, by default one for each core. `submissions` can be endless: at most four for each
-    job are read ahead, and no verdict is kept. All submissions get the same seed.
 
-    An error in the course, or one that `submissions` raises, ends the iteration. Close the iterator to end it early;
+@overload
+def grade_many(
+    submissions: Iterable[tuple[str, Source, Tag]],
+    *,
+    course: str | Path | None = None,
+    seed: int | None = None,
+    strict: bool = True,
+    jobs: int | None = None,
+    ordered: bool = True,
+    errors: Errors = "raise",
+    timeout: float | None = None,
+) -> Iterator[tuple[Tag, Verdict]]: ...
+
+
+def grade_many(
+    submissions: Iterable[tuple[Any, ...]],
+    *,
+    course: str | Path | None = None,
+    seed: int | None = None,
+    strict: bool = True,
+    jobs: int | None = None,
+    ordered: bool = True,
+    errors: Errors = "raise",
+    timeout: float | None = None,
+) -> Iterator[Any]:
+    """Yield a verdict for each `(exercise, source)`, and `(tag, verdict)` for each `(exercise, source, tag)`.
+
+    A tag is any object. Other arguments and errors are those of `grade`; the timeout is that of one submission.
+
+    - `jobs` is the number of examiners, by default one for each core.
+    - `ordered=False` yields each verdict as soon as it is known, so that a slow submission delays no other verdict. Use
+      tags to recognize the submissions.
+    - `errors="return"` makes an error of one exercise or one source (an unknown exercise, a missing file, a source of a
+      wrong type, a wrong description, a broken reference) a verdict `not_judged` on its submissions.
+
+    `submissions` can be endless: at most four for each job are read ahead, and no verdict is kept. All submissions get
+    the same seed.
+
+    If reading `submissions` raises an exception, it is raised after the verdicts on all submissions that were read. An
+    error of one exercise, with `errors="raise"`, ends the iteration in its turn. Close the iterator to end it early;
     this cancels the submissions that are being judged.
     """
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"jobs is {jobs}; use 1 or more")
-    request = _Request(_course(course), _seed(seed), strict=strict)
-    return _in_order(request, iter(submissions), jobs or CORES)
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+        raise UsageError(f"jobs is {jobs!r}; use a whole number from 1")
+    if errors not in ("raise", "return"):
+        raise UsageError(f'errors is {errors!r}; use "raise" or "return"')
+    request = _Request(
+        _course(course),
+        _seed(seed),
+        strict=strict,
+        timeout=_timeout(timeout),
+        returns_errors=errors == "return",
+    )
+    return _verdicts(request, iter(submissions), jobs or CORES, ordered=ordered)
 
 
 class _Request:
-    """Judge submissions to one course with one seed, from any number of threads."""
+    """Judge submissions to one course with one seed, from any number of threads; can be cancelled permanently."""
 
-    def __init__(self, course: Course, seed: int, *, strict: bool) -> None:
+    def __init__(
+        self, course: Course, seed: int, *, strict: bool, timeout: float | None, returns_errors: bool = False
+    ) -> None:
         self._course = course
         self._seed = seed
-        self._judge = PooledJudge(_pool, course, strict=strict)
+        self._strict = strict
+        self._timeout = timeout
+        self._returns_errors = returns_errors
+        self._lock = threading.Lock()
+        self._calls: set[_Call] = set()
+        self._is_cancelled = False
 
-    def judge(self, exercise_id: str, source: Source) -> Verdict:
-        self._course.require(exercise_id)
-        name = self._course.module_name(exercise_id) if isinstance(source, str) else str(source)
+    def judge_in_turn(self, exercise_id: str, source: Source) -> Verdict:
+        """Return the verdict on a submission, once one of the cores is free for it."""
+        return self._judge(exercise_id, source, _slots)
+
+    def judge_tagged(self, exercise_id: str, source: Source, *tag: Any) -> Any:
+        """Return the verdict on a submission, with its tag if it has one."""
         try:
-            return self._judge.judge(exercise_id, _read(source, name), name, self._seed)
-        except (ExaminerDiedError, WorkerKilledError) as error:
-            exercise = load_exercise(self._course.description(exercise_id))
-            finding = Finding(kind=FailureKind.NOT_JUDGED, message=f"not judged: {error}")
-            return not_judged(exercise, name, self._seed, finding)
+            verdict = self._judge(exercise_id, source)
+        except (OpenHostError, CancelledError):
+            raise
+        except (KitError, TypeError) as error:
+            if not self._returns_errors:
+                raise
+            verdict = self._without_exercise(exercise_id, source, str(error))
+        return (*tag, verdict) if tag else verdict
 
     def cancel(self) -> None:
-        """Cancel the submissions that are being judged."""
+        """Cancel the submissions that are being judged, and refuse others."""
+        with self._lock:
+            self._is_cancelled = True
+            calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+
+    def _judge(self, exercise_id: str, source: Source, slots: threading.BoundedSemaphore | None = None) -> Verdict:
+        self._course.require(exercise_id)
+        name = self._course.module_name(exercise_id) if isinstance(source, str) else str(source)
+        read = _read(source, name)
+        call = _Call(PooledJudge(_pool, self._course, strict=self._strict), self._timeout)
+        with self._lock:
+            self._calls.add(call)
+            if self._is_cancelled:
+                call.cancel()
+        try:
+            return call.judge(exercise_id, read, name, self._seed, slots)
+        except (ExaminerDiedError, WorkerKilledError) as error:
+            reason = str(error)
+        except CancelledError:
+            if self._is_cancelled or not call.is_too_late:
+                raise
+            reason = f"there was no verdict after {self._timeout:g} s; allow more time"
+        finally:
+            call.end()
+            with self._lock:
+                self._calls.discard(call)
+        exercise = load_exercise(self._course.description(exercise_id))
+        return not_judged(exercise, name, self._seed, _not_judged_finding(reason))
+
+    def _without_exercise(self, exercise_id: str, source: Source, reason: str) -> Verdict:
+        """Return the verdict on a submission whose exercise or source cannot be used."""
+        finding = _not_judged_finding(reason)
+        return Verdict(
+            exercise=str(exercise_id),
+            file=str(source) if isinstance(source, Path) else "",
+            outcome=Result.NOT_JUDGED,
+            reason=str(finding),
+            score=None,
+            max_score=0.0,
+            seed=self._seed,
+            defects=[],
+            regressions=[],
+            checks=[],
+            isolation={},
+            seconds=0.0,
+            unloadable=finding,
+        )
+
+
+class _Call:
+    """One submission on its way to a verdict. It ends at its timeout, or when another thread cancels it."""
+
+    def __init__(self, judge: PooledJudge, timeout: float | None) -> None:
+        self.is_too_late = False
+        self._judge = judge
+        self._is_cancelled = False
+        self._clock = None if timeout is None else threading.Timer(timeout, self._end_late)
+        if self._clock is not None:
+            self._clock.daemon = True
+            self._clock.start()
+
+    def judge(
+        self,
+        exercise_id: str,
+        read: Submission | Unreadable,
+        name: str,
+        seed: int,
+        slots: threading.BoundedSemaphore | None,
+    ) -> Verdict:
+        """Return the verdict, once a slot is free if slots are given; raise `CancelledError` if the call ended."""
+        if slots is None:
+            return self._judge.judge(exercise_id, read, name, seed)
+        while not slots.acquire(timeout=POLL_SECONDS):
+            if self._is_cancelled:
+                raise CancelledError(f"{name} was cancelled")
+        try:
+            return self._judge.judge(exercise_id, read, name, seed)
+        finally:
+            slots.release()
+
+    def cancel(self) -> None:
+        """End the call. Callable from any thread."""
+        self._is_cancelled = True
         self._judge.cancel()
 
+    def end(self) -> None:
+        """Stop the clock."""
+        if self._clock is not None:
+            self._clock.cancel()
 
-def _in_order(request: _Request, submissions: Iterator[tuple[str, Source]], jobs: int) -> Iterator[Verdict]:
-    """Yield the verdicts in the order of the submissions, which are judged ahead in `jobs` threads."""
-    pending: deque[Future[Verdict]] = deque()
+    def _end_late(self) -> None:
+        self.is_too_late = True
+        self.cancel()
+
+
+def _verdicts(request: _Request, submissions: Iterator[tuple[Any, ...]], jobs: int, *, ordered: bool) -> Iterator[Any]:
+    """Yield the verdicts, in the order of the submissions or as they come; `jobs` threads judge ahead."""
+    pending: dict[Future[Any], None] = {}
+    finished: SimpleQueue[Future[Any]] = SimpleQueue()
+    source_error: Exception | None = None
+
+    def take() -> Any:
+        future = next(iter(pending)) if ordered else finished.get()
+        del pending[future]
+        return future.result()
+
     with ThreadPoolExecutor(jobs, thread_name_prefix="grader") as threads:
         try:
-            for exercise_id, source in submissions:
-                pending.append(threads.submit(request.judge, exercise_id, source))
-                if len(pending) >= AHEAD * jobs:
-                    yield pending.popleft().result()
+            while True:
+                try:
+                    submission = next(submissions)
+                except StopIteration:
+                    break
+                except Exception as error:  # noqa: BLE001 - raised below, after the verdicts
+                    source_error = error
+                    break
+                future = threads.submit(request.judge_tagged, *_parts(submission))
+                pending[future] = None
+                if not ordered:
+                    future.add_done_callback(finished.put)
+                while len(pending) >= AHEAD * jobs or not finished.empty():
+                    yield take()
             while pending:
-                yield pending.popleft().result()
+                yield take()
+            if source_error is not None:
+                raise source_error
         finally:
             for each in pending:
                 each.cancel()
             request.cancel()
+
+
+def _parts(submission: Any) -> tuple[Any, ...]:
+    """Return a submission's exercise, source and, if there is one, tag."""
+    if not isinstance(submission, tuple | list) or len(submission) not in (2, 3):
+        raise TypeError(f"a submission is (exercise, source) or (exercise, source, tag), not {submission!r:.100}")
+    return tuple(submission)
+
+
+def _shared_threads() -> ThreadPoolExecutor:
+    """Return the threads in which `agrade` waits for examiners."""
+    global _threads  # noqa: PLW0603 - one for the process
+    if _threads is None:
+        _threads = ThreadPoolExecutor(CORES, thread_name_prefix="agrade")
+    return _threads
+
+
+def _not_judged_finding(reason: str) -> Finding:
+    return Finding(kind=FailureKind.NOT_JUDGED, message=f"not judged: {reason}")
 
 
 def _read(source: Source, name: str) -> Submission | Unreadable:
@@ -161,6 +399,8 @@ def _read(source: Source, name: str) -> Submission | Unreadable:
 def _course(folder: str | Path | None) -> Course:
     if folder is None:
         return find_course(Path.cwd())
+    if not isinstance(folder, str | os.PathLike):
+        raise UsageError(f"course is {folder!r:.100}; name the folder that contains exercises/")
     if not (Path(folder) / "exercises").is_dir():
         raise UsageError(f"there is no exercises/ in {folder}; name the folder that contains it")
     return Course(root=Path(folder).absolute())
@@ -176,3 +416,11 @@ def _seed(seed: int | None) -> int:
     if not 0 <= seed < MAX_SEED:
         raise UsageError(f"seed is {seed}; use one from 0 to {MAX_SEED - 1}")
     return seed
+
+
+def _timeout(timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    if not isinstance(timeout, int | float) or not 0 < timeout <= threading.TIMEOUT_MAX:
+        raise UsageError(f"timeout is {timeout!r}; use a number of seconds above 0")
+    return float(timeout)

@@ -77,7 +77,7 @@ def _make_friendly(name: str, part: dict[str, Any]) -> None:
     """Give each key a description on one line, and write a choice of a single value as a constant."""
     del part["title"]
     part["description"] = part["description"].split("\n\n")[0]
-    descriptions = _descriptions(_record(name))
+    descriptions = field_descriptions(_record(name))
     for key, schema in part.get("properties", {}).items():
         if len(schema.get("enum", ())) == 1:
             (schema["const"],) = schema.pop("enum")
@@ -115,7 +115,7 @@ def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
     return shared
 
 
-def _descriptions(record: type) -> dict[str, str]:
+def field_descriptions(record: type) -> dict[str, str]:
     """Return the docstring below each field of a record, inherited fields included, by the field's key."""
     descriptions: dict[str, str] = {}
     for owner in reversed(record.__mro__):

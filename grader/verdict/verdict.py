@@ -32,9 +32,14 @@ STATUS_WORDS = {
 
 
 class DefectVerdict(Struct, frozen=True, kw_only=True):
-    """One defect's status and points; `reason` says why a status is unknown."""
+    """One defect's status and points.
+
+    `number` is the number by which students know the defect; 0 if it comes from a gradebook, which stores no numbers.
+    `reason` says why a status is unknown.
+    """
 
     id: str
+    number: int = 0
     status: DefectStatus
     points: float
     max_points: float
@@ -92,9 +97,11 @@ def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: s
     if examination.unloadable is not None:
         return not_gradable(exercise, file, seed, examination.unloadable, examination)
     attribution = attribute(exercise, key, examination)
+    numbers = exercise.numbers()
     defects = [
         DefectVerdict(
             id=defect.id,
+            number=numbers[defect.id],
             status=attribution.statuses[defect.id],
             points=defect.points if attribution.statuses[defect.id] is DefectStatus.FIXED else 0.0,
             max_points=defect.points,
@@ -151,9 +158,11 @@ def not_gradable(
     exercise: Exercise, file: str, seed: int, unloadable: Finding, examination: Examination | None = None
 ) -> Verdict:
     """Return the verdict on a submission for which no check could run; `unloadable` says why."""
+    numbers = exercise.numbers()
     defects = [
         DefectVerdict(
             id=defect.id,
+            number=numbers[defect.id],
             status=DefectStatus.UNKNOWN,
             points=0.0,
             max_points=defect.points,

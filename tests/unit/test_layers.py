@@ -25,6 +25,7 @@ ROOMS = [
     "classroom",
     "author",
     "api",
+    "evaluation",
     "testing",
     "commands",
     "notebook",

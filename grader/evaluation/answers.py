@@ -1,0 +1,303 @@
+"""Extract a module from a model's answer: fenced blocks, prose, parts of a file, diffs, search-and-replace blocks.
+
+The answer is text by an untrusted author, so nothing here parses or runs it: lines are compared, and that is all. A
+wrong guess costs the answer points and nothing else.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.evaluation.catalogue import hunt_of, open_course
+
+FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^`]*$")
+THOUGHTS = ("</think>", "</thinking>", "</reasoning>", "</scratchpad>")
+"""Tags that end a model's notes to itself."""
+
+TAG = re.compile(r"[ \t]*</?(?:code|answer|solution|file|python|module|output|final)(?: [^>]*)?>[ \t]*$", re.IGNORECASE)
+"""A line that is nothing but a tag around code."""
+
+DEFINITION = re.compile(r"(?:async )?(?:class|def)[ \t]+(\w+)")
+METHOD = re.compile(r"([ \t]*)(?:async )?def[ \t]+(\w+)[ \t]*\([ \t]*self\b")
+IMPORT = re.compile(r"(?:import[ \t]+[\w.]+|from[ \t]+[\w.]+[ \t]+import\b)")
+TOP_LEVEL = re.compile(
+    r"""(?:import[ \t]+[\w.]+|from[ \t]+[\w.]+[ \t]+import\b|(?:async )?def[ \t]+\w+\(|class[ \t]+\w+[(:]
+    |@\w|[\w.\[\], ]+[ \t]=[ \t]|if[ \t]__name__|[)\]}]|\"\"\"|'''|\#)""",
+    re.VERBOSE,
+)
+"""A line of code without indentation, rather than prose."""
+
+HUNK = re.compile(r"@@(?: -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@)?")
+SEARCH, MIDDLE, REPLACE = re.compile(r"<{5,9} ?SEARCH"), re.compile(r"={5,9}$"), re.compile(r">{5,9} ?REPLACE")
+
+
+class _Block(Struct, frozen=True, kw_only=True):
+    """A part of an answer: its lines, and the language that its fence names."""
+
+    lines: list[str]
+    language: str
+
+
+def extract_code(text: str, exercise: str, *, course: str | Path | None = None) -> str:
+    """Return the text of the module that a model's answer contains; empty if the answer contains no code.
+
+    - The last fenced block that defines the exercise's class or function is taken.
+    - A block without imports replaces definitions of the same name in the starter, and the other parts of the starter
+      stay. Likewise a block with methods alone.
+    - A unified diff or search-and-replace blocks are applied to the starter. A hunk applies where its old lines are;
+      its line numbers only choose between several such places. If one does not apply, the answer contains no code.
+    - Without a fence, the lines of code are taken and the prose around them is left out.
+
+    An empty text is `not_gradable` for `grade`. Raise `UsageError` for an unknown exercise, and `TypeError` if the
+    answer is no text.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"an answer is text, not {type(text).__name__}; pass the model's whole answer as one string")
+    hunt = hunt_of(open_course(course), exercise)
+    lines = _without_thoughts(_unwrapped(text, hunt.entry)).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    starter = hunt.starter.rstrip("\n").split("\n")
+    blocks = list(_blocks(lines))
+    found = (
+        _last_module(blocks, hunt.entry, starter)
+        or _patched(blocks or [_Block(lines=lines, language="")], starter)
+        or _with_parts(blocks, starter)
+        or ([] if blocks else _code_in_prose(lines, hunt.entry, starter))
+    )
+    return "\n".join(found).strip("\n") + "\n" if found else ""
+
+
+def _unwrapped(text: str, entry: str) -> str:
+    """Return the code in an answer that is a JSON object, or the answer itself."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    values = found.values() if isinstance(found, dict) else ()
+    return next((value for value in values if isinstance(value, str) and entry in value), text)
+
+
+def _without_thoughts(text: str) -> str:
+    """Return what follows the model's notes to itself."""
+    end = max(text.rfind(tag) + len(tag) for tag in THOUGHTS if tag in text) if any(t in text for t in THOUGHTS) else 0
+    return text[end:] if text[end:].strip() else text
+
+
+def _blocks(lines: list[str]) -> Iterator[_Block]:
+    """Yield the fenced blocks. A block that is never closed ends with the answer."""
+    fence, language = "", ""
+    inside: list[str] = []
+    for line in lines:
+        found = FENCE.match(line)
+        if not fence:
+            if found:
+                fence, language, inside = found[1], found[2].lower(), []
+        elif found and found[1].startswith(fence) and not found[2]:
+            yield _Block(lines=_dedented(inside), language=language)
+            fence = ""
+        else:
+            inside.append(line)
+    if fence:
+        yield _Block(lines=_dedented(inside), language=language)
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    """Return lines without their common indentation, quote marks and lines that are tags."""
+    if lines and all(line.startswith(">") for line in lines):
+        lines = [line[2:] if line.startswith("> ") else line[1:] for line in lines]
+    lines = [line for line in lines if not TAG.match(line)]
+    margins = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+    margin = min(margins, default=0)
+    return [line[margin:] for line in lines]
+
+
+def _is_diff(block: _Block) -> bool:
+    return block.language in ("diff", "patch") or any(HUNK.match(line) for line in block.lines)
+
+
+def _last_module(blocks: list[_Block], entry: str, starter: list[str]) -> list[str]:
+    """Return the last block that defines the entry, completed by the starter if it has no imports."""
+    for block in reversed(blocks):
+        if not _is_diff(block) and not any(map(SEARCH.match, block.lines)) and entry in _defined(block.lines):
+            return block.lines if any(map(IMPORT.match, block.lines)) else _spliced(block.lines, starter)
+    return []
+
+
+def _defined(lines: list[str]) -> dict[str, int]:
+    """Return the index of the line of each definition without indentation."""
+    return {found[1]: index for index, line in enumerate(lines) if (found := DEFINITION.match(line))}
+
+
+def _spliced(lines: list[str], starter: list[str]) -> list[str]:
+    """Return the starter with each definition replaced by the given one of that name; others go before the first."""
+    parts = _definitions(lines)
+    known = _definitions(starter)
+    first = min((known[name][0] for name in parts if name in known), default=len(starter))
+    result: list[str] = []
+    for index, line in enumerate(starter):
+        if index == first:
+            for name, (start, end) in parts.items():
+                if name not in known:
+                    result += [*lines[start:end], "", ""]
+        replaced = next((name for name, (start, end) in known.items() if name in parts and start <= index < end), "")
+        if not replaced:
+            result.append(line)
+        elif known[replaced][0] == index:
+            start, end = parts[replaced]
+            result += [*lines[start:end], "", ""]
+    return result
+
+
+def _definitions(lines: list[str]) -> dict[str, tuple[int, int]]:
+    """Return the first line of each definition without indentation, decorators included, and the line after it."""
+    found = {}
+    for name, index in _defined(lines).items():
+        start = index
+        while start and lines[start - 1].startswith("@"):
+            start -= 1
+        end = index + 1
+        while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t)#" or lines[end].startswith("]")):
+            end += 1
+        while not lines[end - 1].strip() or (lines[end - 1].startswith("#") and end - 1 > index):
+            end -= 1
+        found[name] = (start, end)
+    return found
+
+
+def _with_parts(blocks: list[_Block], starter: list[str]) -> list[str]:
+    """Return the starter with the methods, or the definitions, that the blocks contain."""
+    result = starter
+    for block in blocks:
+        if any(METHOD.match(line) for line in block.lines):
+            result = _with_methods(block.lines, result)
+        elif _defined(block.lines).keys() & _defined(result).keys():
+            result = _spliced(block.lines, result)
+    return result if result != starter else []
+
+
+def _with_methods(lines: list[str], starter: list[str]) -> list[str]:
+    """Return the starter with each method replaced by the given one of that name, if there is exactly one."""
+    starts = [index for index, line in enumerate(lines) if METHOD.match(line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        found = METHOD.match(lines[start])
+        assert found is not None
+        own = [index for index, line in enumerate(starter) if (same := METHOD.match(line)) and same[2] == found[2]]
+        if len(own) != 1:
+            continue
+        first = own[0]
+        margin = len(starter[first]) - len(starter[first].lstrip())
+        last = first + 1
+        while last < len(starter) and (
+            not starter[last].strip() or len(starter[last]) - len(starter[last].lstrip()) > margin
+        ):
+            last += 1
+        while not starter[last - 1].strip():
+            last -= 1
+        body = _dedented(_without_end(lines[start:end]))
+        starter = [*starter[:first], *(" " * margin + line if line.strip() else "" for line in body), *starter[last:]]
+    return starter
+
+
+def _without_end(lines: list[str]) -> list[str]:
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return lines
+
+
+def _patched(blocks: list[_Block], starter: list[str]) -> list[str]:
+    """Return the starter after all diffs and search-and-replace blocks; nothing if there is none or one fails."""
+    changes = [change for block in blocks for change in _changes(block)]
+    result = starter
+    for old, new, line in changes:
+        at = _place(result, old, line)
+        if at is None:
+            return []
+        result = [*result[:at], *new, *result[at + len(old) :]]
+    return result if changes and result != starter else []
+
+
+Change = tuple[list[str], list[str], int]
+"""The old lines, the new ones, and the index where a diff expects them; -1 if it does not say."""
+
+
+def _changes(block: _Block) -> Iterator[Change]:
+    yield from _replacements(block.lines)
+    if not _is_diff(block):
+        return
+    old: list[str] = []
+    new: list[str] = []
+    expected, is_inside = -1, False
+    for line in [*block.lines, "@@"]:
+        found = HUNK.match(line)
+        if found or (line.startswith(("diff ", "--- ", "+++ ", "index ")) and not (is_inside and not old)):
+            if old != new:
+                yield (*_trimmed(old, new), expected)
+            old, new, is_inside = [], [], bool(found)
+            expected = int(found[1]) - 1 if found and found[1] else -1
+        elif line.startswith("-"):
+            old.append(line[1:])
+        elif line.startswith("+"):
+            new.append(line[1:])
+        elif is_inside and not line.startswith("\\"):
+            old.append(line[1:])
+            new.append(line[1:])
+
+
+def _trimmed(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    """Return a hunk without the empty lines at its end, which belong to the text after a diff."""
+    while old and new and not old[-1].strip() and not new[-1].strip():
+        old, new = old[:-1], new[:-1]
+    return old, new
+
+
+def _replacements(lines: list[str]) -> Iterator[Change]:
+    """Yield the search-and-replace blocks."""
+    old: list[str] = []
+    new: list[str] = []
+    part: list[str] | None = None
+    for line in lines:
+        if SEARCH.match(line):
+            old, new = [], []
+            part = old
+        elif part is old and MIDDLE.match(line):
+            part = new
+        elif part is new and REPLACE.match(line):
+            yield old, new, -1
+            part = None
+        elif part is not None:
+            part.append(line)
+
+
+def _place(lines: list[str], old: list[str], expected: int) -> int | None:
+    """Return where the old lines are; with several places, the one nearest to where they are expected."""
+    if not old:
+        return None
+    for form in (str.rstrip, str.strip):
+        wanted = [form(line) for line in old]
+        own = [form(line) for line in lines]
+        places = [at for at in range(len(own) - len(wanted) + 1) if own[at : at + len(wanted)] == wanted]
+        if len(places) == 1 or (places and expected >= 0):
+            return min(places, key=lambda at: abs(at - expected))
+    return None
+
+
+def _code_in_prose(lines: list[str], entry: str, starter: list[str]) -> list[str]:
+    """Return the code of an answer without fences: from its first line of code to its last."""
+    lines = _dedented(lines)
+    if entry not in _defined(lines):
+        return []
+    at = _defined(lines)[entry]
+    first = next(index for index, line in enumerate(lines) if TOP_LEVEL.match(line))
+    last = at
+    for index in range(at, len(lines)):
+        line = lines[index]
+        if line.startswith((" ", "\t")) or TOP_LEVEL.match(line):
+            last = index
+        elif line.strip():
+            break
+    code = lines[min(first, at) : last + 1]
+    return code if any(map(IMPORT.match, code)) else _spliced(code, starter)

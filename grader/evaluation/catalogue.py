@@ -1,0 +1,104 @@
+"""List a course's hunts as data for a model: everything that a student may read, and nothing that spoils a hunt."""
+
+import uuid
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.errors import UsageError
+from grader.spec.exercise import Exercise
+from grader.spec.kinds import KindName
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, find_course
+
+CANARIES = uuid.UUID("3b0c2f6e-51f2-5d0c-8a53-6e0d5a4a7f19")
+"""The namespace of the canaries. It never changes, so that a canary names one hunt in every version of the course."""
+
+HOW_TO_WORK = "\n## How to work on it"
+"""The heading of a README's section for people at a keyboard, which is not part of the prompt."""
+
+NO_LICENSE = "No licence is recorded for this source; ask its authors before you redistribute the starter."
+
+
+class Hunt(Struct, frozen=True, kw_only=True):
+    """A hunt as a model may see it: no reference, and no name of a defect."""
+
+    id: str
+    """The exercise's id, such as `exercise_03`."""
+    title: str
+    kind: KindName
+    """What a submission defines: a module, a function, a loss, an optimizer, a training step or a dataset."""
+    entry: str
+    """The name of the class or function that a submission must define."""
+    theme: str
+    difficulty: int
+    """From 1, a first hunt, to 5."""
+    prompt: str
+    """The story and the interface that a fix must keep, as Markdown."""
+    starter: str
+    """The text of the defective module."""
+    file_name: str
+    """The name of the module, such as `attention.py`."""
+    counted_defects: int | None
+    """How many defects count for the score; None if it is part of the hunt to find out whether there are any."""
+    max_score: float
+    source: str
+    """The public document that the code comes from."""
+    source_url: str
+    """Its address; empty if none is known."""
+    license_note: str
+    """What is known about the licence of the source."""
+    canary: str
+    """A text that no other hunt has. Publish it with the hunt, and remove documents with it from training data."""
+
+
+def exercises(*, course: str | Path | None = None) -> list[Hunt]:
+    """Return the hunts of a course, in the order of their numbers; the default course is that of `grade`."""
+    found = open_course(course)
+    return [hunt_of(found, exercise_id) for exercise_id in found.exercise_ids()]
+
+
+def hunt_of(course: Course, exercise_id: str) -> Hunt:
+    """Return one hunt; raise `UsageError` if there is none of this id."""
+    course.require(exercise_id)
+    exercise = load_exercise(course.description(exercise_id))
+    readme = (course.exercise_folder(exercise_id) / "README.md").read_text(encoding="utf-8")
+    file_name = course.module_name(exercise_id)
+    return Hunt(
+        id=exercise_id,
+        title=exercise.title,
+        kind=exercise.interface.kind_name,
+        entry=exercise.interface.entry(),
+        theme=exercise.theme,
+        difficulty=exercise.difficulty,
+        prompt=readme.partition(HOW_TO_WORK)[0].strip() + "\n",
+        starter=(course.starters(exercise_id) / file_name).read_text(encoding="utf-8"),
+        file_name=file_name,
+        counted_defects=_counted_defects(exercise),
+        max_score=exercise.max_score(),
+        source=exercise.source.title,
+        source_url=exercise.source.url,
+        license_note=NO_LICENSE,
+        canary=canary_of(exercise),
+    )
+
+
+def canary_of(exercise: Exercise) -> str:
+    """Return the text by which copies of a hunt are found; hunts of the same name and title share it."""
+    return f"grader hunt canary {uuid.uuid5(CANARIES, f'{exercise.id} {exercise.title}')}"
+
+
+def open_course(folder: str | Path | None) -> Course:
+    """Return the course in a folder, or the one around the current folder."""
+    if folder is None:
+        return find_course(Path.cwd())
+    if not (Path(folder) / "exercises").is_dir():
+        raise UsageError(f"there is no exercises/ in {folder}; name the folder that contains it")
+    return Course(root=Path(folder).absolute())
+
+
+def _counted_defects(exercise: Exercise) -> int | None:
+    if exercise.decoy:
+        return None
+    described = exercise.with_placeholders().defects
+    return sum(1 for defect in described if not defect.stretch)
