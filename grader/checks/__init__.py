@@ -1,1 +1,1 @@
-"""The trusted side: it has the checks and the reference, sends inputs, and compares the values that come back."""
+"""The trusted side: it has the checks and the reference, sends inputs to the worker, and compares the replies."""

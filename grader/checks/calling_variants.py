@@ -1,7 +1,7 @@
 """Choose calling variants: by position, in training mode, without gradients, in other layouts, ...
 
 A right module returns the same values however it is called. The calling variants of an exercise are the rows of one
-covering array, in which checks and size cases are two more axes. In every run, any two values of different axes occur
+covering array; checks and size cases are two of its axes. So in every run, any two values of different axes occur
 together in some call.
 """
 
@@ -81,7 +81,7 @@ def choose_calling_variants(
 
 
 def _is_in_inference(variant: CallingVariant) -> bool:
-    """Return whether a call may leave tensors that cannot be used for training; such calls of a module come last."""
+    """Return whether a call may leave inference tensors, which training cannot use. Such calls come last."""
     return variant.gradients is Gradients.INFERENCE_MODE
 
 

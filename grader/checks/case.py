@@ -63,7 +63,7 @@ class Case(Struct, frozen=True, kw_only=True):
         return {**self.inputs, name: changed}
 
     def inputs_of(self, number: int) -> dict[str, Any]:
-        """Return what the calling variant of that number is called with, as it lies in memory usually."""
+        """Return the inputs of the calling variant with that number, in the usual memory layout."""
         variant, inputs = self.calling_variants[number], self.inputs_in_variants[number % 2]
         scale = LARGE_SCALE if variant.scale is Scale.LARGE else 1.0
         inputs = {**inputs, **{name: inputs[name] * scale for name in self.scaled}}

@@ -30,7 +30,7 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
 
     `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, or a text of the
     kit; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element that
-    is furthest off, `returned` the value that holds it, if not the one that the last call returned.
+    is furthest off. `returned` is the value that contains it, unless the last call returned that value.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Compared(Struct, frozen=True, kw_only=True):
     calling_variant: CallingVariant | None = None
 
     def part(self, index: int, names: Sequence[str] = ()) -> "Compared":
-        """Return the comparison of one of several values, by its name if it has one, else by its number."""
+        """Return the comparison of one of several values, which is named, or numbered if it has no name."""
         return structs.replace(self, item=names[index] if names else f"{self.item} {index}")
 
 
 class CountedComparisons:
-    """How many comparisons are `done`; the first `tolerated` ones may fail."""
+    """The number of comparisons `done`; the first `tolerated` ones may fail."""
 
     def __init__(self, tolerated: int) -> None:
         self.done = 0
@@ -169,7 +169,7 @@ class Tolerance(Struct, frozen=True, kw_only=True):
     relative: float
     absolute: float
     of_largest: float = 0.0
-    """Added to `absolute`, as a share of the tensor's largest value."""
+    """This share of the tensor's largest value is added to `absolute`."""
 
     def for_values(self, expected: torch.Tensor) -> "Tolerance":
         """Return the tolerance for a tensor, with `of_largest` added to `absolute`; for integers, that of integers."""
@@ -187,7 +187,7 @@ FLOAT32 = Tolerance(relative=1e-4, absolute=1e-5)
 FLOAT32_GRADIENT = Tolerance(relative=1e-3, absolute=5e-5)
 FLOAT64 = Tolerance(relative=1e-9, absolute=1e-10)
 UNCHANGED = Tolerance(relative=0.0, absolute=1e-6)
-WHOLE = Tolerance(relative=0.0, absolute=0.5)  # for integers, which are equal or not
+WHOLE = Tolerance(relative=0.0, absolute=0.5)  # for integers, which have no rounding error
 LARGE_INPUTS = Tolerance(relative=0.0, absolute=0.0, of_largest=1e-2)
 """Scores in the thousands are rounded to a thousandth, which changes the weights of similar keys as much."""
 

@@ -55,8 +55,8 @@ MOST_ASSERTION_TEXT = 400
 INTERACTIVE_CALLS = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
 """The calls that raise these exceptions if stdin is empty."""
 
-KIT_FAILED = "the kit's own code failed beside the module; grade it again, and tell your instructor if it stays so"
-"""It acquits nobody: a submission can make its worker send this reply."""
+KIT_FAILED = "the kit's own code failed beside the module; grade it again, and ask your instructor if this repeats"
+"""The check still fails, because a submission can make its worker send this reply."""
 
 INSTEAD = "python -m grader try runs your file in your terminal, where you can"
 
@@ -191,6 +191,6 @@ def _assertion_text(error: BaseException) -> str:
     """Return the message of a hidden check's assertion, without the code that pytest adds."""
     not_raised = NOT_RAISED.match(str(error))
     if not_raised:
-        return f"expected {not_raised[1]}, saw no exception"
+        return f"expected {not_raised[1]}, got no exception"
     text = REWRITTEN.split(str(error), maxsplit=1)[0].strip()
     return cut(text, MOST_ASSERTION_TEXT) or "an assertion of this check does not hold"

@@ -36,7 +36,7 @@ class FailureKind(StrEnum):
     PARTS = "parts"  # splitting a batch changes outputs
     SHIFT = "shift"  # a value that should change nothing changes outputs
     PADDING = "padding"  # outputs change when padding is cut off
-    # What may influence what.
+    # Influence of tokens and samples on outputs.
     LEAK = "leak"  # a masked or later token changes an output
     MIXING = "mixing"  # one sample changes another's output
     DEAD = "dead"  # an output ignores what it should depend on
@@ -67,7 +67,7 @@ class FailureKind(StrEnum):
     INPUT_CHANGED = "input-changed"  # writes to its inputs
     STATE_CHANGED = "state-changed"  # only changes one of torch's own settings
     LOSS = "loss"  # gradient descent does not lower the loss
-    # Ends of a check.
+    # How a check ended.
     ASSERTION = "assertion"  # a hidden check's `assert` or `pytest.fail`
     OTHER = "other"  # a hidden check's own kind, which `detail` names
     FORM = "form"  # the check cannot use the returned value; `detail` is the exception's type
@@ -164,7 +164,7 @@ class Scale(StrEnum):
 
 
 LARGE_SCALE = 60.0
-"""With it, scores reach thousands, so that masking with -1000 instead of minus infinity shows."""
+"""With this factor scores reach thousands, so that a mask of -1000 in place of minus infinity becomes visible."""
 
 
 class CallingVariant(Struct, frozen=True, kw_only=True):
@@ -267,11 +267,11 @@ class SizeComparison(Struct, frozen=True, kw_only=True):
     without_gradients: bool = False
     """Whether the same sizes pass with gradients enabled."""
     message: str = ""
-    """The whole comparison in words, if an old gradebook stores nothing else."""
+    """The whole comparison in words, for findings that a gradebook stores as text."""
 
 
 class ExplanationKind(StrEnum):
-    """How values are wrong, or why a call raised. Every explanation is verified on the tensors themselves."""
+    """Kinds of explanations: how values are wrong, or why a call raised. Each is verified on the tensors themselves."""
 
     ALL_ZERO = "all-zero"
     ONE_FACTOR = "one-factor"  # `numbers`: the factor
@@ -320,7 +320,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     message: str = ""
     """The whole sentence, if an exception or a hidden check's author wrote it."""
     value_path: str | None = None
-    """The index of the element in the value of the last call, such as `[1][0, 2]`; None if it is not part of it."""
+    """The index of the element in the last call's value, such as `[1][0, 2]`; None if the value does not contain it."""
     size_case: dict[str, int] = {}
     """The sizes at which the check failed, if it has sizes."""
     sizes: SizeComparison | None = None
@@ -369,7 +369,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return self.status is Status.FAILED and kind is FailureKind.STATE_CHANGED
 
     def signature(self) -> str:
-        """Return the signature, which is the same for one fault at any seed. It names the operation of a crash."""
+        """Return the signature, which does not depend on the seed. For a crash it names the operation."""
         if self.finding is None:
             return str(self.status)
         operation = f"@{self.finding.operation}" if self.finding.operation else ""
@@ -377,9 +377,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class FailurePoint(Struct, frozen=True, kw_only=True):
-    """Where in a check a submission failed: the size case, whether gradients were recorded, and how far it came.
+    """Where in a check a submission failed: the size case, whether gradients were recorded, and how many comparisons
+    passed.
 
-    `comparisons` counts the comparisons that held before, at this size case.
+    `comparisons` counts the comparisons that passed before, at this size case.
     """
 
     size_case: str = ""

@@ -23,7 +23,7 @@ Gradients = Mapping[str, "torch.Tensor | None"]
 MATRIX = 2
 MOST_AXES = 6
 LARGEST_MAP = 24
-"""The most rows and columns of a map. A verdict with a dozen such maps is still sent in a millisecond."""
+"""The most rows and columns of a map, so that even a verdict with a dozen maps is sent in a millisecond."""
 
 MOST_HEADS = 4
 MOST_BARS = 12
@@ -31,8 +31,7 @@ ROUNDED = 1e-3
 """Tolerance for the sum of attention weights, in any dtype."""
 
 NEGLIGIBLE = 1e-5
-"""Gradients below this are zero apart from rounding, as for a key's bias or a query with a single key; they may be
-missing.
+"""Smaller gradients, as for a key's bias or a query with a single key, are zero but for rounding. They may be missing.
 """
 
 _passed: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("passed", default=None)

@@ -1,4 +1,4 @@
-"""Subjects for `pytest tests/hidden`: one file, or each exercise's reference, without a total time limit."""
+"""Subjects for `pytest tests/hidden`: one file, or the reference of each exercise. They have no total time limit."""
 
 from pathlib import Path
 

@@ -75,7 +75,7 @@ class ModuleProxy(Protocol):
         """Return what the submission wrote to stdout since the last call."""
 
     def load_from(self, other: Any) -> None:
-        """Load the state dict of another module, which is also of the submission or also of the reference."""
+        """Load the state dict of another module. Both belong to the submission, or both to the reference."""
 
 
 class HasWeights(Protocol):
@@ -212,7 +212,7 @@ class RemoteProxy:
             raise SubjectDiedError(f"{ends[-1]} earlier, and the modules built before were lost")
 
     def _ask(self, message: Request) -> Any:
-        """Return the worker's reply. A module that could not be built is built with the next request."""
+        """Return the worker's reply. If the module could not be built, the next request builds it."""
         self.require_worker()
         try:
             reply = self._session.request(message)
@@ -288,8 +288,8 @@ class Subject:
     ) -> ModuleProxy:
         """Build a module in the worker.
 
-        Raises `MisfitError` if the weights of `like` do not fit, and any error from building the module: here if it is
-        built `at_once`, else at the first request to it.
+        Raises `MisfitError` if the weights of `like` do not fit, and any error from building the module. Unless it is
+        built `at_once`, the first request to the module raises them.
         """
         self._count += 1
         weights = None if like is None else {name: from_tensor(value) for name, value in like.weights().items()}

@@ -1,7 +1,8 @@
 """Recorded answers of a reference, in a safetensors file that replaces the reference in a sealed edition.
 
-Inputs are drawn from the seed again. An answer is looked up by its question: by a digest of its texts and shapes, and
-by the sum of each tensor in it. (Another processor may round a random number differently, so tensors are not digested.)
+Inputs are drawn from the seed again. An answer is looked up by its question: a digest of the question's texts and
+shapes, and the sum of each tensor in it. (Tensors are not digested, because another processor may round a random number
+differently.)
 
 For each seed the file contains one flat tensor per dtype, in which equal tensors are stored once. Its metadata contains
 an index as JSON, in which `{"tensor": [dtype, shape, start]}` is a slice of the flat tensor of that dtype.
@@ -191,7 +192,7 @@ DAMAGE = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeEr
 
 
 class Script:
-    """The recorded answers of one size case, returned in order, each only to its own question."""
+    """The recorded answers of one size case. They are returned in order, each only for its own question."""
 
     def __init__(self, entries: list[RecordedAnswer], decode: Callable[[Any], Any]) -> None:
         self._entries = entries

@@ -20,7 +20,7 @@ from grader.sandbox.values import flatten, map_tensors
 from grader.spec.interface import Interface
 
 FROM_CONSTANT = 0.5
-"""How far parameters of the reference may be from the constant with which they begin."""
+"""The scale of the random numbers that are added to parameters with a constant initial value."""
 
 
 class LocalModule:
@@ -121,7 +121,7 @@ class LocalModule:
 def cotangents_for(value: Any) -> list[torch.Tensor]:
     """Draw a cotangent for each floating-point output, of the output's shape.
 
-    They depend on the seed of the current question alone, not on the random numbers that the module has drawn.
+    They depend only on the seed of the current question, not on random numbers that the module has drawn.
     """
     torch.default_generator.manual_seed(torch.default_generator.initial_seed() + 1)
     outputs = [output for output in flatten(value) if output.is_floating_point()]
@@ -154,7 +154,7 @@ class Reference:
 def _randomize_constants(module: torch.nn.Module) -> dict[str, float]:
     """Add random numbers to parameters of zeros or ones; return the constants by name.
 
-    A norm or a bias without effect could be left out and no check would notice.
+    Otherwise no check would notice a missing norm or bias.
     """
     constants = {}
     with torch.no_grad():

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class StaleCacheError(KitError):
-    """A check asked another question than before at this point. Its answers are dropped, and it runs again."""
+    """A check asked a different question than before at this point. Its answers are dropped, and it runs again."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -48,9 +48,10 @@ class ReferenceSource(Protocol):
 
 
 class Answers:
-    """The questions and answers of one size case of a check, in order, and the modules as the last answer left them.
+    """The questions and answers of one size case of a check, in order, and the modules in their state after the last
+    answer.
 
-    Random numbers after an answer depend only on the `name` and on the position of the answer. So they are the same
+    Random numbers after an answer depend only on the `name` and on the answer's position, so they do not depend on
     whether the answer was computed, looked up or recorded.
     """
 
@@ -87,7 +88,7 @@ class Answers:
         return [(answer.asked, answer.result) for answer in self._answers if answer.asked[0] != "draw"]
 
     def _compute(self, asked: tuple[Any, ...], act: Callable[[], T]) -> T:
-        started = time.process_time()  # the same on a busy machine
+        started = time.process_time()  # not affected by other processes
         try:
             result: T = self._script.answer(asked) if self._script and asked[0] != "draw" else act()
         except BaseException:

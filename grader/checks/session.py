@@ -20,7 +20,7 @@ from grader.submission import Submission
 
 
 class SubjectError(Exception):
-    """The submission did not answer a request as a module would."""
+    """The submission answered a request with an error, with an invalid reply, or not at all."""
 
 
 class SubjectRaisedError(SubjectError):

@@ -122,7 +122,7 @@ def _random_specs(check: Property, exercise: Exercise) -> SizeCases:
 
 
 def _fixed_places(check: Property, exercise: Exercise) -> list[int]:
-    """Return the index of the fixed size case with calling variants: the last one, for a check without random sizes."""
+    """Return the indexes of the fixed size cases with calling variants: the last, unless the check has random sizes."""
     return [] if _random_specs(check, exercise) else [-1]
 
 
@@ -154,14 +154,14 @@ def _varied_check(check: Property, exercise: Exercise) -> VariedCheck:
 def _sharing_where_possible(
     variants: tuple[CallingVariant, ...], check: Property, exercise: Exercise, case: _Sizes
 ) -> tuple[CallingVariant, ...]:
-    """Return the calling variants, without shared tensors if no two inputs have the same shape."""
+    """Return the calling variants; if no two inputs have the same shape, none of them shares tensors."""
     if inputs_of_one_shape(exercise, check, case.sizes):
         return variants
     return tuple(structs.replace(each, sharing=Sharing.SEPARATE) for each in variants)
 
 
 def _parity(check: Property) -> int:
-    """Return whether a check that needs no gradients runs with them at its second size case (1) or its first (0)."""
+    """Return which size cases of a check that needs no gradients run with them: the odd (1) or the even (0) ones."""
     return zlib.crc32(check.id.encode()) % 2
 
 
@@ -200,7 +200,7 @@ def _some_of(exercise: Exercise, check: Property) -> SizeCases:
 
 
 def _most_equal(exercise: Exercise) -> SizeCases:
-    """Return the specification of random sizes that draws the most equal sizes, in a list; empty if there is none."""
+    """Return a list with the specification of random sizes that draws the most equal sizes; empty if none does."""
 
     def order(spec: dict[str, Any]) -> int:
         sizes = draw_sizes(spec, "most equal")

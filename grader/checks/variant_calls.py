@@ -50,9 +50,9 @@ def compare_in_calling_variants(
 ) -> None:
     """Raise `Failure` if the module differs from the reference in one of the case's calling variants.
 
-    Training mode is used only if the reference returns the same values there as in evaluation mode. A reference that
-    does not may keep statistics, so it is called in the same variants. Any other reference returns the same values
-    with any history, so it is called in fewer variants.
+    Training mode is used only if the reference returns the same values in both modes. If it does not, it may keep
+    statistics, so it is called in the same variants as the submission. Otherwise it returns the same values with any
+    history, so it is called in fewer variants.
     """
     calls = [(variant, number % 2) for number, variant in enumerate(case.calling_variants)]
     if theirs.run_probe(probe.is_same_in_training, case.inputs_in_variants[0], called=method):
@@ -84,7 +84,7 @@ def compare_in_calling_variants(
 
 
 def _for_statistics(variant: CallingVariant) -> CallingVariant:
-    """Return the variant for a module that keeps statistics; those of equal samples would magnify rounding."""
+    """Return the variant for a module that keeps statistics: without equal samples, which would magnify rounding."""
     layout = Layout.CONTIGUOUS if variant.layout is Layout.EXPANDED else variant.layout
     return structs.replace(variant, mode=Mode.UNCHANGED, layout=layout)
 

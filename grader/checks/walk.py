@@ -81,7 +81,7 @@ def walk(check: Property, context: Context, plan: SizeCasePlan) -> None:
 def run_at(check: Property, context: Context, plan: SizeCasePlan, point: FailurePoint) -> None:
     """Run a check at the size case of a point alone. Raise `SizeCaseFailedError` if it fails at that point.
 
-    Comparisons before the point may fail: a whole defect fails earlier than a half-fixed one.
+    Comparisons before the point may fail, because an unfixed defect fails earlier than a half-fixed one.
     """
     for size_case in plan.all():
         if size_case.name == point.size_case:

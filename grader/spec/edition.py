@@ -47,7 +47,7 @@ class Edition(Record, frozen=True, kw_only=True, tag_field="kind"):
             yield Problem(path=("defects",), expected="at least one defect", found="none", remedy=remedy)
 
     def checks_note(self, *, run: int, described: int) -> str | None:
-        """Return a note on how many of the `described` checks were `run`; None if the edition runs all of them."""
+        """Return a note on how many checks were `run` of the `described` ones; None if the edition runs all of them."""
         return None
 
     def decides_at_hand_in(self, *, fails_a_check: bool) -> bool:

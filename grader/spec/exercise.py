@@ -36,7 +36,7 @@ class Source(
 
 
 class UsualTest(Record, frozen=True, kw_only=True):
-    """A test as tutorials have it, which passes although the starter has the defect."""
+    """A test as in tutorials, which passes although the starter has the defect."""
 
     says: Text
     """What the test checks, as the end of a sentence: "the right shapes"."""
@@ -121,7 +121,7 @@ class Limits(Record, frozen=True, kw_only=True):
 
 
 EDITION_KEYS = ("edition",)
-"""Keys that `release` writes, and no author."""
+"""Keys that `release` writes and authors do not."""
 
 SEALED_TITLE = "what it was is explained when you hand in"
 

@@ -148,7 +148,7 @@ def _syntax_problems_of_variants(exercise: Exercise, reference: str) -> Iterator
 
 
 def _syntax_problem(text: str, path: KeyPath, where: str) -> Iterator[Problem]:
-    """Yield a problem if the text is not Python; `where` says where the fragment was put."""
+    """Yield a problem if the text is not valid Python; `where` names the file in which the fragment was replaced."""
     try:
         ast.parse(text)
     except SyntaxError as error:

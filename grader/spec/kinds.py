@@ -1,7 +1,7 @@
-"""The kinds of subject: one class for each, with all that is particular to it.
+"""The kinds of subject, one class for each.
 
-A check knows modules alone: it builds one and calls it. What is no module gets an adapter (`sandbox/probes`), a module
-whose forward is the experiment. Everything else asks a kind's class; no other module names one.
+Checks only build and call modules. A subject that is not a module gets an adapter (`sandbox/probes`): a module whose
+`forward` runs the subject. Other modules ask the class of the exercise's kind; none of them names a kind.
 """
 
 import re
@@ -83,7 +83,7 @@ class Kind:
     """The arguments that the kit itself passes before the inputs."""
     is_built_from_inputs: ClassVar[bool] = False
     adapter_arguments: ClassVar[tuple[str, ...]] = ()
-    """The constructor's arguments that are for the adapter and are not passed to the submission."""
+    """Constructor arguments that the adapter uses and does not pass to the submission."""
 
     # How it is compared
     shared: ClassVar[str] = "inputs"
@@ -219,7 +219,7 @@ class Optimizer(Kind):
     inputs_are = "the parameters' first values"
     own_inputs: ClassVar[dict[str, Shape]] = {"weights": ["rows", "columns"], "bias": ["columns"]}
     states = 5
-    """The adapter's four steps, and the parameters before them."""
+    """The number of recorded states: before the first of the adapter's four steps, and after each."""
     outputs: ClassVar[list[Shape] | None] = [[states, "rows", "columns"], [states, "columns"], [states, 2]] * 2
     suggestions = (Suggestion(names=re.compile(r"^(lr|learning_rate)$"), value=0.05, is_required=False),)
     """A learning rate with visible steps: steps with a default learning rate may be lost in rounding."""
@@ -325,7 +325,7 @@ USUAL_KIND = KindName.MODULE
 
 
 def recognize(definitions: Sequence[Definition]) -> tuple[Kind, Definition] | None:
-    """Return the definition in a file that an exercise can be made of, with its kind; None if there is none."""
+    """Return the definition that an exercise can be made of, and its kind; None if the file has no such definition."""
     found = [(kind, each) for each in definitions for kind in KINDS.values() if kind.recognizes(each)]
     precedence = min((kind.precedence for kind, _ in found), default=0)
     entries = [(kind, each) for kind, each in found if kind.precedence == precedence]

@@ -94,7 +94,7 @@ class Course:
         return path.parent / STARTERS / path.name
 
     def description(self, exercise_id: str) -> Path:
-        """Return the path of the exercise.yaml; in a student edition, which has no `solutions/`, of the public one."""
+        """Return the path of the exercise.yaml. A student edition has it in `exercises/`."""
         home = self.root / "solutions" if (self.root / "solutions").is_dir() else self.root / "exercises"
         return home / exercise_id / "exercise.yaml"
 
@@ -138,7 +138,7 @@ class Course:
         return self.root / "tests" / "corpus" / "alternatives" / exercise_id
 
     def secret_folders(self) -> tuple[str, ...]:
-        """Return the folders that submissions must not read: the judged exercise's files, and other students' work."""
+        """Return the folders that submissions must not read: they contain references, hidden tests and others' work."""
         return tuple(str((self.root / name).absolute()) for name in ("exercises", "solutions", "tests"))
 
     def state_folder(self) -> Path:
@@ -169,7 +169,7 @@ REMEDIES = {
 
 
 def write_product(path: Path, content: bytes) -> None:
-    """Write an output file that the user asked for. Raise `UsageError` if that fails; then no part of it is left."""
+    """Write an output file that the user asked for. If that fails, leave no part of it and raise `UsageError`."""
     with product_draft(path) as draft:
         draft.write_bytes(content)
 
@@ -178,8 +178,8 @@ def write_product(path: Path, content: bytes) -> None:
 def product_draft(path: Path) -> Iterator[Path]:
     """Yield the path of a draft that takes the place of the output file at the end.
 
-    A link is followed. A pipe, a socket or a device stays what it is: the draft's content is written into it.
-    Raise `UsageError` if the draft cannot be made or moved; then no part of it is left.
+    Links are followed. If the path is a pipe, a socket or a device, the draft's content is written into it. If the
+    draft cannot be made or moved, leave no part of it and raise `UsageError`.
     """
     try:
         if is_special_file(path):

@@ -11,7 +11,7 @@ KeyPath = tuple[str | int, ...]
 MAX_QUOTE_LENGTH = 72
 MAX_NAME_LENGTH = 64
 MAX_PROBLEMS = 100
-"""The most problems that are reported. Similar names are searched for no more of them either."""
+"""The most problems that are reported, and for which similar names are searched."""
 
 SIMILARITY = 0.7
 """How similar two words must be for one to be suggested in place of the other, from 0 to 1."""
@@ -70,7 +70,7 @@ def listed(words: Iterable[str], last: str = "and") -> str:
 
 
 BLANK = "FILL IN"
-"""The beginning of a value that the author has yet to fill in. A description follows in parentheses."""
+"""The beginning of a value that the author still has to fill in. A description follows in parentheses."""
 
 
 def blank(what: str) -> str:
@@ -79,7 +79,7 @@ def blank(what: str) -> str:
 
 
 def missing_from_blank(value: str) -> str | None:
-    """Return the description in a value that the author has yet to fill in; None for any other value."""
+    """Return the description in a value that the author still has to fill in; None for any other value."""
     if not value.lstrip().startswith(BLANK):
         return None
     return value.strip().removeprefix(BLANK).strip().removeprefix("(").removesuffix(")")

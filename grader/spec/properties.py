@@ -30,7 +30,7 @@ from grader.spec.interface import Interface
 from grader.spec.problem import KeyPath, Problem, listed, nearest, quoted
 
 SAMPLES = "batch"
-"""The name of the size that counts the samples."""
+"""The name of the size that is the number of samples."""
 
 MaskDtype = OneOf["bool", "int64", "float32", "uint8", "int32", "int16", "int8", "float64", "float16", "bfloat16"]
 DTYPES = get_args(MaskDtype)
@@ -115,7 +115,7 @@ class Property(
         return self.needs_reference and self.checks_values
 
     def shows_right_values(self) -> bool:
-        """Return whether a pass shows that values are right. At sizes of one, wrong code may compute them too."""
+        """Return whether a pass shows that values are right. At sizes of 1, wrong code may compute right values."""
         is_tiny = bool(self.sizes) and all(1 in sizes.values() for sizes in self.sizes)
         return self.checks_values and not is_tiny
 
@@ -141,7 +141,7 @@ class DropoutOnlyInTraining(Property, frozen=True, kw_only=True, tag="dropout_on
     uses_longest_input: ClassVar[bool] = True
 
     probability: Name = "dropout"
-    """The constructor's argument that is the chance of being dropped."""
+    """The constructor's argument for the probability of dropping a value."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _probability_problems(self, self.probability, interface, path)
@@ -155,7 +155,7 @@ class DropoutActsOnWeights(Property, frozen=True, kw_only=True, tag="dropout_act
     checks_values: ClassVar[bool] = False
 
     probability: Name = "dropout"
-    """The constructor's argument that is the chance of being dropped."""
+    """The constructor's argument for the probability of dropping a value."""
     called: Text = "attention weight"
     """The name that findings use for one dropped value."""
 
@@ -178,7 +178,7 @@ class FutureDoesNotLeak(Property, frozen=True, kw_only=True, tag="future_does_no
     axis: int = 1
     """The axis of the tokens."""
     output: Index = 0
-    """Which output is looked at."""
+    """The index of the output to check."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
@@ -199,7 +199,7 @@ class MaskHides(Property, frozen=True, kw_only=True, tag="mask_hides"):
     axis: int = 1
     """The axis of the tokens."""
     output: Index = 0
-    """Which output is looked at."""
+    """The index of the output to check."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
@@ -219,7 +219,7 @@ class SamplesDoNotMix(Property, frozen=True, kw_only=True, tag="samples_do_not_m
     axis: int = 0
     """The axis of the samples."""
     output: Index = 0
-    """Which output is looked at."""
+    """The index of the output to check."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from _input_problems(self.input, self.axis, self.all_inputs(interface), path)
@@ -429,7 +429,7 @@ class SamplesInAnyOrder(Property, frozen=True, kw_only=True, tag="samples_in_any
     checks_values: ClassVar[bool] = False
 
     output: Index = 0
-    """Which output is looked at."""
+    """The index of the output to check."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(interface, self, self.output, path)
@@ -451,7 +451,7 @@ class UnchangedBy(Property, frozen=True, kw_only=True, tag="unchanged_by"):
     loudness: float = 1.0
     """The factor by which the inputs are larger than usual."""
     output: Index = 0
-    """Which output is looked at."""
+    """The index of the output to check."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(interface, self, self.output, path)
@@ -465,11 +465,11 @@ class PaddingChangesNothing(Property, frozen=True, kw_only=True, tag="padding_ch
     checks_values: ClassVar[bool] = False
 
     tokens: Name = "tokens"
-    """The size that counts the tokens, in the shapes of inputs and outputs."""
+    """The name of the size that is the number of tokens, in the shapes of inputs and outputs."""
     mask: Name = "mask"
     """The input that is the mask."""
     output: Index = 0
-    """Which output is looked at."""
+    """The index of the output to check."""
 
     def argument_problems(self, interface: Interface, sizes: set[str], path: KeyPath) -> Iterator[Problem]:
         yield from output_problems(interface, self, self.output, path)
@@ -481,7 +481,7 @@ class PaddingChangesNothing(Property, frozen=True, kw_only=True, tag="padding_ch
             yield Problem(path=(*path, "mask"), expected="a padding mask", found=found, remedy=remedy)
 
 
-# Tests as tutorials have them. They pass on much wrong code; a defect's `missed_by` lists those that miss it.
+# Tests that tutorials use. Much wrong code passes them; a defect's `missed_by` lists those that miss it.
 
 
 class LossFalls(Property, frozen=True, kw_only=True, tag="loss_falls"):

@@ -55,7 +55,7 @@ def description_schema() -> dict[str, Any]:
 
 
 def _chosen_by_property(references: list[dict[str, str]]) -> dict[str, Any]:
-    """Return a schema that compares a check only with the property that it names, so that errors are about that one."""
+    """Return a schema that compares a check only with the property that it names, so that errors concern only it."""
     names = {str(record.__struct_config__.tag): record.__name__ for record in PROPERTIES.values()}
     assert {f"#/$defs/{name}" for name in names.values()} == {each["$ref"] for each in references}
     return {
@@ -101,7 +101,7 @@ def _record(name: str) -> type:
 
 
 def _shared_part(parts: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-    """Replace a key's schema, which is equal in all records, by a reference to a shared definition; return that."""
+    """Replace a key's schema, equal in all records, by a reference to a shared definition; return the definition."""
     shared: dict[str, Any] = {}
     for part in parts.values():
         schema = part.get("properties", {}).get(key)

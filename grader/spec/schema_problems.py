@@ -150,7 +150,7 @@ class _Translation:
             yield Problem(path=(*path, key), expected=expected, found=quoted(key), remedy=remedy, at_key=True)
 
     def _similar_key(self, key: str, value: dict[str, Any], known: Iterable[str]) -> str:
-        """Return the known key that is most similar to an unknown one. Prefer keys that are missing."""
+        """Return the known key that is most similar to an unknown key. Prefer keys that the mapping lacks."""
         self._lookups += 1
         missing = [each for each in known if each not in value]
         return nearest(key, [*missing, *known]) if self._lookups < MAX_PROBLEMS else ""

@@ -14,7 +14,7 @@ from grader.sandbox.values import flatten
 from grader.spec.properties import DropoutActsOnWeights, DropoutOnlyInTraining, KeepsDtype
 
 SOME_DRAWS, MOST_DRAWS = 6, 40
-"""With dropout 0.5, a single weight has the same fate in all of `MOST_DRAWS` with a probability of 2 ** -40."""
+"""Numbers of draws. At dropout 0.5, a single weight is kept in all of `MOST_DRAWS` with probability 2 ** -40."""
 
 DRAWS, FEW_DRAWS = 32, 4
 """Use fewer draws for a single weight: more would not tighten the bound."""
@@ -104,7 +104,7 @@ def try_dropout_acts_on_weights(check: DropoutActsOnWeights, context: Context, c
 
 
 def _require_slopes(context: Context, case: Case, action: str) -> None:
-    """Raise `Failure` unless gradients are those of the elements that dropout kept."""
+    """Raise `Failure` unless gradients flow through exactly the elements that dropout kept."""
     counts = {"most": MOST_DIRECTIONS, "enough": ENOUGH_DIRECTIONS, "steepness": STEEPNESS}
     ours = context.subject.build(case.arguments, at_once=False)
     ours.training = True

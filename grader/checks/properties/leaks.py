@@ -23,7 +23,7 @@ from grader.spec.properties import (
 )
 
 LARGE_DRAWS = 4
-
+"""How often large inputs are drawn."""
 
 MOST_PICTURED = 16
 MOST_DRAWING = 0.1
@@ -149,7 +149,7 @@ def _require_unchanged(
     unit: str = "token",
     draw: Callable[[], Picture | None] = lambda: None,
 ) -> None:
-    """Raise `Failure` at the token or sample that moved most but must not move, with the picture from `draw`."""
+    """Raise `Failure` at the token or sample that moved most of those that must not move. `draw` makes its picture."""
     require_shape(after, list(before.shape), "output")
     if before.dim() <= axis or before.size(axis) <= max(kept, default=-1):
         raise Failure(
@@ -196,7 +196,7 @@ def _require_unchanged_loudly(
 ) -> None:
     """Raise `Failure` if a token has an influence when scores reach 1e5. Runs only at the last size case.
 
-    A right module rounds equally in both calls. Masking with -10000 hides nothing if the remaining scores are lower,
+    In a right module both calls round equally. Masking with -10000 hides nothing if the remaining scores are lower,
     which happens in half of the rows with a single key.
     """
     if case.sizes != (check.sizes or context.exercise.fixed_sizes)[-1]:

@@ -1,4 +1,4 @@
-"""The property `raises`: arguments that cannot work raise the right exception in every calling variant."""
+"""The property `raises`: invalid arguments raise the right exception in every calling variant."""
 
 import contextlib
 import re
@@ -95,7 +95,7 @@ def _missing(check: Raises, error: SubjectRaisedError, case: Case) -> list[str]:
 
 
 def _require_accepted(check: Raises, context: Context) -> None:
-    """Raise `Failure` if the interface's own sizes are refused too: then nothing is validated."""
+    """Raise `Failure` if the interface's own sizes are refused too, because then the module validates nothing."""
     usual = usual_case(context)
     try:
         module = context.subject.build(usual.arguments, at_once=check.at != "call" or bool(check.method))

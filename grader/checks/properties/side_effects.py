@@ -68,7 +68,7 @@ def try_prints(check: Prints, context: Context, case: Case) -> None:
             for given in (check.constructor, check.inputs)
         )
         what = f"a module built with {built}, called" if built else "a call"
-        action = f"{what} with {call}" if call or not built else f"{what} without a word of it"
+        action = f"{what} with {call}" if call or not built else f"{what} without printing"
         raise Failure(
             FailureKind.SILENT, action=f"{action}{repetition}", expected="it to print", observed="nothing on stdout"
         )

@@ -1,4 +1,4 @@
-"""Properties that tutorials test. Many wrong modules pass them: `missed_by` shows students which."""
+"""Properties that tutorials test. Many wrong modules pass them; `missed_by` tells students which ones."""
 
 from grader.checks.case import Case
 from grader.checks.compare import Compared, Failure, compare, number, require_tensor

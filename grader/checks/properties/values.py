@@ -51,7 +51,7 @@ IN_FLOAT64 = (
     CallingVariant(dtype=Dtype.FLOAT64, history=History.CONVERTED),
     CallingVariant(dtype=Dtype.FLOAT64, mode=Mode.TRAINING, gradients=Gradients.NO_GRAD),
 )
-"""Calling variants in which a module has to compute in float64 too: what it made in float32 must not be left."""
+"""Calling variants in which a module must also compute in float64; tensors made in float32 must not be reused."""
 
 SUM_TOLERANCE = 1e-4
 
@@ -79,7 +79,7 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
 
 
 def _unmasked(check: MatchesReference, context: Context, theirs: ModuleProxy, case: Case) -> Any:
-    """Return the reference's output with masks that hide nothing. Always ask, because answers are cached in order."""
+    """Return the reference's output with masks that hide nothing. Ask in every run: answers are cached in order."""
     specs = check.all_inputs(context.exercise.interface)
     masks = [name for name, spec in specs.items() if isinstance(spec, MadeInput) and spec.is_mask()]
     if not masks:
@@ -186,9 +186,9 @@ def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -
 
 
 def _misfits(ours: dict[str, tuple[int, ...]], theirs: dict[str, tuple[int, ...]]) -> list[str]:
-    """Return a text for each parameter that does not fit, with a number where several have one shape.
+    """Return a text for each parameter that does not fit, with a number if several have one shape.
 
-    The names of further parameters are the student's to give.
+    Students may choose the names of additional parameters, so shapes alone identify those.
     """
     missing = sorted(f"no {name} {shape}" for name, shape in theirs.items() if ours.get(name) != shape)
     further = sorted(ours[name] for name in ours.keys() - theirs.keys())
