@@ -1,1 +1,1 @@
-"""What instructors do: lay out, prove and hand out exercises."""
+"""Tools for instructors: create, prove and release exercises."""

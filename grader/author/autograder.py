@@ -1,7 +1,7 @@
 """Autograder packages: an exercise with the kit that grades it, in the form that a course platform expects.
 
-Every package has the same folder: the kit, the exercise with its reference and hidden tests, a key that fits both, and
-the pinned requirements. The platform's own files around it are made from `templates/PLATFORM/`.
+Every package contains one folder with the kit, the exercise with its reference and hidden tests, a key that fits both,
+and the pinned requirements. The platform's own files are made from `templates/PLATFORM/`.
 """
 
 import shutil
@@ -38,14 +38,14 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in a zip, so that equal packages are equal files."""
 
 SPARE_SECONDS = 60
-"""Added to the exercise's own time limit, for the import of torch and a busy machine."""
+"""Seconds added to the exercise's own time limit, for the import of torch and a busy machine."""
 
 
 def write_autograder(course: Course, exercise_id: str, platform: str, output: Path) -> str:
     """Write the package, as a zip if `output` ends with .zip, else as a folder. Return how to use it.
 
-    Raise `UsageError` if the output exists or the course has no references, and `BrokenExerciseError` if the starter
-    or the reference does not get the verdict it should. Then nothing is written.
+    Raise `UsageError` if the output exists or the course has no references, and `BrokenExerciseError` if the starter or
+    the reference gets a wrong verdict. In these cases nothing is written.
     """
     is_zip = output.suffix.lower() == ".zip"
     is_taken = any(output.iterdir()) if output.is_dir() else output.exists()
@@ -137,7 +137,7 @@ class PackageFiles:
         )
 
     def _story(self) -> str:
-        """Return the story as students read it, without the commands."""
+        """Return the exercise's README without the commands."""
         story = self._course.exercise_folder(self._exercise.id) / "README.md"
         return story.read_text(encoding="utf-8").partition("\n## How to work on it")[0]
 

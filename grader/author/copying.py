@@ -1,4 +1,4 @@
-"""A reference whose answers can be recorded: copies, which later calls cannot change."""
+"""A reference whose answers can be recorded, because they are copies that later calls cannot change."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from grader.spec.paths import Course
 
 
 def copying_reference(course: Course, exercise: Exercise) -> ReferenceCache:
-    """Return the reference of an exercise, without any answer yet."""
+    """Return the reference of an exercise, with no answers yet."""
     return ReferenceCache(CopyingReference(course.reference(exercise.id), exercise.interface))
 
 
 class CopyingReference(Reference):
-    """A reference that answers with copies, which later calls cannot change before they are recorded."""
+    """A reference that answers with copies, so that later calls cannot change answers before they are recorded."""
 
     def build(self, arguments: dict[str, Any], dtype: str = "", probe: str = "", entry: str = "") -> LocalModule:
         module = super().build(arguments, dtype, probe, entry)

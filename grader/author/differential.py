@@ -44,13 +44,13 @@ def match_equivalents(mutants: list[Mutant], equivalents: list[Equivalent]) -> M
 
 ROUNDS = 60
 LARGEST = 9
-"""The largest random size, unless it is a multiple of others."""
+"""The largest random size, except for multiples of other sizes."""
 
 ODD_SHARE = 0.1
-"""The share of experiments whose sizes need not fit together, so that refusals are compared too."""
+"""The share of experiments with sizes that may not fit together, so that refusals are compared too."""
 
 Observed = dict[str, Any]
-"""What a caller can observe of a call, by name."""
+"""The observable effects of a call, by name."""
 
 
 class Beyond(Struct, frozen=True, kw_only=True):
@@ -121,7 +121,7 @@ class Comparison:
         return ""
 
     def _experiment(self, seed: int, beyond: Beyond) -> tuple[Experiment, Observed]:
-        """Return an experiment and what it observes of the reference."""
+        """Return an experiment and its observations of the reference."""
         key = seed, beyond is CHECKS_ALONE
         if key not in self._experiments:
             experiment = _make_experiment(self._exercise, seed)

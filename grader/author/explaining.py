@@ -39,7 +39,7 @@ def lock_explanations(course: Course, runner: Runner, source: WorkerSource) -> L
     extras = frozenset(defect.id for defect in exercise.defects if defect.stretch)
 
     def lock(content: msgspec.Struct, locked_by: frozenset[str]) -> Lock | None:
-        """Lock a text so that fixing these defects opens it; stretch defects among the others may be present."""
+        """Lock a text so that fixing these defects opens it, whether or not other stretch defects are present."""
         wrong = [subset for subset in numbers if subset & locked_by]
         also_right = [subset for subset in numbers if subset and subset <= extras - locked_by]
         return make_lock(

@@ -20,7 +20,7 @@ CALLS = (4, 1, 3)
 """The lengths of successive calls. Their sum fits into the smallest limit of the fixed sizes."""
 
 BATCHES_IN_TURN = (6, 3, 5)
-"""The samples of calls in turn, of which the last is in evaluation mode."""
+"""The numbers of samples of successive calls. The last call is in evaluation mode."""
 
 SOURCES = re.compile(r"context|memory|encoder|source|^src|^(keys?|values?|k|v|kv|cond)$")
 LENGTH_OF_SOURCE = 7
@@ -34,7 +34,7 @@ LARGEST_DEFAULT = 1024
 
 
 def first_checks(interface: FoundInterface, proposal: Proposal) -> list[CheckFields]:
-    """Return the checks that suit nearly every subject of the kind, and checks of what the signature leaves open."""
+    """Return the checks that suit nearly every subject of the kind, and checks of arguments that are not set."""
     checks: list[CheckFields] = [{"property": name} for name in interface.kind.first_checks]
     if interface.kind.is_module:
         checks += _checks_of_module(interface, proposal)
@@ -63,9 +63,11 @@ def compare_values(check_id: str, **fields: Any) -> CheckFields:
 def checks_of_other_values(
     interface: FoundInterface, parameter: Parameter, given: Collection[str]
 ) -> Iterator[CheckFields]:
-    """Yield `matches_reference` with each other value of a constructor's parameter; the interface gives the `given`.
+    """Yield `matches_reference` with each other value of a constructor's parameter. The interface sets the arguments
+    `given`.
 
-    A calling variant gives arguments by position, in the order of the signature: those before it get their defaults.
+    A calling variant passes arguments by position in the order of the signature, so earlier parameters get their
+    defaults.
     """
     defaults: dict[str, Constant] = {}
     if interface.kind.has_calling_variants and parameter.name not in given:
@@ -79,7 +81,7 @@ def checks_of_other_values(
 
 
 def checks_of_forward(interface: FoundInterface) -> Iterator[CheckFields]:
-    """Yield `matches_reference` with each other value that a module's forward takes besides tensors.
+    """Yield `matches_reference` with each other value of the arguments of forward that are not tensors.
 
     Yield nothing for a module that remembers earlier calls, because its calls depend on each other.
     """
@@ -121,10 +123,10 @@ def _checks_of_module(interface: FoundInterface, proposal: Proposal) -> Iterator
 
 
 def _checks_of_masks_and_labels(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
-    """Yield `matches_reference` with inputs that leave nothing to count, and with each optional mask.
+    """Yield `matches_reference` with inputs in which everything is ignored or masked, and with each optional mask.
 
-    A random mask of keys may hide nothing from a single sample: a padding mask hides half of the keys at all sizes,
-    and a random one hides other keys from each of many samples.
+    A random mask of keys may hide nothing from a single sample. So a padding mask hides half of the keys at all sizes,
+    and a random mask hides different keys from each of many samples.
     """
     for name, spec in proposal.inputs.items():
         if isinstance(spec, dict) and interface.guards_empty:
@@ -148,7 +150,7 @@ def _checks_of_masks_and_labels(interface: FoundInterface, proposal: Proposal) -
 
 
 def _checks_of_calls(interface: FoundInterface, proposal: Proposal) -> Iterator[CheckFields]:
-    """Yield checks of forward's other arguments, of what a module remembers, and of inputs that are too long."""
+    """Yield checks of forward's other arguments, of the memory of earlier calls, and of inputs that are too long."""
     largest = proposal.fixed_sizes[-1]
     flags = {each.name: not each.default for each in interface.forward if isinstance(each.default, bool)}
     given: CheckFields = {"inputs": flags} if flags else {}
@@ -181,7 +183,7 @@ def _shape_of_source(name: str, interface: FoundInterface, proposal: Proposal) -
 
 
 def _check_of_defaults(interface: FoundInterface, proposal: Proposal, given: list[str]) -> CheckFields:
-    """Return `matches_reference` with the defaults of the arguments that other checks give, at sizes that fit them."""
+    """Return `matches_reference` with defaults for the arguments that other checks set, at sizes that fit them."""
     largest = proposal.fixed_sizes[-1]
     defaults = {name: 0 for name in given if name not in largest}
     for name in given:

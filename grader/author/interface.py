@@ -1,4 +1,4 @@
-"""Find the interface that the source of a faulty file shows, by parsing it; nothing is executed."""
+"""Find the interface in the source of a faulty file. The file is parsed and not executed."""
 
 import ast
 import re
@@ -23,11 +23,11 @@ BATCH_STATISTICS: dict[str, tuple[str, ...]] = {
     r"\bBatchNorm1d\(": (),
     r"\bBatchNorm2d\(|[(\[]0, 2, 3[)\]]": IMAGE_AXES,
 }
-"""What takes statistics over a batch, and the axes that an input has after its samples and features."""
+"""Layers that take statistics over a batch, with the axes that an input has after its samples and features."""
 
 
 class FoundInterface(Struct, frozen=True, kw_only=True):
-    """The interface that a source shows, and the parts of the source that a description should check."""
+    """The interface that was found in a source, and the parts of the source that a description should check."""
 
     kind: Kind
     class_name: str
@@ -44,9 +44,9 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     refuses_remainders: bool = False
     """Whether the constructor may refuse a size because a division leaves a remainder."""
     guards_empty: bool = False
-    """Whether the file guards against inputs that leave nothing to count."""
+    """Whether the file handles inputs in which everything is ignored or masked."""
     halves_features: bool = False
-    """Whether it takes features in pairs, as rotary positions do."""
+    """Whether the file uses features in pairs, as rotary positions do."""
     remembers: bool = False
     """Whether forward sets an attribute of its module."""
     resets: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class FoundInterface(Struct, frozen=True, kw_only=True):
     """Whether forward raises or asserts something."""
     has_buffers: bool = False
     batch_statistics: tuple[str, ...] | None = None
-    """Of an input that is normalized by statistics of its batch: the axes after the features; else None."""
+    """The axes after the features of an input that is normalized by statistics of its batch; None for other inputs."""
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter of the constructor; an argument of the kit's adapter counts as one without a default."""
@@ -142,7 +142,7 @@ def _describe(node: ast.ClassDef | Function, modules: dict[str, dict[str, Functi
 
 
 def _inputs(parameters: list[Parameter], kind: Kind) -> list[Parameter]:
-    """Return the inputs among the arguments of a subject that is no module; the others belong to the constructor."""
+    """Return the inputs among a non-module's arguments. The other arguments belong to the constructor."""
     return [each for each in parameters if each.is_required and not kind.own_inputs and not is_plain_value(each)]
 
 

@@ -53,18 +53,18 @@ def mutants_of(source: str, operators: dict[str, Operator] | None = None) -> lis
 
 
 def plain_lines(text: str) -> str:
-    """Strip outer blanks and indentation from lines, to compare fragments of code."""
+    """Strip surrounding blank lines and indentation, to compare fragments of code."""
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
 def is_same_in_other_words(source: str, mutant: Mutant) -> bool:
-    """Whether a mutant may compute the same in other words: None for False, an axis from the other end, a default."""
+    """Return whether a mutant may compute the same: None for False, an axis counted from the other end, a default."""
     ours, theirs = ast.parse(source), ast.parse(mutant.text)
     return _is_another_word(_differing(ours, theirs)) or _in_plain_words(ours) == _in_plain_words(theirs)
 
 
 def _is_another_word(differing: list[tuple[ast.AST, ast.AST]]) -> bool:
-    """Whether two sources that differ in these nodes may compute the same."""
+    """Return whether two sources that differ in these nodes may compute the same."""
     match differing:
         case [(ast.Constant(value=False), ast.Constant(value=None))]:
             return True

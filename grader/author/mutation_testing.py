@@ -19,8 +19,7 @@ SEED = 7
 def try_mutants(source: WorkerSource, root: Path, exercise_id: str, mutants: list[Mutant]) -> list[MutantStatus]:
     """Return each mutant's status; its checks stop at the first failure.
 
-    A survivor that expresses the same computation in other words, and computes the same beside the reference, is
-    equivalent.
+    A survivor that looks like a rewording of the reference, and computes the same values, is equivalent.
     """
     course = Course(root=root)
     reference = course.reference(exercise_id).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A faulty file -> the folders of a new exercise."""
+"""Create the folders of a new exercise from a faulty file."""
 
 import json
 import re
@@ -26,11 +26,13 @@ def create_exercise(course: Course, exercise_id: str, source: Path, name: str = 
     """
     solutions = course.root / "solutions" / exercise_id
     if not EXERCISE_ID.fullmatch(exercise_id):
-        raise UsageError(f"{exercise_id} is no exercise's name; call it exercise_ and a number, such as exercise_42")
+        raise UsageError(
+            f"{exercise_id} is not a name for an exercise; write exercise_ and a number, such as exercise_42"
+        )
     for path in (course.exercise_folder(exercise_id), solutions):
         if path.exists():
             place = path.relative_to(course.root)
-            raise UsageError(f"{place} is there already, and nothing is overwritten; choose another number")
+            raise UsageError(f"{place} exists already, and new overwrites nothing; choose another number")
     _require_module_name(name)
     starter, notebook = _starters(source, exercise_id)
     interface = find_interface(starter, source.name)
@@ -71,10 +73,10 @@ def _require_module_name(name: str) -> None:
     if not name:
         return
     if not MODULE_NAME.fullmatch(name):
-        raise UsageError(f"{name} is no module's name; choose another, in small letters, such as loss.py")
+        raise UsageError(f"{name} is not a valid module name; choose another, in lower case, such as loss.py")
     if stem in sys.stdlib_module_names or stem in metadata.packages_distributions():
         problem = "is the name of a module that a submission may import"
-        raise UsageError(f"{name} {problem}; choose another, in small letters, such as loss.py")
+        raise UsageError(f"{name} {problem}; choose another, in lower case, such as loss.py")
 
 
 def _starters(source: Path, exercise_id: str) -> tuple[str, str]:

@@ -274,7 +274,7 @@ def _is_bias(argument: cst.Arg, parsed: ParsedSource) -> bool:
 
 
 def _counts(node: cst.CSTNode, parsed: ParsedSource) -> bool:
-    """Whether an expression computes sizes: it is inside a view's arguments, a subscript or an f-string."""
+    """Return whether an expression computes sizes: it is inside a view's arguments, a subscript or an f-string."""
     return any(
         isinstance(parent, cst.Subscript | cst.FormattedString) or is_method(parent, "view", "reshape")
         for parent in parsed.parents(node)

@@ -28,7 +28,7 @@ def _flow(size_case: dict[str, Any]) -> str:
 
 
 def _named_axis(lengths: tuple[int, ...], size_cases: FixedSizes, above: list[dict[str, Any]]) -> str:
-    """Return the name of the size that the axis has in every size case, or its length if that is always the same.
+    """Return the name of the size that the axis has in every size case, or its length if the length is constant.
 
     If there is no such size, add a new one to the size cases and return its name.
     """
@@ -43,7 +43,7 @@ def _named_axis(lengths: tuple[int, ...], size_cases: FixedSizes, above: list[di
 
 
 def _made_of(lengths: tuple[int, ...], known: dict[str, tuple[int, ...]], above: list[dict[str, Any]]) -> str:
-    """Return the name of a new size that is a multiple, a quotient or a sum of known sizes; empty if there is none.
+    """Return the name of a new size: a multiple, a quotient or a sum of known sizes; empty if none fits.
 
     The new size is added to the random size cases `above`.
     """

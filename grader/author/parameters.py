@@ -14,7 +14,7 @@ PLAIN_VALUE = re.compile(
     r"^(p|k|eps|dim|alpha|beta|gamma|tau|lam|lambda_?|temperature|smoothing|margin|threshold|reduction|ignore_index)$"
     r"|^(num|n|max|min|top|use|is)_|(^|_)(size|len|length|rate|prob|p|k|index|eps|norm|steps|stride|offset|seed|every)$"
 )
-"""Names of arguments that are no tensors."""
+"""Names of arguments that are not tensors."""
 COUNT = re.compile(r"^(k|num_.*|n_.*|.*(size|len|length|steps|stride|offset|every|index))$")
 """Names of whole numbers."""
 NOT_VARIED = re.compile(
@@ -29,8 +29,8 @@ SMALL = 3
 """The largest small count. A larger count and its half differ by more than one."""
 
 EDGES = {ast.Lt: (-1, 0), ast.LtE: (0, 1), ast.Gt: (1, 0), ast.GtE: (0, -1)}
-"""For a comparison with a whole number: add these to the number to get the nearest one that satisfies the comparison,
-and the nearest one that does not."""
+"""For each comparison with a whole number, two offsets: to the nearest number that satisfies it, and to the nearest
+that does not."""
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
     default: Constant = None
     annotation: str = ""
     is_unread: bool = False
-    """Whether it has a default that is no constant, such as a pair."""
+    """Whether its default is not a constant, such as a pair."""
     words: tuple[str, ...] = ()
     """The strings that the file compares it with."""
     refused: tuple[int | float, str] | None = None
@@ -91,7 +91,7 @@ def name_of(node: ast.expr) -> str:
 
 
 def is_plain_value(parameter: Parameter) -> bool:
-    """Whether a parameter is no tensor, by its annotation or its name."""
+    """Return whether a parameter is not a tensor, by its annotation or its name."""
     return parameter.annotation in ("int", "float", "bool", "str") or PLAIN_VALUE.search(parameter.name) is not None
 
 
@@ -134,7 +134,7 @@ def _bounds(test: ast.AST, parameter: Parameter) -> Iterator[tuple[int | float, 
 
 
 def other_values(parameter: Parameter) -> Iterator[tuple[str, Constant]]:
-    """Yield other values than the default, each with the end of its check's name."""
+    """Yield values other than the default, each with the ending of its check's name."""
     name, default = parameter.name, parameter.default
     if parameter.is_required or parameter.is_unread or NOT_VARIED.search(name.lower()):
         return

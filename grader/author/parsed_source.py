@@ -135,7 +135,7 @@ class Operator(Struct, frozen=True, kw_only=True):
 
 
 def is_output_only(node: cst.CSTNode) -> bool:
-    """Whether a statement only prints or logs text, which no interface promises."""
+    """Return whether a statement only prints or logs text, which no interface promises."""
     if isinstance(node, cst.If):
         return node.orelse is None and all(is_output_only(statement) for statement in node.body.body)
     if isinstance(node, cst.SimpleStatementLine):
@@ -172,7 +172,7 @@ def called_attribute(node: cst.CSTNode, parsed: ParsedSource) -> str:
 
 
 def is_method(node: cst.CSTNode, *names: str) -> bool:
-    """Whether the node calls a method of one of these names."""
+    """Return whether the node calls a method of one of these names."""
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in names
 
 
@@ -184,7 +184,7 @@ def receiver(node: cst.CSTNode) -> cst.BaseExpression:
 
 
 def is_masking(node: cst.CSTNode) -> bool:
-    """Whether the node is `scores.masked_fill(mask, value)`."""
+    """Return whether the node is `scores.masked_fill(mask, value)`."""
     return is_method(node, "masked_fill", "masked_fill_") and isinstance(node, cst.Call) and len(node.args) > 1
 
 

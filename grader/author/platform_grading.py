@@ -1,4 +1,4 @@
-"""What an autograder package runs: grade a student's files and write the results that the platform reads."""
+"""The program of an autograder package: grade a student's files and write the results that the platform reads."""
 
 import os
 import secrets
@@ -25,7 +25,7 @@ from grader.verdict.verdict import Verdict, not_gradable
 
 
 class OneStudent:
-    """The layout of a platform that passes on the folder of a single student."""
+    """The layout of a platform that provides the folder of a single student."""
 
     name = "one student"
 
@@ -39,8 +39,8 @@ class OneStudent:
 def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, output: Path) -> str:
     """Grade the files in a student's folder and write the platform's results. Return a summary for the log.
 
-    Old results are removed first: where there is no verdict, there is no file. Raise `KitError` where the kit cannot
-    grade, or where a submission could read the reference.
+    Old results are removed first, so that without a verdict there is no file. Raise `KitError` if the kit cannot grade,
+    or if a submission could read the reference.
     """
     _remove(output, folder)
     exercise = load_exercise(course.description(exercise_id))
@@ -52,12 +52,12 @@ def judge_folder(course: Course, exercise_id: str, platform: str, folder: Path, 
 
 
 def _is_students(path: Path, folder: Path) -> bool:
-    """Return whether an output file lies in the student's folder, where the student may have put anything."""
+    """Return whether an output file is in the student's folder, which may contain anything."""
     return path.parent.resolve().is_relative_to(folder.resolve())
 
 
 def _remove(path: Path, folder: Path) -> None:
-    """Remove an old output file. In the student's folder, remove whatever has its name, even a folder or a link."""
+    """Remove an old output file. In the student's folder, also remove a folder or a link of this name."""
     if not _is_students(path, folder):
         if path.is_file() and not path.is_symlink():
             path.unlink()
@@ -103,7 +103,7 @@ def _verdict(course: Course, exercise: Exercise, folder: Path) -> tuple[Verdict,
 def _is_closed_by_owner(path: Path, secret_folders: tuple[str, ...]) -> bool:
     """Return whether the user that runs submissions cannot open the file, by trying it.
 
-    This holds where the kit runs as root and only root may read the file. Elsewhere the sandbox must close the file.
+    This is so if the kit runs as root and only root may read the file. Otherwise the sandbox must protect the file.
     """
 
     def is_refused() -> bool:

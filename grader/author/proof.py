@@ -18,7 +18,7 @@ from grader.spec.problem import blank
 
 
 class MutantStatus(StrEnum):
-    """How the checks caught a mutant, if they did."""
+    """Whether and how the checks caught a mutant."""
 
     VALUE = "value"
     CRASH = "crash"
@@ -27,7 +27,7 @@ class MutantStatus(StrEnum):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One thing to prove; it holds if there are no problems.
+    """One step of a proof. It succeeds if there are no problems.
 
     `figures` is the step's size in the table. Problems and warnings each say what is wrong and what to do.
     """
@@ -42,10 +42,10 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Survivor(Struct, frozen=True, kw_only=True):
-    """A mutant that passes every check, and what was tried against it.
+    """A mutant that passes every check, and the results of trying to catch it.
 
-    `checks` are lines of YAML that the reference passes and the mutant fails, if any are known. `difference` says where
-    the mutant differed from the reference beyond the checks; it is empty if they never differed.
+    `checks` are YAML checks that the reference passes and the mutant fails, if any are known. `difference` describes
+    how the mutant differed from the reference in further calls; it is empty if they never differed.
     """
 
     mutant: Mutant
@@ -56,7 +56,7 @@ class Survivor(Struct, frozen=True, kw_only=True):
     """Whether the reference passes its checks; otherwise nothing was tried."""
 
     def is_equivalent(self) -> bool:
-        """Whether the mutant never differed from a reference that passes its checks."""
+        """Return whether the mutant never differed from a reference that passes its checks."""
         return self.is_comparable and not self.checks and not self.difference
 
     def remedy(self) -> str:
@@ -71,14 +71,14 @@ class Survivor(Struct, frozen=True, kw_only=True):
 
 
 class Record(Struct, frozen=True, kw_only=True):
-    """The results of a proof that held, stored beside its exercise; `digest` covers all that they depend on."""
+    """The results of a successful proof, stored beside its exercise. `digest` covers everything that they depend on."""
 
     digest: str
     steps: list[Step]
     statuses: dict[MutantStatus, int]
 
     def is_sound(self, digest: str, mutants: int) -> bool:
-        """Whether this is a complete proof that held, for the same digest and number of mutants."""
+        """Return whether this is a complete and successful proof for the same digest and number of mutants."""
         return (
             self.digest == digest
             and sum(self.statuses.values()) == mutants
@@ -89,7 +89,7 @@ class Record(Struct, frozen=True, kw_only=True):
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """The proof of one exercise; `recorded` if an earlier run found its results."""
+    """The proof of one exercise. It is `recorded` if an earlier run found its results."""
 
     exercise: str
     steps: list[Step]

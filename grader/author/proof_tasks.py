@@ -1,4 +1,4 @@
-"""The steps of a proof that run in processes of the pool: verdicts that must be exact."""
+"""The steps of a proof that run in processes of the pool. They compare verdicts with exact expectations."""
 
 from collections.abc import Iterator
 from itertools import cycle, product
@@ -64,7 +64,7 @@ def judge_rewrites(source: WorkerSource, root: Path, exercise_id: str) -> list[S
 
 
 def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[Step]:
-    """Prove scores, attribution and alternatives; write the exercise's key if it is out of date."""
+    """Prove scores, attribution and alternatives; write the exercise's key if it is stale."""
     course = Course(root=root)
     with Judge(course, source) as judge:
         try:
@@ -78,7 +78,7 @@ def judge_exactly(source: WorkerSource, root: Path, exercise_id: str) -> list[St
 
 
 def _other_shapes(course: Course, exercise_id: str) -> str:
-    """Return what to write under `outputs` if the reference returns other shapes, or nothing."""
+    """Return the text for `outputs` if the reference returns other shapes; empty if it does not."""
     exercise = load_exercise(course.description(exercise_id))
     if not exercise.interface.kind.returns_outputs:
         return ""
@@ -112,7 +112,7 @@ class _Verdicts:
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}
 
     def scores(self) -> Step:
-        """Prove that the starter scores 0 and the reference everything, at every seed and dtype."""
+        """Prove that the starter scores 0 and the reference the maximum, at every seed and dtype."""
         starter = put_back(self._reference, self._exercise.defects)
         most = self._exercise.max_score()
         problems = list(self._random_outputs())
@@ -161,7 +161,7 @@ class _Verdicts:
         return ""
 
     def alternatives(self) -> Step:
-        """Prove that right solutions, however they are written, get full marks."""
+        """Prove that every alternative gets full marks."""
         folder = self._course.alternatives(self._exercise.id)
         paths = sorted(folder.glob("*.py"))
         problems = []

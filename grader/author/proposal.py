@@ -1,4 +1,4 @@
-"""Propose arguments, shapes and sizes for an interface. Names decide, and the author corrects them."""
+"""Propose arguments, shapes and sizes for an interface, by the names of its parameters. The author corrects them."""
 
 import re
 from typing import Any
@@ -22,7 +22,7 @@ FURTHEST = 200
 """The largest distance between two places."""
 SOME_VOCABULARY = 50
 SOME_WIDTH = 16
-"""For a module that is built without sizes."""
+"""The width of inputs for a module that is built without sizes."""
 SIZE_ROLES = (Role.SIZE, Role.HEAD_SIZE, Role.HEADS, Role.LENGTH, Role.VOCABULARY)
 
 
@@ -34,9 +34,9 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """Arguments of the constructor whose values only the author knows."""
     inputs: dict[str, InputFields]
     left_out: list[str]
-    """Keywords of forward that get nothing."""
+    """Arguments of forward that get no value."""
     mask: Shape = []
-    """The shape of a mask, if one of the keywords left out is a mask."""
+    """The shape of a mask, if one of the arguments in `left_out` is a mask."""
     outputs: list[Shape]
     fixed_sizes: FixedSizes
     random_sizes: list[dict[str, Any]]
@@ -131,7 +131,7 @@ def _module_arguments(parameters: list[Parameter], roles: dict[str, Role]) -> di
 
 
 def _plain_value(parameter: Parameter) -> int | bool | float | None:
-    """Return a value for a required argument of forward that is no tensor; None for a tensor."""
+    """Return a value for a required argument of forward that is not a tensor; None for a tensor."""
     if parameter.annotation not in ("", "int", "bool", "float"):
         return None
     if parameter.annotation == "float":
@@ -164,7 +164,7 @@ def _shape(axes: list[str], length: str, width: str | int, heads: str) -> Shape:
     if "batch" in shape:  # a second one counts tokens, such as N in `B, N, C`
         first = shape.index("batch") + 1
         shape[first:] = [length if axis == "batch" else axis for axis in shape[first:]]
-    if shape.count(length) > 1:  # the names do not tell the two axes apart: the first is the batch
+    if shape.count(length) > 1:  # the names do not distinguish the two axes: the first is the batch
         shape[shape.index(length)] = "batch"
     return shape
 
@@ -177,7 +177,7 @@ def _axis(name: str, length: str, heads: str) -> str:
 
 
 def _propose_other(interface: FoundInterface) -> Proposal:
-    """Return a proposal for a subject that is no module."""
+    """Return a proposal for a subject that is not a module."""
     kind = interface.kind
     inputs: dict[str, InputFields] = {**kind.own_inputs} or {
         each.name: dict(kind.whole_inputs) if kind.whole_inputs else _other_input(each.name, interface)

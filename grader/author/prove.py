@@ -1,7 +1,8 @@
-"""Prove exercises: everything that must hold before their verdicts can be trusted.
+"""Prove exercises: check everything that their verdicts rely on.
 
-A proof runs in parallel and can be interrupted: results are cached by the digest of what they depend on. A proof that
-held is recorded beside its exercise, and is believed until the meaning of something it depends on changes.
+A proof runs in parallel and can be interrupted, because results are cached by the digest of everything they depend on.
+A successful proof is recorded beside its exercise. The record is valid until the meaning of something that it depends
+on changes.
 """
 
 import hashlib
@@ -68,7 +69,7 @@ Advance = Callable[[int, int], None]
 def prove(course: Course, exercise_ids: list[str], advance: Advance, *, fresh: bool = False) -> list[Proof]:
     """Prove the exercises and return their proofs in the same order; `fresh` ignores records and caches.
 
-    Records each proof that holds. A wrong description stops only its own proof; raises `SpecError` if all are wrong.
+    Record each successful proof. A wrong description stops only its own proof; raise `SpecError` if all are wrong.
     """
     derive_schema(course)
     begun = [_begin(course, exercise_id, fresh=fresh) for exercise_id in exercise_ids]
@@ -100,7 +101,7 @@ def _begin(course: Course, exercise_id: str, *, fresh: bool) -> "_UnfinishedProo
 
 
 def record_of(course: Course, exercise_id: str) -> Path:
-    """Return the file that records the exercise's last proof that held."""
+    """Return the file that records the exercise's last successful proof."""
     return course.key(exercise_id).with_name("proof.json")
 
 
@@ -170,7 +171,7 @@ class _UnfinishedProof:
             self._cache.store(kind, mutant.tree, result)
 
     def finish(self) -> Proof:
-        """Return the proof, once all results are in, and record it if it holds."""
+        """Return the proof, once all results are in, and record it if it is successful."""
         if self._record:
             return self._proof(self._record.steps, self._record.statuses, [], recorded=True)
         declared, others = self._matching.declared, self._matching.others
@@ -207,7 +208,7 @@ class _UnfinishedProof:
         return Step(name="equivalents", figures=str(len(self._matching.declared)), problems=problems)
 
     def _read_record(self) -> Record | None:
-        """Return the recorded proof, or None if there is none for the exercise as it is now."""
+        """Return the recorded proof; None if there is none for the exercise's current files."""
         try:
             record = msgspec.json.decode(record_of(self._course, self._exercise.id).read_bytes(), type=Record)
         except (OSError, msgspec.MsgspecError):
@@ -234,7 +235,8 @@ def _batches(mutants: Iterable[Mutant]) -> Iterator[list[Mutant]]:
 
 
 class ProofCache:
-    """Results of a proof, one JSON line each, under a kind, the digest of what that kind depends on, and a subject.
+    """Results of a proof, one JSON line each, by their kind, the digest of everything that the kind depends on, and a
+    subject.
 
     The subject of a status or a difference is a mutant's syntax tree, the subject of steps is the task's name. A line
     that was cut off in the middle is ignored.
@@ -251,7 +253,7 @@ class ProofCache:
             write_cache(self._path, b"".join(lines))
 
     def digest(self, **subjects: Iterable[str]) -> str:
-        """Digest what all results about these subjects depend on; each keyword is a kind."""
+        """Digest everything that results about these subjects depend on; each keyword is a kind."""
         keys = sorted(self._key(kind, subject) for kind, each in subjects.items() for subject in each)
         return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 
@@ -273,7 +275,7 @@ class ProofCache:
 
 
 def result_digests(course: Course, exercise_id: str) -> dict[str, str]:
-    """Digest what each kind of result depends on, besides its subject."""
+    """Digest everything that each kind of result depends on, besides its subject."""
     key = key_digest(course, exercise_id)
     mutants = _joined(key, kit_digest(course, "tries_mutants", TRIES_MUTANTS))
     files = [*sorted(course.starters(exercise_id).glob("*")), *sorted(course.alternatives(exercise_id).glob("*.py"))]

@@ -1,4 +1,4 @@
-"""A course -> its student edition: everything a student may have, and nothing that spoils a hunt."""
+"""Make a course's student edition: everything that students may have, and nothing that spoils a hunt."""
 
 import re
 from pathlib import Path
@@ -26,17 +26,17 @@ COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
 
 class Contents(Struct, frozen=True, kw_only=True):
-    """What an edition has beside stories, starters and checks."""
+    """The contents of an edition besides stories, starters and checks."""
 
     hints: bool
     explanations: bool
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """An exercise ready to be released: the files that replace its reference, and how many checks are left out.
+    """An exercise ready to be released: the files that replace its reference, and the number of omitted checks.
 
     `explained` counts the defects that are explained at home. `why_not` is the reason why the exercise must not be
-    released: its starter would look done.
+    released, such as a starter that would pass every check at home.
     """
 
     exercise: Exercise
@@ -51,9 +51,9 @@ def release(
 ) -> str:
     """Write the student edition of all exercises, or of `only` these, into a new or empty folder; return a summary.
 
-    An edition that `explains` has the explanations of the defects, locked until a student's fix opens them.
-    Raise `UsageError` if the folder is not empty, and `SpecError` if an exercise cannot be released. Nothing is written
-    in either case.
+    An edition that `explains` contains the explanations of the defects, locked until a student's fix opens them. Raise
+    `UsageError` if the folder is not empty, and `SpecError` if an exercise cannot be released. In both cases nothing is
+    written.
     """
     _require_room(course, folder)
     for exercise_id in only:
@@ -166,7 +166,7 @@ def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict
 
 
 INSTRUCTORS_FOLDERS = ("author", "classroom")
-"""Folders of the kit that students have no use for."""
+"""Folders of the kit that students do not need."""
 
 KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")
 TOOLS_SECTION = re.compile(r"^\[tool\.(?!setuptools)[^\n]*\n(?:(?!\[(?:tool|project|build)).*\n?)*", re.MULTILINE)
@@ -174,7 +174,7 @@ EXTRAS_SECTION = re.compile(r"^\[project\.optional-dependencies\]\n(?:(?!\[\w).*
 
 
 def _kit_files() -> dict[Path, bytes]:
-    """Return the grader without what only instructors use, and the file that installs it."""
+    """Return the grader without the parts that only instructors use, and the file that installs it."""
     kit = Path(__file__).resolve().parent.parent
     paths = [path for path in sorted(kit.rglob("*")) if path.suffix in KIT_SUFFIXES]
     files = {
@@ -243,7 +243,7 @@ def _exercise_files(course: Course, exercise: Exercise, contents: Contents) -> d
 
 
 def _sources(course: Course, exercise: Exercise) -> dict[Path, Path]:
-    """Return where each file of an exercise comes from; students edit the starters, whatever was edited here."""
+    """Return the source of each of an exercise's files: the untouched starter for the files that students edit."""
     here = Path("exercises") / exercise.id
     sources = {here / "README.md": course.exercise_folder(exercise.id) / "README.md"}
     for path in course.editable_files(exercise.id):
@@ -261,7 +261,7 @@ ABOUT_HINTS = re.compile(
     re.MULTILINE,
 )
 ABOUT_SOLUTIONS = re.compile(r"^\| `python -m grader solution .*\n", re.MULTILINE)
-"""What students' pages say about commands that an edition does not have."""
+"""Sentences on students' pages about commands that an edition does not have."""
 
 
 def _page(text: str, contents: Contents) -> bytes:

@@ -1,6 +1,6 @@
-"""Rewrites of a source that should keep its meaning: they look like right solutions by other authors.
+"""Rewrites of a source that should keep its meaning. They resemble right solutions by other authors.
 
-No rewrite is trusted before it has computed the same values as the source, side by side (`differential.py`).
+A rewrite is used only after it has computed the same values as the source (`differential.py`).
 """
 
 import ast
@@ -54,7 +54,7 @@ def rewrite(source: str, rules: tuple[str, ...], chooses: Callable[[], bool] = l
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Replaces nodes by what a rule returns, innermost first."""
+    """Replaces nodes by the return value of a rule, innermost first."""
 
     def __init__(self, rule: Rule, chooses: Callable[[], bool]) -> None:
         self._rule = rule

@@ -55,7 +55,7 @@ def _flow(value: Any) -> str:
 
 
 def make_cells(starter: str, exercise_id: str) -> list[Cell]:
-    """Return the cells for a module: a place for the story, the code, and a place to play."""
+    """Return the cells for a module: one for the story, the code, and one for experiments."""
     story = f"# {exercise_id}\n\nThe story and the interface are in README.md beside this notebook."
     play = "# A place to try things: the grader does not run this cell."
     return [
@@ -124,7 +124,7 @@ def _demonstration(cell_id: str, source: str) -> Cell:
 
 
 def _defines(source: str) -> bool:
-    """Whether a cell imports or defines something, or only assigns names; otherwise it is a demonstration."""
+    """Return whether a cell imports or defines something, or only assigns names; otherwise it is a demonstration."""
     try:
         body = ast.parse(source).body
     except SyntaxError:

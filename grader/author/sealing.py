@@ -22,7 +22,7 @@ from grader.verdict.signatures import KEY_SEED, extend_time_limit, find_key, req
 
 MOST_SEEDS = 3
 MOST_BYTES = 2_500_000
-"""Seeds are recorded while all answers fit into this many bytes; the first seed may take twice as many."""
+"""Seeds are recorded while all answers fit into this many bytes. The first seed may take twice as many."""
 
 
 class SealedExercise(Struct, frozen=True, kw_only=True):
@@ -45,8 +45,8 @@ def seal(
 ) -> SealedExercise:
     """Record the answers of the reference and the failures of its variants, at as many seeds as fit.
 
-    While not even one seed fits, leave out the largest random size case. The workers of `explained_by` run variants to
-    lock the explanations; without it no explanation is locked.
+    If not even one seed fits, omit the largest random size case and try again. The workers of `explained_by` run
+    variants to lock the explanations; without it no explanation is locked.
     """
     key = find_key(course, runner)
     while True:
@@ -64,7 +64,7 @@ def seal(
             )
         if not exercise.random_sizes:
             raise BrokenExerciseError(
-                f"{exercise.id}: answers of over {2 * most_bytes:,} bytes; make its sizes smaller"
+                f"{exercise.id}: its answers take more than {2 * most_bytes:,} bytes; make its sizes smaller"
             )
         largest = max(exercise.random_sizes, key=_numbers_in)
         fewer = [size_case for size_case in exercise.sizes if size_case is not largest]

@@ -1,4 +1,4 @@
-"""Propose the sizes of a new description: fixed size cases from ones up, and random ones."""
+"""Propose the sizes of a new description: fixed size cases, the first with sizes of 1, and random ones."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -104,7 +104,7 @@ def propose_sizes(
     count = max((len(each.fixed) for each in values.values()), default=1)
     padded = {name: [*each.fixed, *each.fixed[-1:] * count] for name, each in values.items()}
     fixed = [{name: each[case] for name, each in padded.items()} for case in range(count)]
-    cases = range(4 if len(names) > 1 else 3)  # a single size has no equal
+    cases = range(4 if len(names) > 1 else 3)  # a single size equals no other
     random = [{name: each.random[case] for name, each in values.items()} for case in cases]
     return _distinct(fixed), _distinct(random)
 

@@ -1,4 +1,4 @@
-"""Spoilers: texts that give a solution away, and must not be in a student edition."""
+"""Spoilers: texts that give a solution away, so a student edition must not contain them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def find_spoilers(course: Course, exercises: list[Exercise], files: dict[Path, b
 
 
 def _spoilers(course: Course, exercise: Exercise, starters: str) -> Iterator[Spoiler]:
-    """Yield what the starters do not show: defects, the decoy, the reference's lines, the hidden tests' names."""
+    """Yield texts that the starters do not show: defects, the decoy, the reference's lines, the hidden tests' names."""
     for defect in exercise.defects:
         if "-" in defect.id:  # an id of one word may be an ordinary word elsewhere
             yield Spoiler(text=defect.id, what=f"the id of a defect of {exercise.id}")

@@ -90,12 +90,12 @@ def _argument_by_name(node: ast.AST) -> list[ast.stmt] | None:
 
 
 def _is_simple(node: ast.expr) -> bool:
-    """Whether evaluating an expression has no effect: a name, or an attribute of one."""
+    """Return whether evaluating an expression has no effect: a name, or an attribute of one."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_simple(node.value))
 
 
 def _layers_made_in_another_order(node: ast.AST) -> ast.AST | None:
-    """Reverse neighbouring layers of a constructor: saved and random initial weights come in another order."""
+    """Reverse neighbouring layers of a constructor, which changes the order of saved and of random initial weights."""
     if not (isinstance(node, ast.FunctionDef) and node.name == "__init__"):
         return None
     start = 0
@@ -141,7 +141,7 @@ def _forward_through_a_helper(node: ast.AST) -> ast.AST | None:
 
 
 def _is_own(forward: ast.FunctionDef) -> bool:
-    """Whether a method can be renamed: it calls no `super()` and has no decorators."""
+    """Return whether a method can be renamed: it calls no `super()` and has no decorators."""
     return not forward.decorator_list and not any(name_of(each) == "super" for each in ast.walk(forward))
 
 

@@ -1,4 +1,4 @@
-"""Find out what would catch the mutants that survive an exercise's checks."""
+"""Find checks that would catch the mutants that survive an exercise's checks."""
 
 import ast
 import re
@@ -79,7 +79,7 @@ class _Trials:
         self._runners: dict[str, Runner | None] = {}
 
     def catches(self, check: CheckFields, reference: str, mutant: str) -> bool:
-        """Whether the reference passes a check that the mutant fails."""
+        """Return whether the reference passes a check that the mutant fails."""
         key = render_check(check)
         if key not in self._runners:
             self._runners[key] = self._runner(check, reference)
@@ -97,7 +97,7 @@ class _Trials:
 
 
 def _passes(course: Course, exercise: Exercise, source: WorkerSource, text: str) -> bool:
-    """Whether a source passes the checks of the description."""
+    """Return whether a source passes the checks of the description."""
     try:
         with Runner(course, exercise, source) as runner:
             return _passes_all(runner, text, [check.id for check in exercise.checks])

@@ -1,4 +1,4 @@
-"""Usual tests, which miss defects: a proof runs those that a description names on the starter, where they must pass."""
+"""Usual tests, which miss defects: a proof runs those that a description names, and they must pass on the starter."""
 
 import contextlib
 from collections.abc import Callable, Iterator

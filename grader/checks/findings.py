@@ -191,6 +191,6 @@ def _assertion_text(error: BaseException) -> str:
     """Return the message of a hidden check's assertion, without the code that pytest adds."""
     not_raised = NOT_RAISED.match(str(error))
     if not_raised:
-        return f"expected {not_raised[1]}, got no exception"
+        return f"expected {not_raised[1]}, saw no exception"
     text = REWRITTEN.split(str(error), maxsplit=1)[0].strip()
     return cut(text, MOST_ASSERTION_TEXT) or "an assertion of this check does not hold"

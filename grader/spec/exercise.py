@@ -180,7 +180,7 @@ class Exercise(Record, frozen=True, kw_only=True):
 
     @property
     def is_precise(self) -> bool:
-        """Whether float64 inputs must be computed in float64; the precision of float32 suffices otherwise."""
+        """Return whether float64 inputs must be computed in float64; the precision of float32 suffices otherwise."""
         return any(isinstance(check, KeepsDtype) and check.in_float64() for check in self.checks)
 
     def _first_random(self) -> int:

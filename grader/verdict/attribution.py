@@ -36,14 +36,14 @@ def _signatures(*kinds: FailureKind) -> frozenset[str]:
 
 
 AFTER_VALUES = _signatures(FailureKind.GRADIENT, FailureKind.NO_GRADIENT, FailureKind.INPUT_CHANGED)
-"""Failures that a check can only find after the values were right."""
+"""Kinds of failure that a check can only find after it found the values right."""
 
 WITH_GRADIENTS = AFTER_VALUES | _signatures(FailureKind.NONFINITE)
-"""The same failures, and numbers that are not finite: these may be gradients."""
+"""The same kinds, and numbers that are not finite: the numbers may be gradients."""
 
 
 WRONG_NUMBERS = _signatures(FailureKind.VALUES, FailureKind.NONFINITE)
-"""Failures by wrong numbers: whether a number is finite may depend on the size."""
+"""Kinds of failure by wrong numbers. Whether a number is finite may depend on the size."""
 
 
 class DefectStatus(StrEnum):
@@ -141,12 +141,12 @@ class Evidence(Struct, frozen=True, kw_only=True):
     differing: list[str]
     """Its own checks that fail unlike every matching variant."""
     fails_otherwise: list[str]
-    """The checks of `differing` that fail in the same way as with the defect, but with other numbers."""
+    """The checks in `differing` that fail as with the defect, but with other numbers."""
     fails_alone: bool
     """Whether `fails_otherwise` has a check that only variants with the defect fail, and no partial fix of another
     defect may be the reason."""
     fails_own_checks: bool
-    """Whether a check fails in the same way as with the defect alone, perhaps with other numbers."""
+    """Whether a check fails as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
     """The checks that show a partial fix of the defect."""
     is_ruled_out: bool
@@ -156,9 +156,10 @@ class Evidence(Struct, frozen=True, kw_only=True):
     is_certain: bool
     """Whether checks that only variants with the defect fail show the defect's own deviation."""
     is_mostly_right: bool
-    """Whether most of its own checks do not differ, and a check that passes would show the defect by values."""
+    """Whether most of its own checks do not differ, and a passing check would show the defect by wrong values."""
     is_right_beside_another_fault: bool
-    """Whether no check that only this defect fails differs, and one that passes would show the defect by values."""
+    """Whether, of the checks that only this defect fails, none differs, and a passing one would show it by wrong
+    values."""
     reading: Reading
     """What the submission's statements show about the defect."""
 
@@ -171,7 +172,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         return bool(self.fails_otherwise) and self.reading is Reading.CHANGED
 
     def is_right(self) -> bool:
-        """Return whether the checks that differ are better explained by another fault."""
+        """Return whether another fault explains the differing checks better."""
         if not self.differing:
             return self.is_mostly_right
         if self.reading in STANDING:
@@ -344,9 +345,10 @@ class VariantComparison:
         )
 
     def differing(self, defect: str) -> list[str]:
-        """Return a defect's own checks that fail as no matching variant does, nor as another partial fix does.
+        """Return a defect's own checks that fail unlike every matching variant and unlike every other partial fix.
 
-        If the submission was edited elsewhere only, a failure of another kind does not speak against the fix.
+        If the submission contains the fix and was edited elsewhere, failures of other kinds are left out: the edit may
+        cause them.
         """
         own = self._own_checks(defect) - self.passed - self._explained_by_partial_fixes(defect)
         if self._edited and self.reading(defect) is Reading.FIXED:
@@ -354,12 +356,12 @@ class VariantComparison:
         return [check for check in self.unexplained if check in own]
 
     def _is_beside_partial_fix(self, defect: str) -> bool:
-        """Return whether checks show that other defects are partially fixed, and none shows it of this one."""
+        """Return whether checks show partial fixes of other defects, but none of this defect."""
         partly_fixed = set().union(*self._examination.partial_fixes.values())
         return bool(partly_fixed) and defect not in partly_fixed
 
     def _explained_by_partial_fixes(self, defect: str) -> set[str]:
-        """Return the failures that other defects explain, which are partially fixed where this one is not."""
+        """Return the failures that partial fixes of other defects explain, where this defect is not partially fixed."""
         found = self._examination.partial_fixes
         partly_fixed = set().union(*found.values())
         if defect in partly_fixed:
@@ -369,14 +371,15 @@ class VariantComparison:
     def unexplained_of(self, defect: str) -> list[str]:
         """Return the failures that no matching variant explains, of the checks that the defect may fail.
 
-        These are the checks in its signatures, and those in no variant's: at some seeds a defect fails more of them.
+        The defect may fail the checks in its signatures, and those in no variant's: at some seeds it fails more checks.
         """
         kinds = self._key.signatures
         own = kinds[defect].keys() | (set(self.unexplained) - {check for name in kinds for check in kinds[name]})
         return [check for check in self.unexplained if check in own]
 
     def regressions(self, fixed: Collection[str]) -> list[str]:
-        """Return the failures that nothing explains; of checks that were not run only if there are no others.
+        """Return the failures that nothing explains. Checks that were not run count only if there are no other
+        failures.
 
         A partial fix never costs more than no fix: failures that some variant, or an unfixed stretch defect, also shows
         are not counted. Nor are wrong numbers if the submission differs from a variant only where it edited the
@@ -427,11 +430,11 @@ class VariantComparison:
         return Reason(kind=UnknownReason.FAILS_DIFFERENTLY, check=first)
 
     def _explained(self, kinds: dict[str, str]) -> set[str]:
-        """Return the failures that a variant with these signatures has too."""
+        """Return the failures that a variant with these signatures also has."""
         return {check for check, kind in self.failed.items() if kinds.get(check) == kind} - self.differs_numerically
 
     def _fails_just(self, kinds: dict[str, str]) -> bool:
-        """Return whether a variant with these signatures has every failure too, perhaps with other numbers."""
+        """Return whether a variant with these signatures has all these failures, perhaps with other numbers."""
         return all(kinds.get(check) == kind for check, kind in self.failed.items())
 
     def _has_signal(self) -> bool:
@@ -463,7 +466,7 @@ class VariantComparison:
         return training if is_all and is_only else set()
 
     def _is_certain(self, defect: str) -> bool:
-        """Return whether, of the checks that only this defect fails, at least as many show its deviation as do not."""
+        """Return whether at least half of the checks that only this defect fails show its deviation."""
         only = self._key.signatures[defect].keys() - self._failed_without(defect)
         return len(only & self._examination.matching_deviations) >= max(1, len(only.intersection(self.unexplained)))
 

@@ -26,7 +26,7 @@ SHOWN_LAST = {
     FailureKind.DROPOUT_GRADIENT,
     FailureKind.UNCLEAR_REFUSAL,
 }
-"""Kinds that students should look into once the values are right."""
+"""Kinds of failure to look into once the values are right."""
 
 NAMED_CHECKS = 3
 """How many checks a shortened list names."""
@@ -41,8 +41,8 @@ OUTNUMBERS = 2
 class Cause(Struct, frozen=True, kw_only=True):
     """A group of failed checks with one cause, and the most specific of their findings.
 
-    `defects` are the ids of the defects that explain them. `is_new` says that the failure is a regression. `picture` is
-    the finding's own picture, or that of the check named by `pictured`.
+    `defects` are the ids of the defects that explain them. `is_new` is true for a regression. `picture` is the
+    finding's picture, or that of the check named `pictured`.
     """
 
     finding: Finding
@@ -103,7 +103,7 @@ def describe_hidden_defects(verdict: Verdict, crash: Cause) -> str:
 
 
 def named_checks(checks: list[str]) -> str:
-    """Return the quoted names of the first checks in a list, and how many more there are."""
+    """Return the quoted names of the first checks in a list, and the number of remaining checks."""
     more = len(checks) - NAMED_CHECKS if len(checks) > LISTED_WHOLE else 0
     named = ", ".join(f'"{in_words(check)}"' for check in (checks[:NAMED_CHECKS] if more else checks))
     return named + (f" and {more} more" if more > 0 else "")

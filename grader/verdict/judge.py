@@ -49,7 +49,7 @@ def judging_file(
     spawn: bool = not CAN_FORK,
     strict: bool = False,
 ) -> Iterator[Verdict]:
-    """Yield the verdict on a file; the processes that judged it end afterwards, which takes a while.
+    """Yield the verdict on a file. The processes that judged it end after the block, which takes a while.
 
     `seed` seeds the inputs; None draws a fresh, secret seed. `strict` raises `OpenHostError` if a submission could
     reach files or the network. Raises `SpecError` for a wrong description and `BrokenExerciseError` if the reference
@@ -86,7 +86,7 @@ def open_judge(
 class Judge:
     """The only path from a submission to its verdict. Opens each exercise when it is first needed.
 
-    The caller has already turned away files that `refuse` refuses.
+    The caller passes no file that `refuse` refuses.
     """
 
     def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Compare a submission's deviations with those of variants: the same kind of failure may have other values. Pure."""
+"""Compare a submission's deviations with those of variants: failures of one kind may differ in values. Pure."""
 
 import re
 from collections.abc import Callable, Collection
@@ -16,7 +16,7 @@ differently.
 """
 
 MOST_VARIANTS, MOST_COMPARED = 4, 2
-"""The most variants, and checks of each defect, to compare with a submission that is not a variant."""
+"""For a submission that is not a variant: the most variants, and the most checks of each defect, to compare it with."""
 
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -184,7 +184,7 @@ def is_part(one: Any, other: Any) -> bool:
 
 
 def is_same_or_fewer(one: Any, other: Any) -> bool:
-    """Return whether two deviations are equal, or one names some of the items that the other names."""
+    """Return whether two deviations are equal, or one names only items that the other also names."""
     if isinstance(one, str) and isinstance(other, str):
         return {*one.split("; ")} <= {*other.split("; ")}
     return is_same(one, other)

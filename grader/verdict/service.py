@@ -44,7 +44,7 @@ def _answer(judge: Judge, request: JudgeRequest) -> Answer:
 
 
 def _free_memory() -> None:
-    """Collect reference cycles, since the collector is off during judging, and return free memory to the system."""
+    """Collect reference cycles and return free memory to the system; the collector is off during judging."""
     gc.collect()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not every C library has it

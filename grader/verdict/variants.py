@@ -131,7 +131,7 @@ class ExaminedVariants(VariantSource):
 class RecordedVariants(VariantSource):
     """Variants whose failures were recorded when the edition was sealed.
 
-    Of their sources only the starter's is available, so only its syntax tree can be compared.
+    Only the starter's source is available, so submissions are compared with its syntax tree alone.
     """
 
     def __init__(self, course: Course, runner: Runner, recording: Recording, fingerprint: Fingerprint) -> None:

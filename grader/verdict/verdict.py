@@ -190,6 +190,6 @@ def not_gradable(
 
 
 def not_judged(exercise: Exercise, file: str, seed: int, reason: Finding) -> Verdict:
-    """Return the verdict on a submission that the kit could not judge: it has no score."""
+    """Return the verdict on a submission that the kit could not judge. It has no score."""
     verdict = not_gradable(exercise, file, seed, reason)
     return structs.replace(verdict, outcome=Result.NOT_JUDGED, score=None)

@@ -193,7 +193,7 @@ def test_every_file_is_there_and_the_twins_and_pristine_copies_agree(own_course,
 def test_nothing_is_ever_overwritten(own_course, new):
     new()
     before = {path: path.read_bytes() for path in own_course.root.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match="exercises/exercise_42 is there already, and nothing is overwritten"):
+    with pytest.raises(UsageError, match="exercises/exercise_42 exists already, and new overwrites nothing"):
         new()
     del before[own_course.root / "my_buggy_file.py"]
     assert all(path.read_bytes() == content for path, content in before.items())
@@ -224,7 +224,7 @@ def test_a_file_without_a_module_is_refused_before_anything_is_written(own_cours
 
 
 def test_a_wrong_name_and_a_missing_file_are_refused(own_course, tmp_path):
-    with pytest.raises(UsageError, match="exercise_4 is no exercise's name"):
+    with pytest.raises(UsageError, match="exercise_4 is not a name for an exercise"):
         create_exercise(own_course, "exercise_4", tmp_path / "a.py")
     with pytest.raises(UsageError, match=r"there is no file .*a\.py; name the file"):
         create_exercise(own_course, EXERCISE, tmp_path / "a.py")
@@ -768,6 +768,6 @@ def test_files_are_called_by_the_kind_or_as_the_author_says(own_course, tmp_path
 def test_a_name_that_a_module_cannot_have_is_refused(own_course, tmp_path, name):
     source = tmp_path / "buggy.py"
     source.write_text(LOSS, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"choose another, in small letters, such as loss\.py"):
+    with pytest.raises(UsageError, match=r"choose another, in lower case, such as loss\.py"):
         create_exercise(own_course, EXERCISE, source, name)
     assert not own_course.exercise_folder(EXERCISE).exists()
