@@ -1,4 +1,4 @@
-"""Commands for students: the list, grade, watch, hint, try, diff, reset, solution, report."""
+"""Commands for students: the list, grade, watch, hint, trap, try, diff, reset, solution, report."""
 
 import contextlib
 from pathlib import Path
@@ -227,6 +227,36 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     return course, load_explained(course, exercise_id, choice.read, verdict), choice, verdict
 
 
+@click.command()
+@exercise_argument()
+@course_option
+@click.option("--file", "path", type=click.Path(path_type=Path), help="Judge this file instead of the exercise's own.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@seed_option("Use this seed for the random inputs, to repeat a result.")
+@click.option("--strict", is_flag=True, help="Refuse to judge if a trap could reach files or the network.")
+@click.pass_context
+def trap(
+    ctx: click.Context, exercise_id: str, path: Path | None, as_json: bool, seed: int | None, strict: bool
+) -> None:
+    """Judge the tests in your trap.py: they must accept right code and catch the defects."""
+    from grader.report.trap import render_trap, render_trap_json
+    from grader.trap.judge import judge_trap
+    from grader.trap.reading import read_trap
+
+    course = current_course()
+    if path is not None:
+        require_file(path)
+    written = read_trap(course, exercise_id, path)
+    with judging_note(written.label) as clear:
+        result = judge_trap(course, exercise_id, written, seed=seed, strict=strict)
+        clear()
+    if as_json:
+        click.echo(render_trap_json(result).encode())  # UTF-8 wherever stdout goes
+    else:
+        print_report(render_trap(result, width=width(), color=has_color()))
+    ctx.exit(0 if result.catches_all() else 1)
+
+
 @click.command("try")
 @exercise_argument(or_last=True)
 @course_option
@@ -304,4 +334,4 @@ def report(exercise_id: str, output: Path | None) -> None:
     click.echo(f"Wrote {path}. Open it in a browser. You don't hand this in.")
 
 
-STUDENT_COMMANDS = (grade, watch, hint, try_, diff, reset, solution, report)
+STUDENT_COMMANDS = (grade, watch, hint, trap, try_, diff, reset, solution, report)

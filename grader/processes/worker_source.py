@@ -37,17 +37,21 @@ TOO_FEW_PROCESSES = (
 
 
 def open_worker_source(
-    secret_folders: tuple[str, ...] = (), *, spawn: bool = not CAN_FORK, for_many: bool = False
+    secret_folders: tuple[str, ...] = (),
+    *,
+    spawn: bool = not CAN_FORK,
+    for_many: bool = False,
+    for_tests: bool = False,
 ) -> WorkerSource:
     """Open a source of workers. Call this before loading any description, reference or check: workers are copies.
 
     Import torch, and keep other processes from reading this one's memory. With `for_many`, opening takes a little
-    longer and each worker starts faster. Each worker tries to read the secret folders and reports any success. The
-    caller closes the source.
+    longer and each worker starts faster. With `for_tests`, the same holds for workers that run a trap's tests. Each
+    worker tries to read the secret folders and reports any success. The caller closes the source.
     """
     import_torch(for_many=for_many)
     control_process(PR_SET_DUMPABLE, 0)
-    return Spawner(secret_folders) if spawn else Forker(secret_folders)
+    return Spawner(secret_folders) if spawn else Forker(secret_folders, for_tests=for_tests)
 
 
 def has_threads() -> bool:
@@ -62,7 +66,7 @@ class Forker:
     Construct it before opening any check or reference.
     """
 
-    def __init__(self, secret_folders: tuple[str, ...] = ()) -> None:
+    def __init__(self, secret_folders: tuple[str, ...] = (), *, for_tests: bool = False) -> None:
         if has_threads():
             raise KitError(
                 "torch has started threads, so workers cannot be forked; unset OMP_NUM_THREADS and similar variables"
@@ -77,7 +81,7 @@ class Forker:
             self._process = _fork()
             if self._process == 0:
                 os.dup2(self._stderr.fileno(), 2)
-                run_nursery(theirs, secret_folders)
+                run_nursery(theirs, secret_folders, for_tests=for_tests)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         theirs.close()

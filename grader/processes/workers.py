@@ -1,11 +1,13 @@
 """Workers on the examiner's side: requests with deadlines, and ways to end a worker."""
 
+import contextlib
 import os
 import re
 import signal
 import socket
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -19,11 +21,13 @@ from grader.sandbox.protocol import (
     Parsed,
     Reply,
     Request,
+    RunTests,
     Source,
     receive_reply,
     send,
 )
 from grader.sandbox.text import cut
+from grader.sandbox.traps import messages
 from grader.sandbox.wire import ClosedError, MalformedError
 from grader.spec.exercise import Limits
 from grader.submission import Submission
@@ -108,10 +112,33 @@ class Worker:
         Raises `TimeoutError` after the deadline (on `time.monotonic`), `DiedError` if the worker ends, `KilledError` if
         something outside the kit killed it, and `MalformedError` for an invalid reply.
         """
-        try:
+        with self._alive():
             self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
             send(self._connection, message)
             return receive_reply(self._connection, deadline)
+
+    def start_tests(self, message: RunTests, deadline: float) -> None:
+        """Make the worker run a trap's tests. Raises as `request` does."""
+        with self._alive():
+            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            send(self._connection, message)
+
+    def next_test_message(self, deadline: float) -> messages.TestMessage:
+        """Return the next message of a worker that runs tests. Raises as `request` does."""
+        with self._alive():
+            return messages.receive_test_message(self._connection, deadline)
+
+    def answer_test(self, payload: bytes, deadline: float) -> None:
+        """Send the subject's reply to a worker that runs tests. Raises as `request` does."""
+        with self._alive():
+            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            messages.send(self._connection, messages.Answer(payload=payload))
+
+    @contextlib.contextmanager
+    def _alive(self) -> Iterator[None]:
+        """Raise `DiedError` or `KilledError` if the worker ends while the block sends or receives."""
+        try:
+            yield
         except ClosedError as error:
             ended_by_itself = self._process.has_ended(GRACE_SECONDS)
             how = self.end()

@@ -60,8 +60,10 @@ _requests: msgspec.msgpack.Decoder[ForkRequest | ReapRequest] = msgspec.msgpack.
 decode_answer = msgspec.msgpack.Decoder(NurseryAnswer).decode
 
 
-def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoReturn:
+def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_tests: bool = False) -> NoReturn:
     """Serve requests until the examiner closes the connection or dies; never return. The caller blocks SIGINT.
+
+    With `for_tests`, load pytest too, for workers that run a student's tests.
 
     Both end the connection. A signal at the examiner's death would arrive first and leave the workers' own processes
     running.
@@ -71,7 +73,10 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...]) -> NoRe
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     outside = look_outside(secret_folders)
     try:
-        import grader.sandbox.server  # noqa: F401 - while its file is readable; torch is imported already
+        import grader.sandbox.server
+
+        if for_tests:
+            import grader.sandbox.traps.test_server  # noqa: F401 - as above
 
         folders = readable_folders(secret_folders)  # while the environment still names the home folder
         control_process(PR_SET_DUMPABLE, 0)

@@ -165,7 +165,38 @@ class Transfer(Message, frozen=True, kw_only=True):
     target: int
 
 
-Request = Load | Parse | Build | Call | Read | Transfer
+class TestRun(Message, frozen=True, kw_only=True):
+    """One run of one test of a trap: its number among the collected tests, and the seed of its random numbers."""
+
+    test: int
+    seed: int
+
+
+class RunTests(Message, frozen=True, kw_only=True):
+    """Run the tests of a trap; answered by the messages of `traps/messages.py`, and the last request to a worker.
+
+    `name` is the name of the subject's class or function, and `is_class` says which it is. Without `runs`, every test
+    runs once for each of the `seeds`.
+    """
+
+    source: Source
+    name: str
+    is_class: bool
+    seeds: list[int] = []
+    runs: list[TestRun] = []
+
+
+class Act(Message, frozen=True, kw_only=True):
+    """Do what a test of a trap asks of the subject; answered by `Acted`.
+
+    The payload is a `Perform` of `traps/messages.py`. With `noise`, the last bits of the values change.
+    """
+
+    payload: bytes
+    noise: bool = False
+
+
+Request = Load | Parse | Build | Call | Read | Transfer | RunTests | Act
 
 
 class Location(Message, frozen=True, kw_only=True):
@@ -232,6 +263,12 @@ class Returned(Message, frozen=True, kw_only=True):
     changed: Words = ""
 
 
+class Acted(Message, frozen=True, kw_only=True):
+    """The reply to a test: a `Performed` or `Failed` of `traps/messages.py`."""
+
+    payload: bytes
+
+
 class Isolation(Message, frozen=True, kw_only=True):
     """The protections of this worker, each proven by attempts to break out before it received the submission.
 
@@ -246,7 +283,7 @@ class Isolation(Message, frozen=True, kw_only=True):
     problems: dict[Words, Words] = {}
 
 
-Reply = Isolation | Loaded | Parsed | Built | Returned | Raised
+Reply = Isolation | Loaded | Parsed | Built | Returned | Raised | Acted
 
 
 _encode = msgspec.msgpack.Encoder().encode

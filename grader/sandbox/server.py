@@ -17,6 +17,8 @@ from grader.sandbox.global_state import GlobalState
 from grader.sandbox.imports import import_lazily
 from grader.sandbox.protocol import (
     MAX_TEXT,
+    Act,
+    Acted,
     Build,
     Built,
     Call,
@@ -30,6 +32,7 @@ from grader.sandbox.protocol import (
     Read,
     Request,
     Returned,
+    RunTests,
     Transfer,
     Value,
     receive_request,
@@ -39,6 +42,7 @@ from grader.sandbox.subject import Subject
 from grader.sandbox.syntax_trees import compiled, fingerprint, method_trees, operation_at
 from grader.sandbox.text import cut, sendable
 from grader.sandbox.torch_import import stub_compiler, warm_up
+from grader.sandbox.traps.subject_server import SubjectServer
 from grader.sandbox.values import (
     TORCH_DTYPES,
     backward,
@@ -69,6 +73,7 @@ class Server:
         self._is_building = False
         self._inputs: dict[str, torch.Tensor] = {}
         self._state = GlobalState()
+        self._for_tests: SubjectServer | None = None
 
     def answer(self, request: Request) -> Message:
         """Return the reply to a request. Every exception but `OwnFaultError` is the submission's."""
@@ -118,7 +123,16 @@ class Server:
                 weights = dict(self._module(request.module).named_parameters()) if request.weights else self._inputs
                 return Returned(value=from_python(None), inputs=from_tensors(weights))
             return Returned(value=from_python(getattr(self._module(request.module), request.name)))
+        if isinstance(request, Act):
+            return self._act(request)
+        if isinstance(request, RunTests):
+            raise OwnFaultError("this worker has run a submission, so it runs no tests")
         return self._transfer(request)
+
+    def _act(self, request: Act) -> Acted:
+        if self._for_tests is None:
+            raise OwnFaultError("no subject is loaded")
+        return Acted(payload=self._for_tests.perform(request.payload, noise=request.noise))
 
     def _load(self, request: Load) -> Message:
         seed()
@@ -140,6 +154,9 @@ class Server:
                     raise
                 tolerated = tolerated or self._raised(error)  # another cell of the notebook may still define the class
         self._state = GlobalState()
+        self._for_tests = (
+            SubjectServer(self.namespace, request.entry) if request.entry in vars(self.namespace) else None
+        )
         return self._loaded(request, trees, tolerated)
 
     def _loaded(self, request: Load, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
@@ -277,6 +294,11 @@ def serve(connection: socket.socket) -> None:
         try:
             request = receive_request(connection)
         except ClosedError:
+            return
+        if isinstance(request, RunTests) and not server.chunks:
+            from grader.sandbox.traps.test_server import run_tests  # needs pytest, which grading does not
+
+            run_tests(connection, request)
             return
         reply = server.answer(request)
         for stream in (sys.stdout, sys.stderr):

@@ -31,6 +31,10 @@ USUAL_MODULE = "attention.py"
 """The name of an exercise's module if the exercise has no starter yet."""
 
 
+TRAP = "trap.py"
+"""The name of a file of tests that a student writes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Course:
     """A folder with `exercises/` and, unless it is a student edition, `solutions/` and `tests/hidden/`."""
@@ -136,6 +140,14 @@ class Course:
     def alternatives(self, exercise_id: str) -> Path:
         """Return the folder of correct solutions that are written differently from the reference."""
         return self.root / "tests" / "corpus" / "alternatives" / exercise_id
+
+    def trap(self, exercise_id: str) -> Path:
+        """Return the path of the student's tests of an exercise."""
+        return self.exercise_folder(exercise_id) / TRAP
+
+    def model_trap(self, exercise_id: str) -> Path:
+        """Return the path of the tests that prove that a trap can be written."""
+        return self.root / "solutions" / exercise_id / TRAP
 
     def secret_folders(self) -> tuple[str, ...]:
         """Return the folders that submissions must not read: they contain references, hidden tests and others' work."""

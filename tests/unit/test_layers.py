@@ -20,6 +20,7 @@ ROOMS = [
     "processes",
     "checks",
     "verdict",
+    "trap",
     "report",
     "student",
     "classroom",
@@ -44,6 +45,7 @@ LATE = {
     "grader.commands.instructor": "a command imports what it needs",
     "grader.commands.student": "a command imports what it needs",
     "grader.verdict.judge": "workers are forked before the checks are imported, and so torch",
+    "grader.sandbox.server": "a worker that runs a trap's tests needs pytest, which grading does not",
     "grader.sandbox.nursery": "the nursery is known where torch is not imported, the server needs it",
     "grader.student.explanations": "imports torch only to open the explanation of a fix",
     "grader.student.trial": "started as a program, it imports torch first",
@@ -206,7 +208,7 @@ def test_only_the_command_line_prints_and_only_the_worker_executes(module: str) 
         assert not called & {"exec", "eval"}
 
 
-LIGHT = ("spec", "submission", "verdict", "api", "student", "report", "classroom", "commands", "cli")
+LIGHT = ("spec", "submission", "verdict", "trap", "api", "student", "report", "classroom", "commands", "cli")
 """Rooms that hold no check and run no submission: what they are asked for must not take a second to import."""
 
 RUN_CHECKS = {

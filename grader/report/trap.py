@@ -1,0 +1,203 @@
+"""Render the result of a trap: a page for the terminal, and JSON."""
+
+import math
+
+import msgspec
+from rich.text import Text
+
+from grader.report.console import Line, beside, printable, render_page
+from grader.report.phrases import points
+from grader.trap.result import Caught, DefectResult, Standing, TestResult, TrapResult
+
+LABEL_WIDTH = 12
+MOST_NAME = 44
+MOST_REASON = 120
+MOST_NUMBERS = 6
+SMALL_DIFFERENCE = 1e-3
+"""A difference below this is a matter of rounding: another tolerance helps."""
+
+FORMAT_VERSION = 1
+
+REASONS = {
+    Standing.COUNTS: "",
+    Standing.NEVER_CALLS: "it does not call the subject; build it with subject(...) and call it",
+    Standing.TOO_SLOW: "it takes more than 2 s; use smaller sizes",
+    Standing.OTHER_CAUSE: (
+        "its outcome does not follow from what the subject returned; use no clocks, files or random numbers but those "
+        "of gaussian and torch"
+    ),
+    Standing.TOO_MANY: "a trap has at most 12 tests; this one did not run",
+    Standing.NOT_RUN: "the time of 8 s was up before it had run on every right implementation",
+}
+"""Why tests were set aside, where no numbers are needed."""
+
+
+def render_trap(result: TrapResult, *, width: int = 100, color: bool = False) -> str:
+    """Return the page of a trap. It names no defect."""
+    head = Text(f"{result.exercise} · your trap · {_counted(len(result.tests), 'test')}", "bold")
+    lines: list[Line] = [head]
+    if result.problem:
+        lines.append(Text(f"No test ran: {_problem(result)}", "red"))
+    lines += [_row(label, _test_words(test)) for label, test in _labelled("right", list(result.tests))]
+    lines += [_row(label, _defect_words(defect)) for label, defect in _labelled("defective", list(result.defects))]
+    if result.subsets.of > len(result.defects):
+        lines.append(_row("", Text(f"all subsets  {result.subsets.caught} of {result.subsets.of} caught")))
+    if result.half_mended.of:
+        words = f"{result.half_mended.caught} of {result.half_mended.of} caught; they are extra"
+        lines.append(_row("half-mended", Text(words)))
+    if result.told_apart.of > 1:
+        words = f"{result.told_apart.caught} of {result.told_apart.of} defects have a test of their own; extra"
+        lines.append(_row("told apart", Text(words)))
+    lines += [Text(words) for words in _notes(result)]
+    lines.append(_total(result))
+    return render_page(lines, width, color=color)
+
+
+def render_trap_json(result: TrapResult) -> str:
+    """Return the result as one JSON object, without a line break at its end."""
+    data = {
+        "format_version": FORMAT_VERSION,
+        "exercise": result.exercise,
+        "file": printable(result.file),
+        "problem": printable(_problem(result)) if result.problem else None,
+        "score": result.score,
+        "max_score": result.max_score,
+        "extra": result.extra,
+        "tests": [
+            {
+                "name": printable(test.name),
+                "counts": test.standing is Standing.COUNTS,
+                "standing": test.standing,
+                "reason": None if test.standing is Standing.COUNTS else printable(_why(test)),
+            }
+            for test in result.tests
+        ],
+        "defects": [
+            {
+                "number": each.number,
+                "caught": each.caught,
+                "by": [printable(name) for name in each.by],
+                "points": each.points,
+                "max_points": each.max_points,
+                "stretch": each.stretch,
+            }
+            for each in result.defects
+        ],
+        "subsets": msgspec.structs.asdict(result.subsets),
+        "half_mended": msgspec.structs.asdict(result.half_mended),
+        "told_apart": msgspec.structs.asdict(result.told_apart),
+        "isolation": result.isolation,
+        "seed": result.seed,
+        "seconds": round(result.seconds, 3),
+    }
+    return msgspec.json.format(msgspec.json.encode(data), indent=1).decode()
+
+
+def _labelled(label: str, rows: list[TestResult] | list[DefectResult]) -> list[tuple[str, object]]:
+    return [(label if place == 0 else "", row) for place, row in enumerate(rows)]
+
+
+def _row(label: str, words: Text) -> Line:
+    return beside(Text(label), words, LABEL_WIDTH)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _problem(result: TrapResult) -> str:
+    place = f"{result.file}:{result.line}: " if result.line else ""
+    return f"{place}{result.problem}"
+
+
+def _test_words(test: object) -> Text:
+    assert isinstance(test, TestResult)
+    name = printable(test.name, MOST_NAME)
+    if test.standing is Standing.COUNTS:
+        return Text.assemble((name, "green"), f"  accepts {test.accepts} of {test.of}")
+    return Text.assemble((name, "yellow"), f"  set aside: {_why(test)}")
+
+
+def _why(test: TestResult) -> str:
+    """Return why a test does not count, and what to change."""
+    if test.standing is Standing.FAILS_REFERENCE:
+        return f"it fails on every right implementation: {_failure(test)}"
+    if test.standing is Standing.FAILS_RIGHT:
+        return f"it fails on {_some_right(test)}; {_remedy(test)}"
+    if test.standing is Standing.SOMETIMES:
+        remedy = "choose inputs and a tolerance at which it always passes"
+        return f"it fails on {_some_right(test)}, and only sometimes; {remedy}"
+    if test.standing is Standing.ENDED:
+        return f"{printable(test.reason, MOST_REASON)}; a test ends by an assertion, not by an exit"
+    return REASONS[test.standing]
+
+
+def _some_right(test: TestResult) -> str:
+    numbers = ", ".join(map(str, test.fails_on[:MOST_NUMBERS])) + (", ..." if len(test.fails_on) > MOST_NUMBERS else "")
+    return f"{len(test.fails_on)} of {test.of} right implementations (number {numbers})"
+
+
+def _failure(test: TestResult) -> str:
+    place = f"line {test.line}: " if test.line else ""
+    changed = f"; it changes {test.changed} and does not change it back" if test.changed else ""
+    return f"{place}{printable(test.reason, MOST_REASON)}{changed}; {_remedy(test)}"
+
+
+def _remedy(test: TestResult) -> str:
+    """Return what would mend a test that fails on right implementations."""
+    if test.difference is None:
+        if test.standing is Standing.FAILS_RIGHT:
+            return f"{_at_line(test)}{printable(test.reason, MOST_REASON)}; test what the README promises, and no more"
+        return "read again what the README promises"
+    if test.difference < SMALL_DIFFERENCE and math.isfinite(test.difference):
+        allowed = f"your tolerance is {test.tolerance:.2g}" if test.tolerance else "your tolerance is 0"
+        return f"they differ by {test.difference:.2g}, {allowed}; use atol={_enough(test.difference):g}"
+    return f"{_at_line(test)}they differ by {test.difference:.2g}, which is no rounding; test what the README promises"
+
+
+def _at_line(test: TestResult) -> str:
+    return f"line {test.line}: " if test.line else ""
+
+
+def _enough(difference: float) -> float:
+    """Return a tolerance that is well above a difference: a power of ten."""
+    return float(10.0 ** math.ceil(math.log10(max(difference, 1e-12)) + 1))
+
+
+def _defect_words(defect: object) -> Text:
+    assert isinstance(defect, DefectResult)
+    name = f"{'extra' if defect.stretch else 'defect'} {defect.number}"
+    if defect.caught is Caught.ALWAYS:
+        by = ", ".join(printable(name, MOST_NAME) for name in defect.by[:MOST_NUMBERS])
+        crash = ", by its crash" if defect.by_crash else ""
+        return Text.assemble((name, "green"), f"  caught by {by}{crash}")
+    words = "not caught" if defect.caught is Caught.NEVER else "caught sometimes; only a test that always fails counts"
+    return Text.assemble((name, "red"), f"  {words}")
+
+
+def _notes(result: TrapResult) -> list[str]:
+    idle = [
+        printable(test.name, MOST_NAME)
+        for test in result.tests
+        if test.standing is Standing.COUNTS and not test.catches
+    ]
+    notes = []
+    if idle:
+        verb = "catches" if len(idle) == 1 else "catch"
+        usual = "Neither do the usual tests: shapes, a falling loss, the same seed twice."
+        notes.append(f"{', '.join(idle[:MOST_NUMBERS])} {verb} nothing. {usual}")
+    changing = [test for test in result.tests if test.changed]
+    notes += [
+        f"{printable(test.name, MOST_NAME)} changes {test.changed}; it was changed back after the test."
+        for test in changing
+    ]
+    if result.is_time_up:
+        notes.append("The 8 s for all tests were up, so some implementations were left out. Use smaller sizes.")
+    return notes
+
+
+def _total(result: TrapResult) -> Text:
+    extra = f" and {points(result.extra)} extra" if result.extra else ""
+    earned = f"Trap: {points(result.score)} of {points(result.max_score)} points{extra}"
+    style = "bold green" if result.catches_all() else "bold"
+    return Text.assemble((earned, style), f" · seed {result.seed} · {result.seconds:.2f} s")

@@ -1,0 +1,96 @@
+"""Watch a test's comparisons of tensors, so that its page can say by how much they failed."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from msgspec import Struct
+
+TOLERANCES = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (1e-3, 1e-5)}
+"""The relative and absolute tolerances of `torch.testing.assert_close`."""
+
+BFLOAT16 = (1.6e-2, 1e-5)
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """A failed comparison: the largest difference, and the one that was allowed there."""
+
+    difference: float
+    tolerance: float
+
+
+class Comparisons:
+    """The last failed comparison of a test."""
+
+    def __init__(self) -> None:
+        self.failed: Comparison | None = None
+
+    def clear(self) -> None:
+        """Forget it."""
+        self.failed = None
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Inside the block, note failed comparisons. `assert_close` is the kit's own, which imports nothing."""
+        import torch.testing
+
+        originals = (torch.allclose, torch.equal, torch.testing.assert_close)
+        torch.allclose = self._watched(torch.allclose, 1e-5, 1e-8)
+        torch.equal = self._watched(torch.equal, 0.0, 0.0)
+        torch.testing.assert_close = self._assert_close
+        try:
+            yield
+        finally:
+            torch.allclose, torch.equal, torch.testing.assert_close = originals
+
+    def _watched(self, original: Callable[..., bool], rtol: float, atol: float) -> Any:
+        def compare(input: Any, other: Any, *positional: Any, **options: Any) -> bool:  # noqa: A002 - torch's own name
+            holds = original(input, other, *positional, **options)
+            if not holds:
+                given = dict(zip(("rtol", "atol"), positional, strict=False)) | options
+                self._note(input, other, given.get("rtol", rtol), given.get("atol", atol))
+            return holds
+
+        return compare
+
+    def _note(self, one: Any, other: Any, rtol: float, atol: float) -> None:
+        with contextlib.suppress(Exception), torch.no_grad():
+            differences = (one.double() - other.double()).abs()
+            place = int(torch.nan_to_num(differences, nan=torch.inf).argmax())
+            allowed = atol + rtol * float(other.double().abs().flatten()[place])
+            self.failed = Comparison(difference=float(differences.flatten()[place]), tolerance=allowed)
+
+    def _assert_close(
+        self,
+        actual: Any,
+        expected: Any,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        equal_nan: bool = False,
+        check_dtype: bool = True,
+        msg: Any = None,
+        **_options: Any,
+    ) -> None:
+        """Raise `AssertionError` unless two tensors, or sequences or dictionaries of them, are close."""
+        if isinstance(actual, dict):
+            actual, expected = [actual[key] for key in sorted(actual)], [expected[key] for key in sorted(actual)]
+        if isinstance(actual, tuple | list):
+            if len(actual) != len(expected):
+                raise AssertionError(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}")
+            for one, other in zip(actual, expected, strict=True):
+                self._assert_close(
+                    one, other, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=check_dtype, msg=msg
+                )
+            return
+        one, other = torch.as_tensor(actual), torch.as_tensor(expected)
+        if one.shape != other.shape:
+            raise AssertionError(f"The shapes for compared tensors don't match: {one.shape} != {other.shape}")
+        if check_dtype and one.dtype != other.dtype:
+            raise AssertionError(f"The values for attribute 'dtype' do not match: {one.dtype} != {other.dtype}")
+        usual = TOLERANCES.get(one.dtype, BFLOAT16 if one.dtype == torch.bfloat16 else (0.0, 0.0))
+        rtol, atol = usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
+        if not bool(torch.isclose(one, other, rtol=rtol, atol=atol, equal_nan=equal_nan).all()):
+            self._note(one, other, rtol, atol)
+            raise AssertionError(msg if isinstance(msg, str) else "Tensor-likes are not close!")

@@ -1,0 +1,495 @@
+"""The `subject` of a trap: proxies that look like the exercise's class or function and ask the subject's worker.
+
+A module's parameters and buffers are mirrored here, so that a test can read, change and optimize them as usual; changes
+travel with the next call. Gradients flow through calls. Exceptions arrive as their first built-in type.
+"""
+
+import builtins
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from msgspec import structs
+
+from grader.sandbox.traps import shipping
+from grader.sandbox.traps.messages import (
+    Failed,
+    Handle,
+    Model,
+    Perform,
+    Performed,
+    State,
+    Structure,
+    Unknown,
+    Value,
+    decode_outcome,
+    encode,
+)
+from grader.sandbox.traps.values import Reader, Writer, same
+
+Transport = Callable[[bytes], bytes]
+"""Sends a payload to the subject and returns the payload of the answer."""
+
+
+class Remote:
+    """The subject's worker, as the proxies see it."""
+
+    def __init__(self, transport: Transport, name: str, *, is_class: bool) -> None:
+        self.name, self.is_class = name, is_class
+        self._transport = transport
+        self._modules: dict[int, ModuleData] = {}
+        self._bound: dict[int, list[torch.Tensor]] = {}
+        self.raised: list[BaseException] = []
+        """Exceptions of the subject in the current test."""
+
+    def act(
+        self,
+        action: str,
+        arguments: Sequence[Any] = (),
+        keywords: dict[str, Any] | None = None,
+        *,
+        target: int = 0,
+        path: str = "",
+        name: str = "",
+    ) -> Any:
+        """Ask the subject's worker and return the value; raise what the subject raised."""
+        models: list[Any] = []
+        writer = Writer(lambda value: _special(value, models))
+        sent_arguments = [writer.value(each) for each in arguments]
+        sent_keywords = {key: writer.value(each) for key, each in (keywords or {}).items()}
+        unsendable = [
+            each.description for each in (*sent_arguments, *sent_keywords.values()) if isinstance(each, Unknown)
+        ]
+        if unsendable:
+            raise TypeError(f"{unsendable[0]} cannot be given to the subject; use tensors and plain values")
+        models.sort(key=lambda model: isinstance(model, torch.optim.Optimizer))
+        shipped = [shipping.pack(model, writer) for model in models]
+        data = self._modules.get(target)
+        bound = self._bound.get(target, [])
+        request = Perform(
+            action=action,
+            target=target,
+            path=path,
+            name=name,
+            arguments=_numbered(sent_arguments, arguments, models),
+            keywords=dict(
+                zip(
+                    sent_keywords,
+                    _numbered(list(sent_keywords.values()), list((keywords or {}).values()), models),
+                    strict=True,
+                )
+            ),
+            state=data.changes(target, writer) if data is not None else None,
+            bound=[
+                (index, writer.place(each.detach()), writer.place(each.grad) if each.grad is not None else -1)
+                for index, each in enumerate(bound)
+            ],
+            tensors=writer.tensors,
+            shipped=shipped,
+            grad=torch.is_grad_enabled() and not torch.is_inference_mode_enabled(),
+            inference=torch.is_inference_mode_enabled(),
+            generator=bytes(torch.default_generator.get_state().numpy().tobytes()),
+            dtype=str(torch.get_default_dtype()).removeprefix("torch."),
+        )
+        reply = self._ask(request)
+        return self._finish(request, reply, writer, models)
+
+    def _ask(self, request: Perform) -> Performed:
+        reply = decode_outcome(self._transport(encode(request)))
+        if reply.printed:
+            sys.stdout.write(reply.printed)
+        if reply.generator:
+            torch.default_generator.set_state(torch.frombuffer(bytearray(reply.generator), dtype=torch.uint8))
+        if isinstance(reply, Failed):
+            error = _exception(reply)
+            self.raised.append(error)
+            raise error
+        return reply
+
+    def _finish(self, request: Perform, reply: Performed, writer: Writer, models: list[Any]) -> Any:
+        """Take over everything that an action changed, and return its value."""
+        reader = Reader(reply.tensors, self._object)
+        number = request.target
+        if request.action == "build" and self.is_class:
+            number = reply.value.number if isinstance(reply.value, Handle) else 0
+        if reply.structure is not None:
+            self._modules.setdefault(number, ModuleData()).restructure(reply.structure)
+        data = self._modules.get(number)
+        if reply.state is not None and data is not None:
+            data.update(reply.state, reader)
+        if request.action == "build" and data is None and self.is_class:
+            self._bound[number] = [each for each in writer.objects if isinstance(each, torch.nn.Parameter)]
+        with torch.no_grad():
+            self._take_tensors(reply, reader, writer, self._bound.get(number, []))
+        news = [shipping.unpack(each, reader) for each in reply.shipped]
+        shipping.connect(news, reply.shipped, reader)
+        for model, new in zip(models, news, strict=True):
+            shipping.copy_back(model, new)
+        _take_settings(request, reply)
+        if reply.call:
+            self._connect_gradients(reply, reader, writer, data)
+        return reader.value(reply.value)
+
+    def _take_tensors(self, reply: Performed, reader: Reader, writer: Writer, bound: list[torch.Tensor]) -> None:
+        """Copy what the subject has written to arguments, and to the parameters of an optimizer."""
+        for place, new in reply.written:
+            writer.objects[place].copy_(reader.tensors[new])
+        for index, value, gradient in reply.bound:
+            if not same(bound[index].data, reader.tensors[value]):
+                bound[index].copy_(reader.tensors[value])
+            bound[index].grad = reader.tensors[gradient] if gradient >= 0 else None
+
+    def _connect_gradients(self, reply: Performed, reader: Reader, writer: Writer, data: "ModuleData | None") -> None:
+        """Replace the outputs that require gradients by ones whose backward pass asks the subject."""
+        places = [
+            place for place, each in enumerate(reply.tensors) if each.requires_grad and not _is_weight(reply, place)
+        ]
+        inputs = [*writer.objects, *(data.parameters().values() if data is not None else [])]
+        outputs = [reader.tensors[place] for place in places]
+
+        def backward(gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+            back = Writer(lambda _value: None)
+            request = Perform(
+                action="backward",
+                target=reply.call,
+                arguments=[back.value(each) for each in gradients],
+                tensors=back.tensors,
+            )
+            answer = self._ask(structs.replace(request, tensors=back.tensors))
+            found: list[torch.Tensor | None] = Reader(answer.tensors, self._object).value(answer.value)
+            return found
+
+        connected = _Connection.apply(backward, outputs, *inputs)  # type: ignore[no-untyped-call]  # torch leaves it unannotated
+        for place, each in zip(places, connected, strict=True):
+            reader.tensors[place] = each
+
+    def _object(self, value: Handle | Model | Unknown) -> Any:
+        if isinstance(value, Handle):
+            kind = ModuleProxy if value.number in self._modules else ObjectProxy
+            return kind(self, value.number, value.path)
+        if isinstance(value, Unknown):
+            return Opaque(value.description)
+        raise TypeError("an unexpected value")
+
+    def data(self, number: int) -> "ModuleData":
+        """Return the mirrored data of a module."""
+        return self._modules[number]
+
+
+def _take_settings(request: Perform, reply: Performed) -> None:
+    """Change torch's settings as the subject has changed them in its worker."""
+    if reply.dtype != request.dtype:
+        torch.set_default_dtype(getattr(torch, reply.dtype))
+    if not reply.is_grad_enabled:
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+
+
+def _is_weight(reply: Performed, place: int) -> bool:
+    weights = [each for _, each in reply.state.changed] if reply.state is not None else []
+    return place in weights
+
+
+def _special(value: Any, models: list[Any]) -> Value | None:
+    if isinstance(value, ObjectProxy):
+        return Handle(number=value._number, path=value._path)  # noqa: SLF001 - a proxy's own number
+    if type(value) is not ModuleProxy and isinstance(value, torch.nn.Module | torch.optim.Optimizer):
+        if not any(model is value for model in models):
+            models.append(value)
+        return Model(number=-1)
+    return None
+
+
+def _numbered(values: list[Value], originals: Sequence[Any], models: list[Any]) -> list[Value]:
+    """Give each model its number, which is known once all are collected."""
+    return [
+        Model(number=next(number for number, model in enumerate(models) if model is original))
+        if isinstance(value, Model)
+        else value
+        for value, original in zip(values, originals, strict=True)
+    ]
+
+
+class _Connection(torch.autograd.Function):
+    """A node of the graph whose backward pass runs in the subject's worker."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, backward: Any, outputs: list[torch.Tensor], *inputs: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        ctx.ask = backward
+        ctx.set_materialize_grads(False)
+        del inputs
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
+        return (None, None, *ctx.ask(gradients))
+
+
+class ModuleData:
+    """What a test knows of a built module: its parts, and mirrors of its parameters and buffers."""
+
+    def __init__(self) -> None:
+        self.structure = Structure(nodes=[], parameters=[], buffers=[], saved=[])
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._known: dict[str, torch.Tensor] = {}
+
+    def restructure(self, structure: Structure) -> None:
+        """Take over the parts of a module; tensors follow."""
+        self.structure = structure
+        names = {name for name, _ in structure.parameters} | set(structure.buffers)
+        self.tensors = {name: each for name, each in self.tensors.items() if name in names}
+        self._known = {name: each for name, each in self._known.items() if name in names}
+
+    def update(self, state: State, reader: Reader) -> None:
+        """Take over tensors that the subject has changed."""
+        trainable = dict(self.structure.parameters)
+        for name, place in state.changed:
+            value = reader.tensors[place].detach()
+            own = self.tensors.get(name)
+            if own is not None:
+                own.data = value
+            elif name in trainable:
+                self.tensors[name] = torch.nn.Parameter(value, requires_grad=trainable[name])
+            else:
+                self.tensors[name] = value
+            self._known[name] = value.clone()
+
+    def changes(self, number: int, writer: Writer) -> State | None:
+        """Return the tensors that the test has changed."""
+        changed = []
+        for name, each in self.tensors.items():
+            if not same(self._known[name], each):
+                changed.append((name, writer.place(each.detach())))
+                self._known[name] = each.detach().clone()
+        return State(number=number, changed=changed) if changed else None
+
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Return the parameters, in the module's order."""
+        return {name: self.tensors[name] for name, _ in self.structure.parameters}  # type: ignore[misc]  # all are parameters
+
+    def buffers(self) -> dict[str, torch.Tensor]:
+        """Return the buffers, in the module's order."""
+        return {name: self.tensors[name] for name in self.structure.buffers if name in self.tensors}
+
+
+class Opaque:
+    """A value of the subject that is not data."""
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+
+    def __repr__(self) -> str:
+        return f"<{self.description}>"
+
+
+class ObjectProxy:
+    """An object in the subject's worker: its data, and calls of its methods."""
+
+    def __init__(self, remote: Remote, number: int, path: str = "") -> None:
+        vars(self).update(_remote=remote, _number=number, _path=path)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._act("call", arguments, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self._act("read", name=name)
+        if not isinstance(value, Opaque):
+            return value
+
+        def method(*arguments: Any, **keywords: Any) -> Any:
+            return self._act("call", arguments, keywords, name=name)
+
+        return method
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._act("set", [value], name=name)
+
+    def __len__(self) -> int:
+        return int(self._act("call", name="__len__"))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._act("call", [index], name="__getitem__")
+
+    def __iter__(self) -> Iterator[Any]:
+        steps = self._act("call", name="__iter__")
+        while True:
+            try:
+                yield steps._act("call", name="__next__")  # noqa: SLF001 - another proxy
+            except StopIteration:
+                return
+
+    def __repr__(self) -> str:
+        return f"<{self._remote.name}{'.' if self._path else ''}{self._path}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _act(self, action: str, arguments: Sequence[Any] = (), keywords: Any = None, *, name: str = "") -> Any:
+        return self._remote.act(action, arguments, keywords, target=self._number, path=self._path, name=name)
+
+
+class ModuleProxy(ObjectProxy):
+    """A module in the subject's worker, or a part of it, with the usual methods of `nn.Module`."""
+
+    @property  # type: ignore[misc]  # typeshed lets it be set
+    def __class__(self) -> Any:
+        node = next((each for each in self._data.structure.nodes if each.path == self._path), None)
+        return getattr(torch.nn, node.type) if node is not None and node.type else torch.nn.Module
+
+    @property
+    def _data(self) -> ModuleData:
+        remote: Remote = self._remote
+        return remote.data(self._number)
+
+    def _full(self, name: str) -> str:
+        return f"{self._path}.{name}" if self._path else name
+
+    def __getattr__(self, name: str) -> Any:
+        full = self._full(name)
+        if full in self._data.tensors:
+            return self._data.tensors[full]
+        if any(each.path == full for each in self._data.structure.nodes):
+            return ModuleProxy(self._remote, self._number, full)
+        return super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self._data.tensors.get(self._full(name))
+        if own is not None and isinstance(value, torch.Tensor):
+            own.data = value.detach().clone()
+        else:
+            super().__setattr__(name, value)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int):
+            return self[str(index % len(self))]
+        full = self._full(str(index))
+        if any(each.path == full for each in self._data.structure.nodes):
+            return ModuleProxy(self._remote, self._number, full)
+        return super().__getitem__(index)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.named_children())
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.children()
+
+    def _under(self, tensors: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        prefix = f"{self._path}." if self._path else ""
+        return ((name.removeprefix(prefix), each) for name, each in tensors.items() if name.startswith(prefix))
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, **_options: Any) -> Iterator[tuple[str, Any]]:
+        pairs = self._under(self._data.parameters())
+        front = f"{prefix}." if prefix else ""
+        return ((front + name, each) for name, each in pairs if recurse or "." not in name)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        return (each for _, each in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, **_options: Any) -> Iterator[tuple[str, Any]]:
+        return self._under(self._data.buffers())
+
+    def buffers(self) -> Iterator[Any]:
+        return (each for _, each in self.named_buffers())
+
+    def named_modules(self) -> Iterator[tuple[str, Any]]:
+        for each in self._data.structure.nodes:
+            if each.path == self._path or not self._path or each.path.startswith(f"{self._path}."):
+                yield each.path[len(self._path) :].removeprefix("."), ModuleProxy(self._remote, self._number, each.path)
+
+    def modules(self) -> Iterator[Any]:
+        return (each for _, each in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        return ((name, each) for name, each in self.named_modules() if name and "." not in name)
+
+    def children(self) -> Iterator[Any]:
+        return (each for _, each in self.named_children())
+
+    def get_submodule(self, path: str) -> Any:
+        return dict(self.named_modules())[path]
+
+    def get_parameter(self, name: str) -> Any:
+        return dict(self.named_parameters())[name]
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        saved = {name: self._data.tensors[own].detach() for name, own in self._data.structure.saved if own}
+        return OrderedDict(self._under(saved))
+
+    def load_state_dict(self, state: Any, strict: bool = True, assign: bool = False) -> Any:
+        return self._act("call", [dict(state)], {"strict": strict, "assign": assign}, name="load_state_dict")
+
+    @property
+    def training(self) -> bool:
+        return bool(self._act("read", name="training"))
+
+    def train(self, mode: bool = True) -> "ModuleProxy":
+        self._act("call", [mode], name="train")
+        return self
+
+    def eval(self) -> "ModuleProxy":
+        self._act("call", name="eval")
+        return self
+
+    def to(self, *arguments: Any, **keywords: Any) -> "ModuleProxy":
+        self._act("call", arguments, keywords, name="to")
+        return self
+
+    def double(self) -> "ModuleProxy":
+        return self.to(torch.float64)
+
+    def float(self) -> "ModuleProxy":
+        return self.to(torch.float32)
+
+    def half(self) -> "ModuleProxy":
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> "ModuleProxy":
+        return self.to(torch.bfloat16)
+
+    def cpu(self) -> "ModuleProxy":
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> "ModuleProxy":
+        self._act("call", [requires_grad], name="requires_grad_")
+        for each in self.parameters():
+            each.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for each in self.parameters():
+            each.grad = None if set_to_none or each.grad is None else torch.zeros_like(each.grad)
+
+    def apply(self, function: Callable[[Any], Any]) -> "ModuleProxy":
+        for each in reversed(list(self.modules())):
+            function(each)
+        return self
+
+
+def _exception(failed: Failed) -> Exception:
+    """Return an exception of the first built-in type among the classes of the subject's exception."""
+    for name in failed.types:
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                return kind(failed.text)
+            except TypeError:  # UnicodeDecodeError takes more than a text
+                continue
+    return RuntimeError(failed.text)
+
+
+class SubjectClass:
+    """The exercise's class or function, as a test calls it."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._remote.act("build", arguments, keywords)
+
+    def __repr__(self) -> str:
+        return self._remote.name

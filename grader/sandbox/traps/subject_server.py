@@ -1,0 +1,362 @@
+"""The subject's side of a trap: build it, call it and read its data, as the test worker asks.
+
+The test is not trusted either, and the subject's source is secret. So only data goes back: values, exceptions with
+their text, and what was printed. Names with two underscores cannot be read, and no traceback is sent.
+"""
+
+import contextlib
+import io
+import re
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from msgspec import Struct
+
+from grader.sandbox.protocol import MAX_TEXT
+from grader.sandbox.text import cut, sendable
+from grader.sandbox.traps import shipping
+from grader.sandbox.traps.messages import (
+    MOST_PRINTED,
+    Failed,
+    Handle,
+    Model,
+    Node,
+    Perform,
+    Performed,
+    State,
+    Structure,
+    Unknown,
+    Value,
+    decode_perform,
+    encode,
+)
+from grader.sandbox.traps.values import Change, Reader, TooLargeError, Writer, noisy, same
+from grader.sandbox.values import TORCH_DTYPES, type_name
+
+READABLE = re.compile(r"(?!__)[A-Za-z_]\w*")
+"""Names that a test may read: none with two underscores in front, which lead to code objects."""
+
+METHODS = ("__len__", "__getitem__", "__iter__", "__next__", "__call__", "")
+"""Special methods that a test may call; the empty name is a call of the object itself."""
+
+NOISE_KEY = 88_172_645
+"""A number that decides which last bits change."""
+
+
+class _Call(Struct, frozen=True, kw_only=True):
+    """A call whose graph waits for a backward pass: the tensors with gradients that went in and came out."""
+
+    outputs: list[torch.Tensor]
+    inputs: list[torch.Tensor]
+    parameters: list[torch.Tensor]
+
+
+class _Object:
+    """An object that a test has built, with the parameters and buffers as the test last saw them."""
+
+    def __init__(self, value: Any, bound: list[torch.Tensor]) -> None:
+        self.value = value
+        self.known: dict[str, torch.Tensor] = {}
+        self.names: tuple[Any, ...] = ()
+        self.bound = bound
+        """The parameters that an optimizer was built with."""
+
+
+class SubjectServer:
+    """The objects that a trap has built from one subject."""
+
+    def __init__(self, namespace: types.ModuleType, entry: str) -> None:
+        self._subject = vars(namespace)[entry]
+        self._objects: dict[int, _Object] = {}
+        self._calls: dict[int, _Call] = {}
+        self._made = 0
+
+    def perform(self, payload: bytes, *, noise: bool) -> bytes:
+        """Return the encoded reply to an encoded `Perform`. Every exception becomes a reply."""
+        request = decode_perform(payload)
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed), self._settings(request):
+                reply = self._perform(request, _noise if noise else None)
+                generator = _generator_state()
+        except BaseException as error:  # noqa: BLE001 - a subject may raise SystemExit too
+            with contextlib.suppress(Exception):
+                return encode(_failed(error, printed.getvalue()))
+            return encode(Failed(types=["Exception"], text="an exception that cannot be shown"))
+        text = sendable(printed.getvalue()[:MOST_PRINTED])
+        return encode(
+            Performed(
+                **{
+                    **{name: getattr(reply, name) for name in reply.__struct_fields__},
+                    "printed": text,
+                    "generator": generator,
+                }
+            )
+        )
+
+    @contextlib.contextmanager
+    def _settings(self, request: Perform) -> Iterator[None]:
+        """Use the settings of the test's process: generator, default dtype."""
+        if request.generator:
+            torch.default_generator.set_state(torch.frombuffer(bytearray(request.generator), dtype=torch.uint8))
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(TORCH_DTYPES[request.dtype])
+        try:
+            with torch.inference_mode(mode=request.inference):
+                yield
+        finally:
+            torch.set_default_dtype(before)
+            torch.set_grad_enabled(True)
+
+    def _perform(self, request: Perform, change: Change | None) -> Performed:
+        reader = Reader(request.tensors, self._special)
+        if request.state is not None:
+            self._update(self._object(request.state.number), request.state, reader)
+        if request.action == "backward":
+            return self._backward(request, reader)
+        writer = Writer(self._handle_of, change)
+        sent = self._as_sent(request, reader)
+        models = [shipping.unpack(each, reader) for each in request.shipped]
+        self._models = models
+        shipping.connect(models, request.shipped, reader)
+        arguments = [self._argument(reader, sent, each) for each in request.arguments]
+        keywords = {name: self._argument(reader, sent, each) for name, each in request.keywords.items()}
+        item = self._objects.get(request.target)
+        self._bind(request, item, reader)
+        versions = [_version(each) for each in sent]
+        with torch.set_grad_enabled(request.grad):
+            value = self._run(request, arguments, keywords, sent)
+            is_grad_enabled = torch.is_grad_enabled()
+        dtype = str(torch.get_default_dtype()).removeprefix("torch.")
+        item = self._objects.get(self._made if request.action == "build" else request.target)
+        converted = writer.value(value)
+        outputs = [each for each in writer.objects if each.requires_grad]
+        written = [
+            (place, writer.place(each.detach())) for place, each in enumerate(sent) if _version(each) != versions[place]
+        ]
+        bound = self._bound_values(item, writer)
+        structure, state = self._changes(item, writer, request) if item is not None else (None, None)
+        shipped = [shipping.pack(model, writer) for model in models]
+        return Performed(
+            value=converted,
+            tensors=writer.tensors,
+            call=self._remember(outputs, reader, item) if request.grad and outputs else 0,
+            written=written,
+            structure=structure,
+            state=state,
+            bound=bound,
+            shipped=shipped,
+            is_grad_enabled=is_grad_enabled == request.grad,
+            dtype=dtype,
+        )
+
+    def _run(self, request: Perform, arguments: list[Any], keywords: dict[str, Any], sent: list[torch.Tensor]) -> Any:
+        if request.action == "build":
+            value = self._subject(*arguments, **keywords)
+            if isinstance(self._subject, type):
+                self._made += 1
+                parameters: list[torch.Tensor] = [each for each in sent if isinstance(each, torch.nn.Parameter)]
+                item = _Object(value, [] if isinstance(value, torch.nn.Module) else parameters)
+                self._objects[self._made] = item
+                return value
+            return value
+        part = self._part(request.target, request.path)
+        if request.action == "read":
+            _require_readable(request.name)
+            return getattr(part, request.name)
+        if request.action == "set":
+            _require_readable(request.name)
+            setattr(part, request.name, arguments[0])
+            return None
+        if request.name not in METHODS:
+            _require_readable(request.name)
+        called = getattr(part, request.name) if request.name else part
+        value = called(*arguments, **keywords)
+        if request.name == "__iter__":
+            self._made += 1
+            self._objects[self._made] = _Object(value, [])
+            return value
+        return None if value is part else value
+
+    def _object(self, number: int) -> _Object:
+        if number not in self._objects:
+            raise ValueError("this object was not built in this test")
+        return self._objects[number]
+
+    def _part(self, number: int, path: str) -> Any:
+        part = self._object(number).value
+        for name in path.split(".") if path else []:
+            part = part[int(name)] if name.isdigit() else getattr(part, _require_readable(name))
+        return part
+
+    def _special(self, value: Handle | Model | Unknown) -> Any:
+        if isinstance(value, Handle):
+            return self._part(value.number, value.path)
+        if isinstance(value, Model):
+            return self._models[value.number]
+        raise TypeError(f"{value.description} cannot be given to the subject; use tensors and plain values")
+
+    def _handle_of(self, value: Any) -> Value | None:
+        """Return a handle for an object that a test has built, or for a part of it."""
+        for number, item in self._objects.items():
+            if item.value is value:
+                return Handle(number=number)
+            if isinstance(item.value, torch.nn.Module) and isinstance(value, torch.nn.Module):
+                for path, part in item.value.named_modules():
+                    if part is value:
+                        return Handle(number=number, path=path)
+        return None
+
+    def _as_sent(self, request: Perform, reader: Reader) -> list[torch.Tensor]:
+        """Return the tensors of a request as arguments: leaves that require gradients where the test's do."""
+        sent = []
+        for place, each in enumerate(request.tensors):
+            tensor = reader.tensors[place]
+            if each.is_parameter:
+                tensor = torch.nn.Parameter(tensor, requires_grad=each.requires_grad)
+            elif each.requires_grad and tensor.is_floating_point():
+                tensor.requires_grad_()
+            reader.tensors[place] = tensor
+            with torch.set_grad_enabled(request.grad):
+                inner = tensor if each.is_leaf or not each.requires_grad else tensor.view_as(tensor)
+            sent.append(inner)
+        return sent
+
+    def _argument(self, reader: Reader, sent: list[torch.Tensor], value: Value) -> Any:
+        leaves, reader.tensors = reader.tensors, sent
+        try:
+            return reader.value(value)
+        finally:
+            reader.tensors = leaves
+
+    def _update(self, item: _Object, state: State, reader: Reader) -> None:
+        """Copy the weights that the test has changed into the module."""
+        current = _tensors_of(item.value)
+        with torch.no_grad():
+            for name, place in state.changed:
+                if name in current:
+                    current[name].data = reader.tensors[place].to(copy=True)
+                    item.known[name] = reader.tensors[place].clone()
+
+    def _changes(self, item: _Object, writer: Writer, request: Perform) -> tuple[Structure | None, State | None]:
+        """Return how a module's parts and tensors differ from what the test knows."""
+        module = item.value
+        if not isinstance(module, torch.nn.Module):
+            return None, None
+        number = self._made if request.action == "build" else request.target
+        current = _tensors_of(module)
+        structure = _structure(module)
+        key = (tuple(current), encode(structure))
+        is_new = key != item.names
+        item.names = key
+        exact = Writer(self._handle_of)
+        exact.tensors, exact.objects = writer.tensors, writer.objects  # weights are sent as they are
+        changed = []
+        for name, tensor in current.items():
+            if name not in item.known or not same(item.known[name], tensor):
+                changed.append((name, exact.place(tensor)))
+                item.known[name] = tensor.detach().clone()
+        return structure if is_new else None, State(number=number, changed=changed) if changed else None
+
+    def _bind(self, request: Perform, item: _Object | None, reader: Reader) -> None:
+        """Give an optimizer's parameters the values and gradients that they have in the test."""
+        for index, value, gradient in request.bound:
+            if item is not None and 0 <= index < len(item.bound):
+                item.bound[index].data = reader.tensors[value].detach()
+                item.bound[index].grad = reader.tensors[gradient].detach() if gradient >= 0 else None
+
+    def _bound_values(self, item: _Object | None, writer: Writer) -> list[tuple[int, int, int]]:
+        exact = Writer(self._handle_of)
+        exact.tensors, exact.objects = writer.tensors, writer.objects
+        return [
+            (index, exact.place(each.data), exact.place(each.grad) if each.grad is not None else -1)
+            for index, each in enumerate(item.bound if item else [])
+        ]
+
+    def _remember(self, outputs: list[torch.Tensor], reader: Reader, item: _Object | None) -> int:
+        number = len(self._calls) + 1
+        module = item.value if item is not None else None
+        parameters: list[torch.Tensor] = (
+            [each for _, each in module.named_parameters()] if isinstance(module, torch.nn.Module) else []
+        )
+        self._calls[number] = _Call(outputs=outputs, inputs=list(reader.tensors), parameters=parameters)
+        return number
+
+    def _backward(self, request: Perform, reader: Reader) -> Performed:
+        """Return the gradients of a call's tensors and parameters: a place for each, or None."""
+        call = self._calls[request.target]
+        gradients = [reader.value(each) for each in request.arguments]
+        with torch.enable_grad():
+            terms = [
+                (output * gradient).sum()
+                for output, gradient in zip(call.outputs, gradients, strict=True)
+                if gradient is not None
+            ]
+            wanted = [each for each in (*call.inputs, *call.parameters) if each.requires_grad]
+            found = (
+                torch.autograd.grad(sum(terms[1:], start=terms[0]), wanted, allow_unused=True, retain_graph=True)
+                if terms and wanted
+                else [None] * len(wanted)
+            )
+        by_id = {id(each): gradient for each, gradient in zip(wanted, found, strict=True)}
+        writer = Writer(self._handle_of)
+        results = [by_id.get(id(each)) for each in (*call.inputs, *call.parameters)]
+        return Performed(value=writer.value(results), tensors=writer.tensors)
+
+
+def _noise(tensor: torch.Tensor) -> torch.Tensor:
+    return noisy(tensor, NOISE_KEY)
+
+
+def _require_readable(name: str) -> str:
+    if not READABLE.fullmatch(name):
+        raise AttributeError(f"{name} cannot be read from a test")
+    return name
+
+
+def _generator_state() -> bytes:
+    return bytes(torch.default_generator.get_state().numpy().tobytes())
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 - torch has no public name for it
+
+
+def _tensors_of(module: Any) -> dict[str, torch.Tensor]:
+    """Return the parameters and buffers of a module by name."""
+    if not isinstance(module, torch.nn.Module):
+        return {}
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _structure(module: torch.nn.Module) -> Structure:
+    names = {id(each): name for name, each in _tensors_of(module).items()}
+    nodes = [
+        Node(path=path, type=_public_type(part), training=bool(part.training)) for path, part in module.named_modules()
+    ]
+    saved = [(name, names.get(id(each), "")) for name, each in module.state_dict(keep_vars=True).items()]
+    return Structure(
+        nodes=nodes,
+        parameters=[(name, each.requires_grad) for name, each in module.named_parameters()],
+        buffers=[name for name, _ in module.named_buffers()],
+        saved=saved,
+    )
+
+
+def _public_type(part: torch.nn.Module) -> str:
+    """Return the name of a part's class if it is one of torch's own layers; empty otherwise."""
+    kind = type(part)
+    return kind.__name__ if getattr(torch.nn, kind.__name__, None) is kind else ""
+
+
+def _failed(error: BaseException, printed: str) -> Failed:
+    text = sendable(str(error))
+    names = [type_name(kind) for kind in type(error).__mro__[:20]]
+    return Failed(
+        types=names, text=cut(text, MAX_TEXT), generator=_generator_state(), printed=sendable(printed[:MOST_PRINTED])
+    )
+
+
+__all__ = ["SubjectServer", "TooLargeError"]

@@ -1,0 +1,178 @@
+"""Decide which tests count and what they catch. Pure functions of the outcomes on all implementations."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from grader.sandbox.traps.messages import MOST_TESTS
+from grader.spec.exercise import Exercise
+from grader.trap.implementations import Implementation, Role
+from grader.trap.relay import Ending, TestOutcome
+from grader.trap.result import Caught, Count, DefectResult, Standing, TestResult
+
+SUBSETS_POINTS = 1.0
+"""The points for catching every subset of the defects."""
+
+
+class Observation(Struct, frozen=True, kw_only=True):
+    """The outcomes of all tests on one implementation, at the seeds at which it ran."""
+
+    implementation: Implementation
+    outcomes: Sequence[TestOutcome]
+    replayed: Sequence[TestOutcome] | None = None
+    """The outcomes on recorded replies; None if there was no replay."""
+
+
+def count_tests(names: Sequence[str], observations: Sequence[Observation], *, is_time_up: bool) -> list[TestResult]:
+    """Return what each test is worth."""
+    lucky = _undetermined(observations)
+    right = [each for each in observations if each.implementation.role is Role.RIGHT]
+    defective = [each for each in observations if each.implementation.role is not Role.RIGHT]
+    results = []
+    for number, name in enumerate(names):
+        if number >= MOST_TESTS:
+            results.append(TestResult(name=name, standing=Standing.TOO_MANY))
+            continue
+        own = [(each.implementation.number, _of(each.outcomes, number)) for each in right]
+        ran = [(place, outcomes) for place, outcomes in own if outcomes]
+        failing = [place for place, outcomes in ran if not all(outcome.passed for outcome in outcomes)]
+        failed = [outcome for _, outcomes in ran for outcome in outcomes if not outcome.passed]
+        standing = _standing(number, ran, failed, lucky, is_time_up=is_time_up)
+        worst = max(
+            (each.report for each in failed if each.report.difference is not None),
+            key=lambda report: report.difference or 0.0,
+            default=None,
+        )
+        changed = next((each.report.changed for _, outcomes in ran for each in outcomes if each.report.changed), "")
+        results.append(
+            TestResult(
+                name=name,
+                standing=standing,
+                accepts=len(ran) - len(failing),
+                of=len(ran),
+                fails_on=tuple(failing),
+                reason=failed[0].report.reason if failed else "",
+                line=failed[0].report.line if failed else 0,
+                difference=worst.difference if worst else None,
+                tolerance=worst.tolerance if worst else 0.0,
+                changed=changed,
+                catches=sum(_fails_always(each, number) for each in defective),
+            )
+        )
+    return results
+
+
+def _standing(
+    number: int,
+    ran: Sequence[tuple[int, Sequence[TestOutcome]]],
+    failed: Sequence[TestOutcome],
+    lucky: Collection[int],
+    *,
+    is_time_up: bool,
+) -> Standing:
+    if not ran:
+        return Standing.NOT_RUN
+    if any(each.ending is Ending.TIMED_OUT for each in failed):
+        return Standing.TOO_SLOW
+    if any(each.ending is Ending.DIED for each in failed):
+        return Standing.ENDED
+    if not any(each.calls for _, outcomes in ran for each in outcomes):
+        return Standing.NEVER_CALLS
+    if failed:
+        if any(0 < sum(each.passed for each in outcomes) < len(outcomes) for _, outcomes in ran):
+            return Standing.SOMETIMES
+        is_reference_failing = not any(each.passed for each in ran[0][1])
+        return Standing.FAILS_REFERENCE if is_reference_failing else Standing.FAILS_RIGHT
+    if number in lucky:
+        return Standing.OTHER_CAUSE
+    return Standing.NOT_RUN if is_time_up else Standing.COUNTS
+
+
+def _of(outcomes: Iterable[TestOutcome], number: int) -> list[TestOutcome]:
+    return [each for each in outcomes if each.test == number]
+
+
+def _undetermined(observations: Sequence[Observation]) -> set[int]:
+    """Return the tests with two outcomes after the same transcript, or another outcome on recorded replies."""
+    known: dict[tuple[int, int, str], bool] = {}
+    found = set()
+    for each in observations:
+        for outcome in (*each.outcomes, *(each.replayed or ())):
+            key = (outcome.test, outcome.seed, outcome.transcript)
+            if known.setdefault(key, outcome.passed) != outcome.passed:
+                found.add(outcome.test)
+        if each.replayed is not None:
+            replayed = {(outcome.test, outcome.seed): outcome for outcome in each.replayed}
+            for outcome in each.outcomes:
+                other = replayed.get((outcome.test, outcome.seed))
+                if other is not None and (other.passed, other.transcript) != (outcome.passed, outcome.transcript):
+                    found.add(outcome.test)
+    return found
+
+
+def _fails_always(observation: Observation, number: int) -> bool:
+    outcomes = _of(observation.outcomes, number)
+    return bool(outcomes) and not any(each.passed for each in outcomes)
+
+
+def _fails_sometimes(observation: Observation, number: int) -> bool:
+    return any(not each.passed for each in _of(observation.outcomes, number))
+
+
+def count_defects(
+    exercise: Exercise, tests: Sequence[TestResult], observations: Sequence[Observation]
+) -> list[DefectResult]:
+    """Return which defects are caught alone. Of a decoy, each wrong fix is one."""
+    counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+    alone = [each for each in observations if each.implementation.role is Role.DEFECTIVE]
+    by_number = {number: defect for defect in exercise.defects for number in [exercise.numbers()[defect.id]]}
+    found = []
+    for each in sorted(alone, key=lambda observation: observation.implementation.number):
+        number = each.implementation.number
+        defect = by_number.get(number)
+        points = defect.points if defect else exercise.nothing_else_broke / len(alone)
+        always = [test for test in counting if _fails_always(each, test)]
+        sometimes = any(_fails_sometimes(each, test) for test in counting)
+        crashes = [all(outcome.report.by_crash for outcome in _of(each.outcomes, test)) for test in always]
+        found.append(
+            DefectResult(
+                number=number,
+                points=points if always else 0.0,
+                max_points=points,
+                stretch=defect.stretch if defect else False,
+                caught=Caught.ALWAYS if always else Caught.SOMETIMES if sometimes else Caught.NEVER,
+                by=tuple(tests[test].name for test in always),
+                by_crash=bool(crashes) and all(crashes),
+            )
+        )
+    return found
+
+
+def count_caught(tests: Sequence[TestResult], observations: Iterable[Observation], roles: Collection[Role]) -> Count:
+    """Return how many of the implementations with these roles some counting test catches."""
+    counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+    wanted = [each for each in observations if each.implementation.role in roles]
+    return Count(caught=sum(any(_fails_always(each, test) for test in counting) for each in wanted), of=len(wanted))
+
+
+def count_told_apart(tests: Sequence[TestResult], observations: Sequence[Observation]) -> Count:
+    """Return for how many defects some test fails on exactly the implementations that have the defect."""
+    counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
+    variants = [each for each in observations if each.implementation.role in (Role.DEFECTIVE, Role.COMBINED)]
+    defects = sorted({defect for each in variants for defect in each.implementation.defects})
+    fails: Mapping[int, list[bool]] = {test: [_fails_always(each, test) for each in variants] for test in counting}
+    told = [
+        any(fails[test] == [defect in each.implementation.defects for each in variants] for test in counting)
+        for defect in defects
+    ]
+    return Count(caught=sum(told), of=len(defects))
+
+
+def score_of(exercise: Exercise, defects: Sequence[DefectResult], subsets: Count) -> tuple[float, float, float]:
+    """Return score, most points and extra points."""
+    usual, extra = [each for each in defects if not each.stretch], [each for each in defects if each.stretch]
+    score, most = sum(each.points for each in usual), sum(each.max_points for each in usual)
+    if exercise.defects:
+        most += SUBSETS_POINTS
+        score += SUBSETS_POINTS if subsets.of and subsets.caught == subsets.of else 0.0
+    return score, most, sum(each.points for each in extra)

@@ -1,0 +1,68 @@
+"""The implementations on which a trap runs: right ones, each subset of the defects, and half-mended ones."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.paths import Course
+from grader.spec.wrong_fixes import load_wrong_fixes
+from grader.submission import Submission, read_submission, submission_from_text
+
+MOST_HALF_MENDED = 12
+"""The most half-mended implementations on which a trap runs, so that a trap stays fast."""
+
+
+class Role(StrEnum):
+    """What an implementation is for."""
+
+    RIGHT = "right"
+    DEFECTIVE = "defective"
+    """One defect alone; of a decoy, a wrong fix."""
+    COMBINED = "combined"
+    """Several defects together."""
+    HALF_MENDED = "half-mended"
+
+
+class Implementation(Struct, frozen=True, kw_only=True):
+    """One implementation: its role and number, the defects that it has, and its source."""
+
+    role: Role
+    number: int
+    source: Submission
+    defects: frozenset[int] = frozenset()
+    """The numbers of the defects, as students know them."""
+    is_reference: bool = False
+
+
+def implementations_of(course: Course, exercise: Exercise) -> list[Implementation]:
+    """Return all implementations of an exercise, the reference first."""
+    reference = course.reference(exercise.id).read_text(encoding="utf-8")
+    numbers = exercise.numbers()
+    found = [_right(1, submission_from_text(reference), is_reference=True)]
+    for path in sorted(course.alternatives(exercise.id).glob("*.py")):
+        source = read_submission(path, "attention.py")
+        if isinstance(source, Submission):
+            found.append(_right(len(found) + 1, source))
+    for count, subset in enumerate(exercise.subsets()):
+        if subset:
+            defects = [defect for defect in exercise.defects if defect.id in subset]
+            found.append(
+                Implementation(
+                    role=Role.DEFECTIVE if len(subset) == 1 else Role.COMBINED,
+                    number=numbers[defects[0].id] if len(subset) == 1 else count,
+                    source=submission_from_text(put_back(reference, defects)),
+                    defects=frozenset(numbers[defect.id] for defect in defects),
+                )
+            )
+    fixes = load_wrong_fixes(course, exercise.id)
+    role = Role.HALF_MENDED if exercise.defects else Role.DEFECTIVE
+    for number, fix in enumerate(fixes if role is Role.DEFECTIVE else fixes[:MOST_HALF_MENDED], 1):
+        own = frozenset({number}) if role is Role.DEFECTIVE else frozenset()
+        found.append(Implementation(role=role, number=number, source=submission_from_text(fix.text), defects=own))
+    return found
+
+
+def _right(number: int, source: Submission, *, is_reference: bool = False) -> Implementation:
+    return Implementation(role=Role.RIGHT, number=number, source=source, is_reference=is_reference)

@@ -1,0 +1,156 @@
+"""Judge a trap: run it on all implementations in random order, and make the result."""
+
+import random
+import secrets
+import time
+from contextlib import closing
+
+from grader.errors import BrokenExerciseError
+from grader.processes.worker_source import CAN_FORK, open_worker_source
+from grader.processes.workers import WorkerSource
+from grader.sandbox.protocol import TestRun
+from grader.sandbox.traps.messages import MOST_TESTS
+from grader.spec.exercise import Exercise
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.trap.counting import (
+    Observation,
+    count_caught,
+    count_defects,
+    count_tests,
+    count_told_apart,
+    score_of,
+)
+from grader.trap.implementations import Implementation, Role, implementations_of
+from grader.trap.relay import Ending, Relay, Session, TimeUpError, Trap
+from grader.trap.result import TrapResult
+
+SEEDS = 3
+MAX_SEED = 2**31
+EVERY_SEED = (Role.RIGHT, Role.DEFECTIVE)
+"""The roles of implementations on which tests run at all seeds; on the others they run at one."""
+
+
+def judge_trap(
+    course: Course,
+    exercise_id: str,
+    trap: Trap,
+    *,
+    seed: int | None = None,
+    strict: bool = False,
+    spawn: bool = not CAN_FORK,
+) -> TrapResult:
+    """Return the result of a trap, judged with new worker processes."""
+    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=True, for_tests=True)) as source:
+        return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed)
+
+
+class TrapJudge:
+    """Judges traps with the workers of one source."""
+
+    def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
+        self._course, self._source, self._strict = course, source, strict
+
+    def __call__(self, exercise_id: str, trap: Trap, *, seed: int | None = None) -> TrapResult:
+        """Return the result of a trap. Raises `BrokenExerciseError` if there is nothing to run it on."""
+        started = time.monotonic()
+        exercise = load_exercise(self._course.description(exercise_id))
+        seed = secrets.randbelow(MAX_SEED) if seed is None else seed
+        return _Judgement(self._course, self._source, exercise, trap, seed, strict=self._strict).result(started)
+
+
+class _Judgement:
+    """One trap on one exercise."""
+
+    def __init__(
+        self, course: Course, source: WorkerSource, exercise: Exercise, trap: Trap, seed: int, *, strict: bool
+    ) -> None:
+        self._exercise, self._trap, self._seed = exercise, trap, seed
+        self._relay = Relay(source, exercise, trap, strict=strict)
+        self._seeds = [random.Random(f"{seed}/{number}").randrange(MAX_SEED) for number in range(SEEDS)]  # noqa: S311 - seeds of inputs
+        self._implementations = implementations_of(course, exercise)
+        if not any(each.role is Role.RIGHT for each in self._implementations):
+            raise BrokenExerciseError(f"{exercise.id}: there is no right implementation to run the trap on")
+        self._observations: list[Observation] = []
+        self._dropped: set[int] = set()
+        """Tests that are set aside already, and that cost time."""
+
+    def result(self, started: float) -> TrapResult:
+        """Run the trap and return its result."""
+        first, *others = self._implementations
+        is_time_up = False
+        session = Session()
+        try:
+            session = self._relay.run(first.source, seeds=self._seeds)
+            if session.is_collected:
+                self._observe(first, session)
+                random.SystemRandom().shuffle(others)
+                for each in others:
+                    if not self._runs(each):
+                        break  # no test is left
+                    self._observe(each, self._relay.run(each.source, runs=self._runs(each), noisy=self._noisy(each)))
+        except TimeUpError:
+            is_time_up = True
+        names = session.names
+        order = {id(each): place for place, each in enumerate(self._implementations)}
+        self._observations.sort(key=lambda observation: order[id(observation.implementation)])
+        tests = count_tests(names, self._observations, is_time_up=is_time_up)
+        defects = count_defects(self._exercise, tests, self._observations)
+        subsets = count_caught(tests, self._observations, (Role.DEFECTIVE, Role.COMBINED))
+        score, max_score, extra = score_of(self._exercise, defects, subsets)
+        return TrapResult(
+            exercise=self._exercise.id,
+            file=self._trap.label,
+            seed=self._seed,
+            problem=session.problem or ("" if names else "there is no test in it"),
+            line=session.line,
+            tests=tuple(tests),
+            defects=tuple(defects),
+            subsets=subsets,
+            half_mended=count_caught(tests, self._observations, (Role.HALF_MENDED,)),
+            told_apart=count_told_apart(tests, self._observations),
+            right=sum(each.role is Role.RIGHT for each in self._implementations),
+            score=score,
+            max_score=max_score,
+            extra=extra,
+            is_time_up=is_time_up,
+            isolation=session.isolation,
+            seconds=time.monotonic() - started,
+        )
+
+    def _noisy(self, implementation: Implementation) -> int | None:
+        """Return the seed at which the values of a defective implementation get noise.
+
+        A test that knows a defective implementation by the last bits of its values fails there by nothing else.
+        """
+        return self._seeds[1] if implementation.role is Role.DEFECTIVE else None
+
+    def _runs(self, implementation: Implementation) -> list[TestRun]:
+        """Return the runs of all tests that are not set aside yet."""
+        seeds = self._seeds if implementation.role in EVERY_SEED else self._seeds[:1]
+        collected = {outcome.test for outcome in self._observations[0].outcomes}
+        return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - self._dropped)]
+
+    def _observe(self, implementation: Implementation, session: Session) -> None:
+        """Add the outcomes on one implementation, and those on its recorded replies where they earn points."""
+        is_first = not self._observations
+        replayed = None
+        if is_first or (implementation.role is Role.DEFECTIVE and any(not each.passed for each in session.outcomes)):
+            runs = [TestRun(test=each.test, seed=each.seed) for each in session.outcomes]
+            if not any(each.ending in (Ending.TIMED_OUT, Ending.DIED) for each in session.outcomes):
+                replayed = self._relay.replay(session, runs).outcomes
+        self._observations.append(
+            Observation(implementation=implementation, outcomes=session.outcomes, replayed=replayed)
+        )
+        if implementation.role is Role.RIGHT:
+            self._drop(session, is_first=is_first)
+
+    def _drop(self, session: Session, *, is_first: bool) -> None:
+        """Stop running tests that hang or die on a right implementation, or that never call the subject."""
+        for number in range(min(len(session.names), MOST_TESTS) if is_first else MOST_TESTS):
+            own = [each for each in session.outcomes if each.test == number]
+            hangs = any(each.ending in (Ending.TIMED_OUT, Ending.DIED) for each in own)
+            idle = is_first and not any(each.calls for each in own)
+            broken = is_first and bool(own) and not any(each.passed for each in own)
+            if hangs or idle or broken:
+                self._dropped.add(number)

@@ -1,0 +1,378 @@
+"""Run a trap on one implementation: relay frames between the test worker and the subject's, and keep the transcript."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from enum import StrEnum
+
+from msgspec import Struct
+
+from grader.errors import KitError
+from grader.processes.workers import DiedError, Worker, WorkerSource, protections, require_closed
+from grader.sandbox import protocol
+from grader.sandbox.protocol import Act, Acted, Loaded, Raised, RunTests, TestRun
+from grader.sandbox.traps.messages import Ask, Collected, Done, Failed, Finished, Started, TestMessage, encode
+from grader.sandbox.wire import MalformedError
+from grader.spec.exercise import Exercise, Limits
+from grader.submission import Submission
+
+TEST_SECONDS = 2.0
+"""The most seconds of one run of a test, without the time of the subject."""
+
+TRAP_SECONDS = 8.0
+"""The most seconds of all runs of all tests."""
+
+COLLECT_SECONDS = 5.0
+"""The most seconds until pytest has collected the tests."""
+
+SUBJECT_SECONDS = 2.0
+"""The most seconds of one reply of the subject."""
+
+GRID_SECONDS = 0.001
+"""Replies reach a test at this time after its request, or at 4, 16, ... times as long after it."""
+
+LEAST_WAIT = 0.02
+"""A test that has waited less than this for a processor gets no more time."""
+
+MOST_TRANSCRIPT_BYTES = 128 << 20
+MOST_REQUESTS = 2000
+"""The most bytes and requests of one test worker."""
+
+
+class Ending(StrEnum):
+    """How a run of a test ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    DIED = "died"
+
+
+class TestOutcome(Struct, frozen=True, kw_only=True):
+    """One run of one test, and the transcript up to its end."""
+
+    test: int
+    seed: int
+    ending: Ending
+    transcript: str
+    """A digest of all requests and replies of the test's process until the run ended."""
+    calls: int
+    """The requests of this run."""
+    report: Finished
+
+    @property
+    def passed(self) -> bool:
+        """Whether the test accepted the implementation."""
+        return self.ending is Ending.PASSED
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """A request and its reply."""
+
+    request: bytes
+    reply: bytes
+
+
+class Session:
+    """What happened on one implementation: the outcomes, and the exchanges of each test process."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[TestOutcome] = []
+        self.processes: list[list[Exchange]] = []
+        self.names: list[str] = []
+        self.problem = ""
+        """Why no test runs; empty if the tests were collected."""
+        self.line = 0
+        self.is_collected = False
+        self.isolation: dict[str, bool] = {}
+
+
+class TimeUpError(Exception):
+    """The trap has used all its time."""
+
+
+class Clock:
+    """The seconds that the student's tests may still run."""
+
+    def __init__(self, seconds: float = TRAP_SECONDS) -> None:
+        self.left = seconds
+
+
+class Trap(Struct, frozen=True, kw_only=True):
+    """A trap's file."""
+
+    label: str
+    text: str
+
+
+class Relay:
+    """Runs traps on implementations: a fresh test worker and a fresh subject's worker for each."""
+
+    def __init__(self, source: WorkerSource, exercise: Exercise, trap: Trap, *, strict: bool = False) -> None:
+        self._source, self._exercise, self._trap = source, exercise, trap
+        self._strict = strict
+        self.clock = Clock()
+
+    def run(
+        self, subject: Submission, *, seeds: Sequence[int] = (), runs: Sequence[TestRun] = (), noisy: int | None = None
+    ) -> Session:
+        """Run every test at each of the seeds, or the given runs. `noisy` is the seed at which replies get noise.
+
+        Raises `TimeUpError` once the trap has used all its time.
+        """
+        session = Session()
+        remaining = list(runs)
+        while not session.is_collected or remaining:
+            with closing(_Subject(self._source, self._exercise, subject, strict=self._strict)) as replies:
+                done = self._run_process(session, list(seeds), remaining, replies, noisy)
+            if session.problem:
+                break
+            if not remaining:
+                remaining = (
+                    [TestRun(test=number, seed=seed) for seed in seeds for number in range(len(session.names))]
+                    if not runs
+                    else []
+                )
+            remaining = remaining[done:]
+            if not done:
+                break
+            seeds = ()
+        return session
+
+    def replay(self, recorded: Session, runs: Sequence[TestRun]) -> Session:
+        """Run the tests again on recorded replies alone; no subject runs."""
+        session = Session()
+        remaining = list(runs)
+        for exchanges in recorded.processes:
+            done = self._run_process(session, [], remaining, _Recorded(exchanges), None)
+            remaining = remaining[done:]
+            if not remaining or not done:
+                break
+        return session
+
+    def _run_process(
+        self,
+        session: Session,
+        seeds: list[int],
+        runs: list[TestRun],
+        replies: "_Subject | _Recorded",
+        noisy: int | None,
+    ) -> int:
+        """Run tests in one test worker until it is done, dies or hangs; return how many runs have ended."""
+        if self.clock.left <= 0:
+            raise TimeUpError
+        exchanges: list[Exchange] = []
+        session.processes.append(exchanges)
+        limits = _limits(self._exercise)
+        worker = self._source.start(limits)
+        isolation = worker.wait_until_confined()
+        session.isolation = protections(isolation)
+        if self._strict:
+            require_closed(isolation)
+        try:
+            return _Process(self._trap, self._exercise, session, worker, replies, exchanges, self.clock).run(
+                seeds, runs, noisy
+            )
+        finally:
+            worker.kill()
+
+
+def _limits(exercise: Exercise) -> Limits:
+    return exercise.limits
+
+
+class _Process:
+    """One test worker, from its start to its end."""
+
+    def __init__(
+        self,
+        trap: Trap,
+        exercise: Exercise,
+        session: Session,
+        worker: Worker,
+        replies: "_Subject | _Recorded",
+        exchanges: list[Exchange],
+        clock: Clock,
+    ) -> None:
+        self._trap, self._exercise, self._session = trap, exercise, session
+        self._worker, self._replies, self._exchanges, self._clock = worker, replies, exchanges, clock
+        self._digest = hashlib.sha256()
+        self._bytes = 0
+        self._current: Started | None = None
+        self._calls = 0
+        self._seed: int | None = None
+        self._deadline = 0.0
+        self._ended = 0
+        self._asking = 0.0
+        """The seconds that the current run has waited for the subject."""
+        self._started, self._waited = 0.0, 0.0
+
+    def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> int:
+        """Relay until the end; return the number of runs that have ended."""
+        interface = self._exercise.interface
+        source = protocol.Source(label=self._trap.label, text=self._trap.text)
+        request = RunTests(
+            source=source, name=interface.entry(), is_class=not interface.function, seeds=seeds, runs=runs
+        )
+        self._deadline = time.monotonic() + COLLECT_SECONDS
+        try:
+            self._worker.start_tests(request, self._deadline)
+            while not isinstance(message := self._next_message(), Done):
+                self._handle(message, noisy)
+        except TimeoutError:
+            self._note_problem(f"its tests could not be collected within {COLLECT_SECONDS:g} s")
+            self._finish(Ending.TIMED_OUT, Finished(passed=False, reason="it took too long"))
+        except (DiedError, MalformedError) as error:
+            self._note_problem(f"its process {error}")
+            self._finish(Ending.DIED, Finished(passed=False, reason=f"its process {error}"))
+        return self._ended
+
+    def _handle(self, message: TestMessage, noisy: int | None) -> None:
+        if isinstance(message, Collected):
+            self._collect(message)
+        elif isinstance(message, Started):
+            self._start(message)
+        elif isinstance(message, Finished):
+            self._finish(Ending.PASSED if message.passed else Ending.FAILED, message)
+            if self._clock.left <= 0:
+                raise TimeUpError
+        elif isinstance(message, Ask):
+            asked = time.monotonic()
+            self._answer(message, noisy)
+            self._deadline += time.monotonic() - asked
+            self._asking += time.monotonic() - asked
+
+    def _next_message(self) -> TestMessage:
+        """Return the worker's next message. Time that it waited for a processor does not count."""
+        granted = self._waited
+        while True:
+            try:
+                return self._worker.next_test_message(self._deadline)
+            except TimeoutError:
+                waited = self._worker.processor_time().waited
+                if waited - granted < LEAST_WAIT:
+                    raise
+                self._deadline, granted = time.monotonic() + waited - granted, waited
+
+    def _note_problem(self, problem: str) -> None:
+        """Note why no test runs, unless the tests were collected before."""
+        if not self._session.is_collected:
+            self._session.problem = self._session.problem or problem
+
+    def _start(self, message: Started) -> None:
+        self._current, self._calls, self._asking = message, 0, 0.0
+        self._started, self._waited = time.monotonic(), self._worker.processor_time().waited
+        self._digest.update(f"test {message.test} seed {message.seed}".encode())
+        self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
+
+    def _collect(self, message: Collected) -> None:
+        session = self._session
+        if not session.is_collected:
+            session.is_collected = not message.problem
+            session.names, session.problem, session.line = list(message.names), message.problem, message.line
+
+    def _finish(self, ending: Ending, report: Finished) -> None:
+        if self._current is None:
+            return
+        waited = 0.0 if ending is Ending.DIED else self._worker.processor_time().waited - self._waited
+        self._clock.left -= max(0.0, time.monotonic() - self._started - self._asking - max(0.0, waited))
+        outcome = TestOutcome(
+            test=self._current.test,
+            seed=self._current.seed,
+            ending=ending,
+            transcript=self._digest.hexdigest(),
+            calls=self._calls,
+            report=report,
+        )
+        self._current = None
+        self._ended += 1
+        self._session.outcomes.append(outcome)
+        self._deadline = time.monotonic() + TEST_SECONDS
+
+    def _answer(self, message: Ask, noisy: int | None) -> None:
+        self._calls += 1
+        self._bytes += len(message.payload)
+        if self._current is None or len(self._exchanges) >= MOST_REQUESTS or self._bytes > MOST_TRANSCRIPT_BYTES:
+            raise MalformedError("sent too many requests to the subject")
+        started = time.monotonic()
+        if self._current.seed != self._seed:
+            self._seed = self._current.seed
+            self._replies.begin()
+        reply = self._replies.reply(message.payload, noise=self._seed == noisy)
+        self._bytes += len(reply)
+        self._exchanges.append(Exchange(request=message.payload, reply=reply))
+        for part in (message.payload, reply):
+            self._digest.update(len(part).to_bytes(8, "big") + part)
+        _wait_for_grid(started)
+        self._worker.answer_test(reply, time.monotonic() + TEST_SECONDS)
+
+
+def _wait_for_grid(started: float) -> None:
+    """Wait until the time since `started` is on the grid, so that a test cannot measure the subject."""
+    elapsed = time.monotonic() - started
+    moment = GRID_SECONDS
+    while moment < elapsed:
+        moment *= 4
+    time.sleep(moment - elapsed)
+
+
+class _Subject:
+    """Replies of a subject in its own worker, which is loaded anew for each seed."""
+
+    def __init__(self, source: WorkerSource, exercise: Exercise, subject: Submission, *, strict: bool) -> None:
+        self._exercise, self._subject = exercise, subject
+        self._worker: Worker | None = source.start(exercise.limits)
+        isolation = self._worker.wait_until_confined()
+        if strict:
+            require_closed(isolation)
+
+    def begin(self) -> None:
+        """Load the subject anew."""
+        if self._worker is None:
+            return
+        chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._subject.chunks]
+        request = protocol.Load(chunks=chunks, entry=self._exercise.interface.entry())
+        reply = self._worker.request(request, time.monotonic() + self._exercise.limits.seconds.load)
+        if not isinstance(reply, Loaded):
+            text = reply.text if isinstance(reply, Raised) else "an unexpected reply"
+            raise KitError(f"{self._exercise.id}: an implementation does not load: {text}; prove the exercise")
+
+    def reply(self, payload: bytes, *, noise: bool) -> bytes:
+        """Return the reply to a request. A subject that ends or hangs raises in the test."""
+        if self._worker is None:
+            return _failed("the subject's process has ended")
+        try:
+            reply = self._worker.request(Act(payload=payload, noise=noise), time.monotonic() + SUBJECT_SECONDS)
+        except (TimeoutError, DiedError, MalformedError):
+            self.close()
+            return _failed("the subject did not answer")
+        return reply.payload if isinstance(reply, Acted) else _failed("the subject cannot answer this")
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+
+class _Recorded:
+    """The replies of a transcript; a request that is not the recorded one gets an error."""
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._exchanges = iter(exchanges)
+
+    def begin(self) -> None:
+        """Do nothing: the replies go on in their order."""
+
+    def reply(self, payload: bytes, *, noise: bool) -> bytes:
+        """Return the next reply."""
+        del noise
+        exchange = next(self._exchanges, None)
+        if exchange is None or exchange.request != payload:
+            return _failed("this request was not made before")
+        return exchange.reply
+
+
+def _failed(text: str) -> bytes:
+    return encode(Failed(types=["RuntimeError"], text=text))

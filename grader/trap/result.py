@@ -1,0 +1,113 @@
+"""The result of a trap: what each test is worth, and what the trap caught. Text is made of it in `report/trap.py`."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Standing(StrEnum):
+    """Whether a test counts, and otherwise why it was set aside."""
+
+    COUNTS = "counts"
+    NEVER_CALLS = "never_calls"
+    """It calls the subject in no run."""
+    FAILS_REFERENCE = "fails_reference"
+    """It fails on every right implementation."""
+    FAILS_RIGHT = "fails_right"
+    """It fails on some right implementation at some seed."""
+    SOMETIMES = "sometimes"
+    """It fails on the same right implementation at some seeds and not at others."""
+    TOO_SLOW = "too_slow"
+    """It takes too long on a right implementation."""
+    ENDED = "ended"
+    """It ends its process."""
+    OTHER_CAUSE = "other_cause"
+    """Its outcome does not follow from the replies that it got."""
+    TOO_MANY = "too_many"
+    """The trap has too many tests."""
+    NOT_RUN = "not_run"
+    """The time was up before it had run on every right implementation."""
+
+
+class Caught(StrEnum):
+    """How reliably a defective implementation was caught."""
+
+    ALWAYS = "always"
+    SOMETIMES = "sometimes"
+    NEVER = "never"
+
+
+class TestResult(Struct, frozen=True, kw_only=True):
+    """A test of the trap."""
+
+    name: str
+    standing: Standing
+    accepts: int = 0
+    """The right implementations that it accepts at all seeds."""
+    of: int = 0
+    """The right implementations on which it ran."""
+    fails_on: tuple[int, ...] = ()
+    """The numbers of the right implementations that it fails."""
+    reason: str = ""
+    """The type and text of the first exception on a right implementation."""
+    line: int = 0
+    difference: float | None = None
+    """The largest difference in a failed comparison of tensors on right implementations."""
+    tolerance: float = 0.0
+    """The difference that this comparison allowed."""
+    changed: str = ""
+    """The first of torch's settings that it changed; empty if it changed none."""
+    catches: int = 0
+    """The defective and half-mended implementations that it catches."""
+
+
+class DefectResult(Struct, frozen=True, kw_only=True):
+    """A defect: whether some test catches it alone."""
+
+    number: int
+    points: float
+    max_points: float
+    stretch: bool
+    caught: Caught
+    by: tuple[str, ...] = ()
+    by_crash: bool = False
+    """Whether each of these tests fails because the subject raised an exception."""
+
+
+class Count(Struct, frozen=True, kw_only=True):
+    """How many of some implementations were caught."""
+
+    caught: int = 0
+    of: int = 0
+
+
+class TrapResult(Struct, frozen=True, kw_only=True):
+    """The result of a trap on one exercise."""
+
+    exercise: str
+    file: str
+    seed: int
+    problem: str = ""
+    """Why no test ran; empty if some did."""
+    line: int = 0
+    """The line of the problem; 0 if none is known."""
+    tests: tuple[TestResult, ...] = ()
+    defects: tuple[DefectResult, ...] = ()
+    subsets: Count = Count()
+    half_mended: Count = Count()
+    told_apart: Count = Count()
+    """The defects that some test catches exactly where they are present."""
+    right: int = 0
+    """The number of right implementations."""
+    score: float = 0.0
+    max_score: float = 0.0
+    extra: float = 0.0
+    """Points for stretch defects."""
+    is_time_up: bool = False
+    isolation: dict[str, bool] = {}
+    seconds: float = 0.0
+
+    def catches_all(self) -> bool:
+        """Return whether every defect that is not extra is caught."""
+        wanted = [each for each in self.defects if not each.stretch]
+        return bool(wanted) and all(each.caught is Caught.ALWAYS for each in wanted)

@@ -1,0 +1,39 @@
+"""Judge traps in one process: one source of workers serves all tests of a session."""
+
+from grader.sandbox.torch_import import import_torch
+from grader.spec.paths import Course
+from grader.trap.judge import TrapJudge
+from grader.trap.relay import Trap
+from grader.trap.result import Caught, Standing, TestResult, TrapResult
+
+SEED = 11
+
+
+class Traps:
+    """Judges the text of a trap."""
+
+    def __init__(self, course: Course) -> None:
+        import_torch()
+        from grader.processes.worker_source import Forker
+
+        self.course = course
+        self.source = Forker(course.secret_folders(), for_tests=True)
+
+    def __call__(self, exercise_id: str, text: str, seed: int = SEED) -> TrapResult:
+        return TrapJudge(self.course, self.source)(exercise_id, Trap(label="trap.py", text=text), seed=seed)
+
+
+def standings(result: TrapResult) -> dict[str, Standing]:
+    """Return the standing of each test by name."""
+    return {test.name: test.standing for test in result.tests}
+
+
+def the_test(result: TrapResult) -> TestResult:
+    """Return the only test of a trap."""
+    (test,) = result.tests
+    return test
+
+
+def caught(result: TrapResult) -> list[int]:
+    """Return the numbers of the defects that are caught at all seeds."""
+    return [each.number for each in result.defects if each.caught is Caught.ALWAYS]

@@ -1,0 +1,150 @@
+"""What each test of a trap is worth."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.report.trap import render_trap, render_trap_json
+from grader.trap.result import Caught, Standing
+from tests.support.commands import Done
+from tests.support.paths import ROOT
+from tests.support.traps import Traps, caught, standings, the_test
+
+EXERCISE = "exercise_03"
+
+PAST = """
+import torch
+
+def test_the_past_does_not_see_the_future(subject, gaussian):
+    attend = subject(input_dim=4, output_dim=6, context_length=8, dropout=0.0)
+    x = gaussian(1, 5, 4)
+    y = x.clone()
+    y[:, 4] = gaussian(1, 4)
+    assert torch.allclose(attend(x=x)[:, :4], attend(x=y)[:, :4], atol=1e-5)
+"""
+
+TOO_LONG = """
+import pytest
+
+@pytest.mark.parametrize("tokens", [3, 9])
+def test_a_long_sequence_is_refused(subject, gaussian, tokens):
+    attend = subject(4, 6, context_length=tokens - 1, dropout=0.0)
+    with pytest.raises(ValueError, match=str(tokens)):
+        attend(gaussian(1, tokens, 4))
+"""
+
+
+def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) -> None:
+    result = traps(EXERCISE, PAST + TOO_LONG)
+    assert {test.standing for test in result.tests} == {Standing.COUNTS}
+    assert [test.accepts for test in result.tests] == [result.right] * 3
+    assert caught(result) == [1, 2]
+    assert (result.score, result.max_score, result.extra) == (8.0, 8.0, 1.0)
+    assert result.catches_all()
+    assert (result.subsets.caught, result.subsets.of) == (3, 3)
+    assert (result.told_apart.caught, result.told_apart.of) == (2, 2)
+    page = render_trap(result)
+    assert "defect 1  caught by test_the_past_does_not_see_the_future" in page
+    assert "mask" not in page  # the defect has no name here
+
+
+@pytest.mark.slow
+def test_a_defect_that_no_test_catches_earns_nothing(traps: Traps) -> None:
+    result = traps(EXERCISE, TOO_LONG)
+    assert [each.caught for each in result.defects] == [Caught.NEVER, Caught.ALWAYS]
+    assert (result.score, result.extra) == (0.0, 1.0)
+    assert not result.catches_all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "standing"),
+    [
+        ("assert True", Standing.NEVER_CALLS),
+        ("subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))\n    assert False", Standing.FAILS_REFERENCE),
+        (
+            "x = gaussian(3, 7, 4)\n    m = subject(4, 6, 8, 0.0)\n    assert torch.equal(m(x)[:1, :2], m(x[:1, :2]))",
+            Standing.FAILS_RIGHT,
+        ),
+        ("subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))._no_such_name", Standing.FAILS_REFERENCE),
+        ("subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))\n    assert random_bit()", Standing.SOMETIMES),
+        ("subject(4, 6, 8, 0.0)(gaussian(1, 3, 4))\n    os._exit(0)", Standing.ENDED),
+    ],
+)
+def test_a_test_that_does_not_count_is_set_aside_and_costs_nothing(traps: Traps, body: str, standing: Standing) -> None:
+    head = "import os, torch\ndef random_bit():\n    return os.urandom(1)[0] % 2\n"
+    result = traps(EXERCISE, f"{PAST}\n{head}\ndef test_other(subject, gaussian):\n    {body}\n")
+    found = standings(result)
+    allowed = (
+        {standing, Standing.FAILS_REFERENCE} if standing in (Standing.SOMETIMES, Standing.FAILS_RIGHT) else {standing}
+    )
+    assert found["test_other"] in allowed
+    assert found["test_the_past_does_not_see_the_future"] is Standing.COUNTS
+    assert result.score == 8.0 - 1.0  # the subset with the extra defect alone is not caught
+
+
+@pytest.mark.slow
+def test_the_page_names_a_tolerance_that_would_do(traps: Traps) -> None:
+    text = """
+import torch
+
+def test_formula(subject, gaussian):
+    m = subject(4, 6, 8, 0.0)
+    x = gaussian(2, 5, 4)
+    q, k, v = m.W_query(x), m.W_key(x), m.W_value(x)
+    scores = (q @ k.mT / 6**0.5).masked_fill(torch.ones(5, 5).triu(1).bool(), -torch.inf)
+    assert torch.equal(m(x), scores.softmax(-1) @ v)
+"""
+    test = the_test(traps(EXERCISE, text))
+    assert test.standing in (Standing.FAILS_RIGHT, Standing.FAILS_REFERENCE, Standing.SOMETIMES)
+    assert test.difference is not None
+    assert 0 < test.difference < 1e-5
+    result = traps(
+        EXERCISE,
+        text.replace(
+            "torch.equal(m(x), scores.softmax(-1) @ v)", "torch.allclose(m(x), scores.softmax(-1) @ v, atol=1e-5)"
+        ),
+    )
+    assert caught(result) == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "line"),
+    [
+        ("", "there is no test in it", 0),
+        ("def test_a(:\n", "SyntaxError", 1),
+        ("x = 1\nimport no_such_library\n", "ModuleNotFoundError", 2),
+        ("raise SystemExit\n", "SystemExit", 1),
+        ("import os\nos._exit(3)\n", "exit code 3", 0),
+    ],
+)
+def test_a_trap_without_tests_gets_a_reason_with_its_place(traps: Traps, text: str, problem: str, line: int) -> None:
+    result = traps(EXERCISE, text)
+    assert problem in result.problem
+    assert result.line == line
+    assert result.score == 0.0
+    assert not result.catches_all()
+
+
+@pytest.mark.slow
+def test_the_json_has_the_promised_fields(traps: Traps) -> None:
+    data = json.loads(render_trap_json(traps(EXERCISE, PAST)))
+    assert {"exercise", "score", "max_score", "extra", "tests", "defects", "subsets", "half_mended", "seed"} <= {*data}
+    assert data["tests"][0] == {
+        "name": "test_the_past_does_not_see_the_future",
+        "counts": True,
+        "standing": "counts",
+        "reason": None,
+    }
+    assert data["defects"][0]["caught"] == "always"
+
+
+@pytest.mark.slow
+def test_the_command_judges_a_file(tmp_path: Path, run_cli: Callable[..., Done]) -> None:
+    file = tmp_path / "trap.py"
+    file.write_text(PAST + TOO_LONG, encoding="utf-8")
+    done = run_cli("trap", EXERCISE, "--file", str(file), "--seed", "3", cwd=ROOT)
+    assert done.returncode == 0
+    assert "Trap: 8 of 8 points and 1 extra" in done.stdout
