@@ -17,6 +17,7 @@ from grader.report.console import (
     printable_lines,
     width,
 )
+from grader.report.tables import OverviewLine
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course, write_product
 from grader.submission.choice import Choice
@@ -25,11 +26,16 @@ from grader.verdict.verdict import Verdict
 
 def list_exercises() -> None:
     """Print every exercise with its state, and the overall progress."""
-    from grader.report.tables import OverviewLine, render_overview
+    from grader.report.tables import render_overview
+
+    print_report(render_overview(_overview(current_course()), width=width(), color=has_color()))
+
+
+def _overview(course: Course) -> list[OverviewLine]:
+    """Return a line for each exercise of the course."""
     from grader.spec.loading import load_exercise
     from grader.student.progress import load_progress
 
-    course = current_course()
     entries = []
     for exercise_id in course.exercise_ids():
         progress = load_progress(course, exercise_id)
@@ -48,7 +54,7 @@ def list_exercises() -> None:
                 theme=exercise.theme,
             )
         )
-    print_report(render_overview(entries, width=width(), color=has_color()))
+    return entries
 
 
 @click.command()
@@ -103,13 +109,13 @@ def grade(
         was_solved = load_progress(course, exercise_id).is_solved()
         remember_verdict(course, verdict)
         if verdict.outcome is Result.FIXED and not (was_solved or as_json):
-            _print_completed_theme(course, exercise_id)
+            _print_completed(course, exercise_id)
     ctx.exit(verdict.exit_code())
 
 
-def _print_completed_theme(course: Course, exercise_id: str) -> None:
-    """Print a page if the exercise, just solved, was the last of its theme."""
-    from grader.report.tables import render_completed_theme
+def _print_completed(course: Course, exercise_id: str) -> None:
+    """Print a page if the exercise, just solved, was the last of its theme, and one if it was the last of all."""
+    from grader.report.tables import render_completed_course, render_completed_theme
     from grader.spec.loading import load_exercise
     from grader.student.explanations import explained_exercise
     from grader.student.progress import load_progress
@@ -122,6 +128,9 @@ def _print_completed_theme(course: Course, exercise_id: str) -> None:
     hunts = [each for each in described if each.theme == theme]
     if theme and all(load_progress(course, each.id).is_solved() for each in hunts):
         print_report(render_completed_theme(theme, hunts, width=width(), color=has_color()))
+    entries = _overview(course)
+    if all(entry.is_done() for entry in entries):
+        print_report(render_completed_course(entries, width=width(), color=has_color()))
 
 
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import SEALED_TITLE, Exercise
 from grader.verdict.verdict import Result
 
 BAR_WIDTH = 30
@@ -58,7 +58,7 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
         lines.append(Text(f"  python -m grader {upcoming}", "dim"))
     elif entries:
-        lines.append(Text("Every defect of every hunt is found and fixed: nobody will fool you soon.", "bold green"))
+        lines.append(Text("You have solved every hunt.", "bold green"))
     return render_page(lines, width, color=color)
 
 
@@ -67,8 +67,37 @@ def render_completed_theme(theme: str, hunts: Sequence[Exercise], *, width: int 
     lines = [Text(), Text(f"Theme complete: {theme}", "bold green")]
     for exercise in hunts:
         lines.append(Text(f"{exercise.id}  {exercise.title}"))
-        lines += [Text(f"{'':{len(exercise.id)}}  - {defect.title}", "dim") for defect in exercise.defects]
+        lines += [Text(f"{'':{len(exercise.id)}}  - {title}", "dim") for title in _titles(exercise)]
     return render_page(lines, width, color=color)
+
+
+def _titles(exercise: Exercise) -> list[str]:
+    """Return what was wrong, once for each defect whose explanation the student has."""
+    if not exercise.defects:
+        return ["nothing was wrong"]
+    return [defect.title for defect in exercise.defects if defect.title != SEALED_TITLE]
+
+
+def render_completed_course(entries: Sequence[OverviewLine], *, width: int = 100, color: bool = False) -> str:
+    """Render the page that follows the last hunt of the course: what the student did in all hunts together."""
+    solved = [entry.progress.best for entry in entries if entry.progress.best]
+    attempts = sum(len(entry.progress.attempts) for entry in entries)
+    steps = sum(sum(entry.progress.hints_given.values()) for entry in entries)
+    facts = [
+        _counted(len(entries), "hunt") + " solved",
+        _counted(sum(each.fixed + each.extras for each in solved), "defect") + " fixed",
+        _counted(attempts, "attempt"),
+        _counted(steps, "hint"),
+    ]
+    days = sorted(time.strftime("%Y-%m-%d", time.localtime(each.at)) for each in solved)
+    lines = [Text(), Text("Course complete", "bold green"), Text(" · ".join(facts))]
+    lines += [Text(f"Solved between {days[0]} and {days[-1]}.", "dim")] if days else []
+    lines.append(Text("Your progress and explanations stay here: grade any hunt again to read its page.", "dim"))
+    return render_page(lines, width, color=color)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:
