@@ -18,6 +18,7 @@ from grader.checks.outcome import (
     SizeComparison,
     in_words,
 )
+from grader.report.check_names import CheckNames, check_name
 from grader.report.console import printable
 from grader.sandbox.text import as_arguments, cut
 from grader.verdict.attribution import Reason, UnknownReason
@@ -151,9 +152,9 @@ def full_text(finding: Finding) -> str:
     return "; ".join(parts)
 
 
-def reason_words(reason: Reason) -> str:
+def reason_words(reason: Reason, names: CheckNames) -> str:
     """Return why a status is unknown."""
-    seen = f'seen in "{in_words(reason.check)}"' if reason.check else ""
+    seen = f'seen in "{check_name(reason.check, names)}"' if reason.check else ""
     joint = " " if reason.kind is UnknownReason.FIXED_IN_PART else ", "
     return joint.join(filter(None, (REASONS[reason.kind], seen)))
 
@@ -164,7 +165,8 @@ def reason_with_finding(reason: Reason | None, verdict: Verdict) -> str:
         return ""
     findings = (each.finding for each in verdict.checks if each.check == reason.check and each.finding)
     shown = next((cut(" ".join(sentence(each).split()), MOST_OF_A_FINDING) for each in findings), "")
-    return printable(f"{reason_words(reason)}: {shown}" if reason.check else reason_words(reason))
+    words = reason_words(reason, {reason.check: in_words(reason.check)})
+    return printable(f"{words}: {shown}" if reason.check else words)
 
 
 def _extent(finding: Finding) -> str:

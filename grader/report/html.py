@@ -14,7 +14,8 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from grader.checks.outcome import Finding, Outcome, Status, in_words
+from grader.checks.outcome import Finding, Outcome, Status
+from grader.report.check_names import CheckNames, check_name, check_names, listed_checks
 from grader.report.console import printable, printable_line, printable_lines
 from grader.report.findings import explanation_words, full_text, sentence, size_words
 from grader.report.phrases import (
@@ -37,7 +38,7 @@ from grader.report.view import Attempt
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, named_checks, shown_causes
+from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, shown_causes
 from grader.verdict.verdict import STATUS_WORDS, Verdict
 
 MOST_TEXT = 600
@@ -81,10 +82,11 @@ def render_report(
         for number, cause in enumerate(shown_causes(verdict), 1)
         for check in cause.checks
     }
+    names = check_names(exercise)
     first_checks: dict[str, str] = {}
     for outcome in ordered:
-        first_checks.setdefault(descriptions.get(outcome.check, HIDDEN_TEST), in_words(outcome.check))
-    checks = [_check(outcome, descriptions, causes.get(outcome.check), first_checks) for outcome in ordered]
+        first_checks.setdefault(descriptions.get(outcome.check, HIDDEN_TEST), check_name(outcome.check, names))
+    checks = [_check(outcome, descriptions, causes.get(outcome.check), first_checks, names) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
@@ -147,7 +149,11 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
     finding = cause.finding
-    notes = [cause_label(cause, exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
+    notes = [
+        cause_label(cause, exercise),
+        size_words(finding),
+        f"seen in {listed_checks(cause.checks, check_names(exercise))}",
+    ]
     explanation = explanation_words(finding.explanation) if finding.explanation else ""
     at = as_arguments(finding.size_case)
     return {
@@ -159,7 +165,7 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
         "notes": " · ".join(filter(None, notes)),
         "printed": printable_lines(finding.printed) if has_printed else "",
         "printed_with": f"it printed{f' with {at}' if at else ''}:",
-        "pictured": picture_title(cause) if has_picture and cause.pictured else "",
+        "pictured": picture_title(cause, exercise) if has_picture and cause.pictured else "",
         "picture": draw(cause.picture) if has_picture and cause.picture else "",
     }
 
@@ -169,13 +175,14 @@ def _check(
     descriptions: Mapping[str, str],
     numbered: _NumberedCause | None,
     first_checks: Mapping[str, str],
+    names: CheckNames,
 ) -> dict[str, str]:
     """Return the row of a check: its name, status, description and finding.
 
     If several checks have the same description, those after the first one refer to it; `first_checks` maps each
     description to that first check.
     """
-    name, description = in_words(outcome.check), descriptions.get(outcome.check, HIDDEN_TEST)
+    name, description = check_name(outcome.check, names), descriptions.get(outcome.check, HIDDEN_TEST)
     first_check = first_checks[description]
     if description != HIDDEN_TEST and first_check != name:
         description = f'What "{first_check}" looks at, with other inputs or settings.'

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct
 from rich.text import Text
 
-from grader.checks.outcome import FailureKind, Status, in_words
+from grader.checks.outcome import FailureKind, Status
+from grader.report.check_names import check_name, check_names, listed_checks
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.report.findings import reason_words
 from grader.spec.exercise import Defect, Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, hiding_crash, named_checks
+from grader.verdict.causes import Cause, group_causes, hiding_crash
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -157,9 +158,9 @@ def cause_label(cause: Cause, exercise: Exercise) -> str:
     return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
 
 
-def picture_title(cause: Cause) -> str:
+def picture_title(cause: Cause, exercise: Exercise) -> str:
     """Return the title of a picture that was not made by the cause's first check."""
-    return f'in "{in_words(cause.pictured)}":'
+    return f'in "{check_name(cause.pictured, check_names(exercise))}":'
 
 
 def defect_label(defect: DefectVerdict | Defect, exercise: Exercise) -> str:
@@ -186,7 +187,7 @@ def defect_note(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> 
         return next(each.title for each in exercise.defects if each.id == defect.id)
     if defect.status is DefectStatus.PRESENT and not _is_shown(defect, verdict):
         return NOT_SHOWN
-    return reason_words(defect.reason) if defect.reason else ""
+    return reason_words(defect.reason, check_names(exercise)) if defect.reason else ""
 
 
 def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
@@ -200,7 +201,7 @@ def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
     worth = points(exercise.nothing_else_broke)
     other = "else " if exercise.defects else ""
     if verdict.regressions:
-        note = f"new faults, seen in {named_checks(verdict.regressions)}"
+        note = f"new faults, seen in {listed_checks(verdict.regressions, check_names(exercise))}"
         return RegressionRow(mark="✗", style="red", state=f"something {other}broke", earned=f"0 of {worth}", note=note)
     if verdict.outcome is Result.FIXED:
         state = f"nothing {other}broke"

@@ -6,6 +6,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.checks.outcome import in_words
+from grader.report.check_names import check_names, listed_checks
 from grader.report.console import INDENT, Line, beside, indented, marked, printable, printable_line, render_page
 from grader.report.findings import explanation_words, sentence, size_words
 from grader.report.phrases import (
@@ -29,7 +31,7 @@ from grader.report.picture import shaded
 from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, describe_hidden_defects, group_causes, hiding_crash, named_checks
+from grader.verdict.causes import Cause, describe_hidden_defects, group_causes, hiding_crash
 from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
 
 MARKS = {
@@ -97,7 +99,7 @@ def render_terminal(
     others = f"and {omitted} more; python -m grader report {verdict.exercise} shows them all"
     more = rendered([indented(Text(others, "dim"))]) if omitted else ""
     room -= _line_count(*chosen, printed, more)
-    pictures = (rendered(_picture(verdict, width, has_passing=each)) for each in (True, False))
+    pictures = (rendered(_picture(verdict, exercise, width, has_passing=each)) for each in (True, False))
     picture = next((each for each in pictures if _line_count(each) <= room and not printed), "")
     return "".join([head, lessons_text, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
 
@@ -130,6 +132,7 @@ class _PageParts:
     def __init__(self, exercise: Exercise, *, names: bool, is_low: bool, width: int) -> None:
         self._exercise = exercise
         self._numbers = exercise.numbers()
+        self._check_names = check_names(exercise)
         self._names = names
         self._is_low = is_low
         self._width = width
@@ -193,9 +196,14 @@ class _PageParts:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [cause_label(cause, self._exercise), size_words(finding), f"seen in {named_checks(cause.checks)}"]
+        notes = [cause_label(cause, self._exercise), size_words(finding), f"seen in {self._listed(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
+
+    def _listed(self, checks: list[str]) -> str:
+        """Return the names of checks: the author's if the page has `names`."""
+        names = {check: in_words(check) for check in checks} if self._names else self._check_names
+        return listed_checks(checks, names)
 
 
 def _printed(causes: list[Cause]) -> list[Line]:
@@ -210,12 +218,12 @@ def _printed(causes: list[Cause]) -> list[Line]:
     return [indented(line) for line in output]
 
 
-def _picture(verdict: Verdict, width: int, *, has_passing: bool) -> list[Line]:
+def _picture(verdict: Verdict, exercise: Exercise, width: int, *, has_passing: bool) -> list[Line]:
     """Return the picture of the first cause; none if it is wider than the page."""
     cause = next(iter(group_causes(verdict)), None)
     lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
     if cause and cause.pictured and lines:
-        lines = [picture_title(cause), *lines]
+        lines = [picture_title(cause, exercise), *lines]
     return [indented(Text(line, no_wrap=True)) for line in lines]
 
 

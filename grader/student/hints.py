@@ -6,6 +6,7 @@ import msgspec
 
 from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
+from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
 from grader.report.phrases import misspelt_name
 from grader.report.view import Hint, Progress
@@ -78,7 +79,7 @@ def next_hint(
         steps=[" ".join(text.split()) for text in defect.hints[:count]],
         total=len(defect.hints),
         next_action=next_action,
-        caveat=_caveat(judged),
+        caveat=_caveat(judged, exercise),
     )
 
 
@@ -115,11 +116,11 @@ def _next_commands(exercise: Exercise) -> str:
     return f"python -m grader try {exercise.id} runs your file, python -m grader diff {exercise.id} shows your change."
 
 
-def _caveat(judged: DefectVerdict) -> str:
+def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:
     """Return a warning if the defect may be fixed: its steps were written for the starter."""
     if judged.status is not DefectStatus.UNKNOWN:
         return ""
-    reason = f": {reason_words(judged.reason)}" if judged.reason else ""
+    reason = f": {reason_words(judged.reason, check_names(exercise))}" if judged.reason else ""
     return f"Whether your file still has it is not known{reason}. You may have mended it already."
 
 

@@ -19,9 +19,10 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from grader.checks.outcome import CallingVariant, Status, in_words
+from grader.checks.outcome import CallingVariant, Status
 from grader.checks.subjects import adapter_of
 from grader.errors import UsageError
+from grader.report.check_names import check_name, check_names
 from grader.report.console import printable, width
 from grader.report.findings import sentence
 from grader.sandbox.torch_import import import_torch, stub_compiler
@@ -92,7 +93,7 @@ def plan_trial(course: Course, exercise: Exercise, choice: Choice, verdict: Verd
                 check=check.id,
                 size_case=size_case.name,
                 calling_variant=_number_of(finding.calling_variant, size_case.calling_variants),
-                note=f'in "{in_words(check.id)}": {sentence(finding)}{alone}',
+                note=f'in "{check_name(check.id, check_names(exercise))}": {sentence(finding)}{alone}',
                 value_path=finding.value_path,
                 expected=finding.expected,
                 observed=finding.observed,

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status, in_words
+from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 
@@ -27,12 +27,6 @@ SHOWN_LAST = {
     FailureKind.UNCLEAR_REFUSAL,
 }
 """Kinds of failure to look into once the values are right."""
-
-NAMED_CHECKS = 3
-"""How many checks a shortened list names."""
-
-LISTED_WHOLE = 5
-"""The longest list of checks that is shown in full; shortening it would save nothing."""
 
 OUTNUMBERS = 2
 """A crash hides other findings if it fails more than this many times as many checks as all other causes together."""
@@ -100,13 +94,6 @@ def describe_hidden_defects(verdict: Verdict, crash: Cause) -> str:
     left = "1 more defect lies" if unknown == 1 else f"{unknown} more defects lie"
     known = [lies] * bool(present) + [f"whether {left} there is not known"] * bool(unknown)
     return f"Nothing behind this crash can be seen yet: {', and '.join(known)}."
-
-
-def named_checks(checks: list[str]) -> str:
-    """Return the quoted names of the first checks in a list, and the number of remaining checks."""
-    more = len(checks) - NAMED_CHECKS if len(checks) > LISTED_WHOLE else 0
-    named = ", ".join(f'"{in_words(check)}"' for check in (checks[:NAMED_CHECKS] if more else checks))
-    return named + (f" and {more} more" if more > 0 else "")
 
 
 def _cause(members: list[Outcome], verdict: Verdict) -> Cause:

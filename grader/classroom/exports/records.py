@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec import Struct, structs
 
 from grader.classroom.gradebook.class_records import ClassRecords, GradeRow
+from grader.report.check_names import check_names
 from grader.report.findings import full_text, reason_words
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
@@ -129,7 +130,7 @@ def _test_of_defect(defect: DefectVerdict, exercise: Exercise, number: int, find
     if is_fixed:
         output = f"Fixed: {described.title.strip().rstrip('.')}. {described.story()}"
     elif defect.status is DefectStatus.UNKNOWN:
-        output = f"Not known: {reason_words(defect.reason) if defect.reason else ''}"
+        output = f"Not known: {reason_words(defect.reason, check_names(exercise)) if defect.reason else ''}"
     else:
         output = "\n".join(("Still there.", *findings[:MAX_FINDINGS]))
     return StudentTest(

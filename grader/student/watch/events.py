@@ -6,13 +6,13 @@ from msgspec import Struct
 from rich.text import Text
 
 from grader.checks.outcome import Status
+from grader.report.check_names import check_names, listed_checks
 from grader.report.console import Line, printable, printable_line, render_page
 from grader.report.tables import render_hint
 from grader.report.terminal import ANY_HEIGHT, render_terminal
 from grader.report.view import Hint
 from grader.spec.exercise import Exercise
 from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import named_checks
 from grader.verdict.verdict import Result, Verdict
 
 
@@ -29,11 +29,11 @@ class Change(Struct, frozen=True, kw_only=True):
 
     def in_words(self, exercise: Exercise) -> str:
         """Return what changed, with defects by number, or "no change"."""
-        numbers = exercise.numbers()
+        numbers, names = exercise.numbers(), check_names(exercise)
         parts = [f"defect {numbers[defect]} is fixed" for defect in self.fixed]
         parts += [f"defect {numbers[defect]} is back" for defect in self.reopened]
-        parts += [f"right now: {named_checks(self.passing)}"] if self.passing else []
-        parts += [f"wrong now: {named_checks(self.failing)}"] if self.failing else []
+        parts += [f"right now: {listed_checks(self.passing, names)}"] if self.passing else []
+        parts += [f"wrong now: {listed_checks(self.failing, names)}"] if self.failing else []
         return " · ".join(parts) or "no change"
 
 

@@ -1,0 +1,61 @@
+"""Names of checks as students read them: what a check compares, numbered, and not its author's name for it.
+
+An author's name such as "values without bias" says what is wrong. Ids are for `--json`, `--names` and instructors.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from grader.spec.exercise import Exercise
+from grader.spec.properties import (
+    AttributeEquals,
+    AttributeMatchesReference,
+    HasLayer,
+    MatchesReference,
+    Property,
+    Raises,
+)
+
+NAMES: dict[type[Property], str] = {
+    MatchesReference: "values",
+    AttributeMatchesReference: "attributes",
+    AttributeEquals: "attributes",
+    HasLayer: "attributes",
+    Raises: "errors",
+}
+"""Names of properties whose own name says too much or too little."""
+
+HIDDEN_TEST = "further check"
+"""The name of every check in Python, whose author's name is a sentence on what it expects."""
+
+NAMED_CHECKS = 3
+"""How many checks a shortened list names."""
+
+LISTED_WHOLE = 5
+"""The longest list of checks that is shown in full; shortening it would save nothing."""
+
+CheckNames = Mapping[str, str]
+"""Maps ids of checks to names."""
+
+
+def check_names(exercise: Exercise) -> dict[str, str]:
+    """Return a name for each check in the exercise's description, by id; equal names get numbers."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for check in exercise.checks:
+        name = NAMES.get(type(check)) or str(type(check).__struct_config__.tag).replace("_", " ")
+        counts[name] = counts.get(name, 0) + 1
+        names[check.id] = name if counts[name] == 1 else f"{name} {counts[name]}"
+    return names
+
+
+def check_name(check: str, names: CheckNames) -> str:
+    """Return the name of a check by its id."""
+    return names.get(check, HIDDEN_TEST)
+
+
+def listed_checks(checks: Sequence[str], names: CheckNames) -> str:
+    """Return the quoted names of the first checks in a list of ids, and how many more there are."""
+    found = [*dict.fromkeys(check_name(check, names) for check in checks)]
+    more = len(found) - NAMED_CHECKS if len(found) > LISTED_WHOLE else 0
+    listed = ", ".join(f'"{name}"' for name in (found[:NAMED_CHECKS] if more else found))
+    return f"{listed} and {more} more" if more else listed
