@@ -43,6 +43,7 @@ _MODULES = {
     "agrade": "api",
     "exercises": "evaluation.catalogue",
     "extract_code": "evaluation.answers",
+    "fresh_hunts": "evaluation.fresh.hunts",
     "grade": "api",
     "grade_many": "api",
     "reward": "evaluation.rewards",

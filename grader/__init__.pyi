@@ -15,6 +15,7 @@ from grader.errors import UsageError as UsageError
 from grader.evaluation.answers import extract_code as extract_code
 from grader.evaluation.catalogue import Hunt as Hunt
 from grader.evaluation.catalogue import exercises as exercises
+from grader.evaluation.fresh.hunts import fresh_hunts as fresh_hunts
 from grader.evaluation.rewards import Scheme as Scheme
 from grader.evaluation.rewards import reward as reward
 from grader.evaluation.seeds import Split as Split

@@ -13,6 +13,7 @@ from grader.commands.arguments import (
     looks_like_an_exercise,
     require_exercise,
 )
+from grader.commands.evaluation import EVALUATION_COMMANDS
 from grader.commands.instructor import INSTRUCTOR_COMMANDS
 from grader.commands.student import STUDENT_COMMANDS, list_exercises
 from grader.errors import KitError, UsageError
@@ -69,6 +70,7 @@ MACHINE_COMMANDS = (doctor, completion)
 SECTIONS = {
     "For students": STUDENT_COMMANDS,
     "For instructors": INSTRUCTOR_COMMANDS,
+    "For teams that evaluate models": EVALUATION_COMMANDS,
     "For this machine": MACHINE_COMMANDS,
 }
 
@@ -81,7 +83,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command; None if it is unknown or not in this edition."""
-        needs_full_course = any(cmd_name == each.name for each in INSTRUCTOR_COMMANDS)
+        needs_full_course = any(cmd_name == each.name for each in (*INSTRUCTOR_COMMANDS, *EVALUATION_COMMANDS))
         is_available = not needs_full_course or (Path(__file__).parent / "author").is_dir()
         return super().get_command(ctx, cmd_name) if is_available else None
 
@@ -139,7 +141,7 @@ def command_line(ctx: click.Context) -> None:
         list_exercises()
 
 
-for _command in (*STUDENT_COMMANDS, *INSTRUCTOR_COMMANDS, *MACHINE_COMMANDS):
+for _command in (*STUDENT_COMMANDS, *INSTRUCTOR_COMMANDS, *EVALUATION_COMMANDS, *MACHINE_COMMANDS):
     command_line.add_command(_command)
 
 

@@ -165,7 +165,7 @@ def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict
     return files
 
 
-INSTRUCTORS_FOLDERS = ("author", "classroom")
+INSTRUCTORS_FOLDERS = ("author", "classroom", "evaluation")
 """Folders of the kit that students do not need."""
 
 KIT_SUFFIXES = (".py", ".typed", ".html", ".css", ".js", ".j2")

@@ -42,6 +42,7 @@ LATE = {
     "grader.__main__": "reports a missing package",
     "grader.cli": "a command imports what it needs",
     "grader.commands.arguments": "a command imports what it needs",
+    "grader.commands.evaluation": "a command imports what it needs",
     "grader.commands.instructor": "a command imports what it needs",
     "grader.commands.student": "a command imports what it needs",
     "grader.verdict.judge": "workers are forked before the checks are imported, and so torch",

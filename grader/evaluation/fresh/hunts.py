@@ -1,0 +1,85 @@
+"""Write fresh hunts into a folder: any number of them, or one after the other for as long as somebody asks."""
+
+import itertools
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from grader.errors import KitError, UsageError
+from grader.evaluation.catalogue import Hunt, hunt_of, open_course
+from grader.evaluation.fresh.orders import Order, Report, exercise_id_of
+from grader.processes.examiner_process import ExaminerProcess, Request, Service
+from grader.spec.paths import Course
+from grader.verdict.judge import MAX_SEED
+
+SERVICE = "grader.evaluation.fresh.service"
+MOST_SECONDS = 600.0
+"""The longest that one hunt may take, with all drafts that are dropped before it."""
+
+README = """\
+# Fresh hunts
+
+The kit made these hunts from seed {seed}. Nobody has published them.
+
+    python -m grader exercise_01
+
+`solutions/` spoils them.
+"""
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """A hunt that was written, and how the drafts ended until now, by the number of drafts."""
+
+    hunt: Hunt
+    counts: dict[str, int]
+
+
+def fresh_hunts(
+    folder: str | Path, *, seed: int, course: str | Path | None = None, bases: Iterable[str] = ()
+) -> Iterator[Hunt]:
+    """Yield hunts without end that no model has seen, and write each into a course folder first.
+
+    - `folder` is new or empty. It becomes a course: `grade(hunt.id, source, course=folder)`.
+    - `seed` determines every hunt, together with its number. Other seeds give other hunts; `seed_of` gives seeds for
+      training and seeds for held-out evaluation.
+    - `bases` are the exercises whose interfaces, right solutions and checks are used; by default all.
+
+    One process makes the hunts, each when it is asked for. It ends when the iterator is closed. Raise `UsageError` for
+    a folder that is in use, an unknown exercise and a seed out of range.
+    """
+    progress = make_hunts(folder, seed=seed, course=course, bases=bases)
+    return (each.hunt for each in progress)
+
+
+def make_hunts(
+    folder: str | Path, *, seed: int, course: str | Path | None = None, bases: Iterable[str] = ()
+) -> Generator[Progress, None, None]:
+    """Yield what `fresh_hunts` yields, with the counts of drafts."""
+    base_course, root = open_course(course), Path(folder).absolute()
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < MAX_SEED:
+        raise UsageError(f"seed is {seed!r}; use a whole number from 0 to {MAX_SEED - 1}")
+    chosen = list(dict.fromkeys(bases)) or base_course.exercise_ids()
+    for exercise_id in chosen:
+        base_course.require(exercise_id)
+        if not base_course.reference(exercise_id).is_file():
+            raise UsageError(f"{exercise_id} has no reference here; use a course with solutions/")
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise UsageError(f"{folder} is in use; name a new folder")
+    (root / "exercises").mkdir(parents=True)
+    (root / "exercises" / "README.md").write_text(README.format(seed=seed), encoding="utf-8")
+    order = Order(root=str(base_course.root), folder=str(root), seed=seed, bases=chosen)
+    return _made(order, Course(root=root))
+
+
+def _made(order: Order, course: Course) -> Generator[Progress, None, None]:
+    service = Service(module=SERVICE, arguments=(msgspec.json.encode(order).decode(),))
+    with ExaminerProcess(service) as process:
+        for number in itertools.count(1):
+            name = exercise_id_of(number)
+            request = Request(body=str(number).encode(), name=name, seconds=MOST_SECONDS)
+            report = msgspec.json.decode(process.ask(request), type=Report)
+            if report.error:
+                raise KitError(report.error)
+            yield Progress(hunt=hunt_of(course, report.exercise), counts=report.counts)

@@ -1,0 +1,330 @@
+"""Make one hunt: draft it, examine every variant, and keep it only if the checks see and tell apart every defect."""
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from grader.checks.outcome import Examination, FailureKind, Finding, Key, Status, in_words, variant_name
+from grader.checks.runner import Runner
+from grader.errors import BrokenExerciseError, KitError, SpecError
+from grader.evaluation.fresh.drafts import Fault, faults_of, rewritten
+from grader.evaluation.fresh.made import Made
+from grader.evaluation.fresh.writing import remove_hunt, write_hunt
+from grader.processes.workers import WorkerSource
+from grader.report.findings import full_text
+from grader.spec.exercise import Defect, Exercise
+from grader.spec.fragments import fix_defects, put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.submission import submission_from_text
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.digest import meaning
+from grader.verdict.signatures import KEY_SEED, extend_time_limit
+from grader.verdict.verdict import Result, make_verdict
+
+SECOND_SEED = 81_423
+"""With these inputs too, defects must fail the same checks: a hunt must not depend on luck."""
+
+MOST_ATTEMPTS = 60
+MOST_FAULTS_TRIED = 10
+"""Faults that an attempt tries before it gives up."""
+
+NUMBERS_OF_DEFECTS = {1: 4, 2: 4, 3: 2}
+"""How often a hunt has so many defects."""
+
+POINTS = 3.0
+NOTHING_ELSE_BROKE = 1.0
+MOST_SYMPTOMS = 4
+
+
+class Dropped(Exception):  # noqa: N818 - not an error: the next attempt follows
+    """A draft was dropped; the message is the reason."""
+
+
+class Maker:
+    """Makes hunts from a course's exercises and writes them into another course.
+
+    The seed determines all hunts, one after the other. `counts` counts drafts by their end: `kept`, or why a draft was
+    dropped.
+    """
+
+    def __init__(self, course: Course, target: Course, source: WorkerSource, bases: list[str], seed: int) -> None:
+        self.counts: Counter[str] = Counter()
+        self._course = course
+        self._target = target
+        self._source = source
+        self._bases = bases
+        self._seed = seed
+        self._runners: dict[str, Runner] = {}
+        self._known: set[str] = set()
+        self._unfit: set[Path] = set()
+
+    def close(self) -> None:
+        """Close what examining opened."""
+        for runner in self._runners.values():
+            runner.close()
+
+    def make(self, exercise_id: str, number: int) -> Made:
+        """Write a hunt that differs from all hunts before, and return it; raise `KitError` if no draft holds."""
+        for attempt in range(MOST_ATTEMPTS):
+            draw = random.Random(f"{self._seed}/{number}/{attempt}")  # noqa: S311 - repeatable by its seed
+            base = draw.choice(self._bases)
+            paths = [self._course.reference(base), *sorted(self._course.alternatives(base).glob("*.py"))]
+            path = draw.choice([each for each in paths if each not in self._unfit])
+            try:
+                made = self._drafted(exercise_id, base, path, draw)
+                self._write(made, number, path)
+            except Dropped as reason:
+                self.counts[str(reason)] += 1
+                continue
+            self.counts["kept"] += 1
+            return made
+        raise KitError(
+            f"no draft of {exercise_id} held in {MOST_ATTEMPTS} attempts; choose another seed, or more exercises "
+            "with --from"
+        )
+
+    def _write(self, made: Made, number: int, path: Path) -> None:
+        """Write a hunt; raise `Dropped`, and remove it, unless it holds where it is graded, with other inputs too."""
+        write_hunt(self._course, self._target, made, self._seed, number)
+        exercise = load_exercise(self._target.description(made.exercise.id))
+        try:
+            with Runner(self._target, exercise, self._source) as runner, extend_time_limit(runner):
+                reference = _failing(runner.examine(submission_from_text(made.reference), KEY_SEED))
+                starter = _failing(runner.examine(submission_from_text(made.starter()), SECOND_SEED))
+        except BrokenExerciseError:
+            reference, starter = None, None
+        if reference != {}:
+            self._unfit.update({path} - {self._course.reference(made.base)})
+        if reference != {} or starter != made.signatures[variant_name(frozenset(each.id for each in exercise.defects))]:
+            remove_hunt(self._target, made.exercise.id)
+            raise Dropped("the solution is no reference" if reference != {} else "the failures depend on the seed")
+
+    def _drafted(self, exercise_id: str, base: str, path: Path, draw: random.Random) -> Made:
+        try:
+            reference, rules = rewritten(path.read_text(encoding="utf-8"), draw)
+        except (SyntaxError, RecursionError) as error:
+            raise Dropped("the rewriting rules failed") from error
+        runner = self._runner(base)
+        with extend_time_limit(runner):
+            return self._tried(exercise_id, runner, reference, draw, _Origin(base=base, file=path.name, rules=rules))
+
+    def _tried(self, exercise_id: str, runner: Runner, reference: str, draw: random.Random, origin: "_Origin") -> Made:
+        examined = _Examined(runner, reference)
+        if _failing(examined.examination(reference)) != {}:
+            raise Dropped("the rewritten solution fails a check")
+        wanted = draw.choices(list(NUMBERS_OF_DEFECTS), list(NUMBERS_OF_DEFECTS.values()))[0]
+        faults = _visible_faults(examined, reference, wanted, draw)
+        while True:
+            try:
+                return self._hunt(exercise_id, runner.exercise, examined, faults, origin)
+            except Dropped:
+                if len(faults) == 1:
+                    raise
+                faults = faults[:-1]  # fewer defects are easier to tell apart
+
+    def _hunt(
+        self, exercise_id: str, base: Exercise, examined: "_Examined", faults: list[Fault], origin: "_Origin"
+    ) -> Made:
+        """Return the hunt with these faults; raise `Dropped` unless every subset of them is identified."""
+        defects = [_defect(fault, number, examined.alone(fault)) for number, fault in enumerate(faults, 1)]
+        exercise = structs.replace(
+            base,
+            id=exercise_id,
+            defects=defects,
+            nothing_else_broke=NOTHING_ELSE_BROKE,
+            equivalents=[],
+            decoy="",
+            checks=[structs.replace(check, for_=()) for check in base.checks],
+            difficulty=1 + len(defects),
+        )
+        starter = _starter(examined.reference, defects)
+        digest = hashlib.sha256(meaning(starter).encode("utf-8", "surrogatepass")).hexdigest()
+        if digest in self._known:
+            raise Dropped("another hunt is the same")
+        signatures, methods = _told_apart(examined, exercise)
+        self._known.add(digest)
+        return Made(
+            base=origin.base,
+            file=origin.file,
+            rules=origin.rules,
+            operators=[fault.operator for fault in faults],
+            reference=examined.reference,
+            exercise=exercise,
+            signatures=signatures,
+            methods=methods,
+            symptoms=list(_symptoms(examined.examination(starter))),
+        )
+
+    def _runner(self, base: str) -> Runner:
+        if base not in self._runners:
+            exercise = load_exercise(self._course.description(base))
+            self._runners[base] = Runner(self._course, exercise, self._source)
+        return self._runners[base]
+
+
+class _Origin(Struct, frozen=True, kw_only=True):
+    """Where a draft comes from."""
+
+    base: str
+    file: str
+    rules: list[str]
+
+
+class _Examined:
+    """The examinations of the variants of one draft."""
+
+    def __init__(self, runner: Runner, reference: str) -> None:
+        self.reference = reference
+        self._runner = runner
+        self._first_check = runner.check_ids()[:1]
+        self._known: dict[tuple[str, int], Examination] = {}
+
+    def examination(self, text: str, seed: int = KEY_SEED) -> Examination:
+        """Examine a text, once."""
+        if (text, seed) not in self._known:
+            self._known[text, seed] = self._runner.examine(submission_from_text(text), seed)
+        return self._known[text, seed]
+
+    def crashes_at_once(self, fault: Fault) -> bool:
+        """Return whether the first check already crashes. Most faults that do are found so, in a part of the time."""
+        submission = submission_from_text(self.text(fault))
+        return _failing(self._runner.examine(submission, KEY_SEED, only=self._first_check)) is None
+
+    def fails_at_another_seed(self, fault: Fault, failing: dict[str, str]) -> bool:
+        """Return whether these checks fail in the same way with other inputs."""
+        submission = submission_from_text(self.text(fault))
+        return _failing(self._runner.examine(submission, SECOND_SEED, only=failing)) == failing
+
+    def alone(self, fault: Fault) -> Examination:
+        """Return the examination of the reference with one fault."""
+        return self.examination(self.text(fault))
+
+    def text(self, fault: Fault) -> str:
+        """Return the reference with a fault put into it."""
+        lines = self.reference.split("\n")
+        lines[fault.first : fault.end] = fault.was.split("\n")
+        return "\n".join(lines)
+
+
+def _failing(examination: Examination) -> dict[str, str] | None:
+    """Return the signatures of failed checks; None if some check ended otherwise than by a comparison."""
+    if examination.unloadable is not None:
+        return None
+    if any(each.status not in (Status.PASSED, Status.FAILED) for each in examination.outcomes):
+        return None
+    return {each.check: each.signature() for each in examination.outcomes if each.status is not Status.PASSED}
+
+
+def _visible_faults(examined: _Examined, reference: str, wanted: int, draw: random.Random) -> list[Fault]:
+    """Return faults that each fail some check alone, by a value, in ways that differ; at most as many as wanted."""
+    found: list[Fault] = []
+    failures: list[dict[str, str]] = []
+    tried = 0
+    for fault in faults_of(reference, draw):
+        if tried == MOST_FAULTS_TRIED or len(found) == wanted:
+            break
+        if any(fault.meets(other) for other in found):
+            continue
+        tried += 1
+        if examined.crashes_at_once(fault):
+            continue
+        failing = _failing(examined.alone(fault))
+        if failing and failing not in failures and examined.fails_at_another_seed(fault, failing):
+            found.append(fault)
+            failures.append(failing)
+    if not found:
+        raise Dropped("no fault is seen")
+    return found
+
+
+def _starter(reference: str, defects: list[Defect]) -> str:
+    """Return the starter; raise `Dropped` unless the fragments can be put back and fixed in any combination."""
+    try:
+        starter = put_back(reference, defects)
+        subsets = [part for size in range(1, len(defects)) for part in combinations(defects, size)]
+        for subset in subsets:
+            put_back(reference, subset)
+            fix_defects(starter, subset)
+        if fix_defects(starter, defects) != reference:
+            raise Dropped("the fragments do not restore the solution")
+    except SpecError as error:
+        raise Dropped("the fragments do not restore the solution") from error
+    return starter
+
+
+def _told_apart(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """Return the signatures and the methods of every variant; raise `Dropped` unless each one is identified exactly."""
+    signatures: dict[str, dict[str, str]] = {}
+    methods: dict[str, dict[str, str]] = {}
+    subsets = list(exercise.subsets())
+    for subset in subsets:
+        examination = examined.examination(_variant(examined.reference, exercise, subset))
+        failing = _failing(examination)
+        if failing is None:
+            raise Dropped("defects crash together")
+        if failing in signatures.values():
+            raise Dropped("two subsets of defects look alike")
+        signatures[variant_name(subset)] = failing
+        methods[variant_name(subset)] = examination.methods
+    key = Key(digest="", signatures=signatures, methods=methods)
+    for subset in subsets:
+        examination = examined.examination(_variant(examined.reference, exercise, subset))
+        verdict = make_verdict(exercise, key, examination, "", KEY_SEED)
+        present = {each.id for each in verdict.defects if each.status is DefectStatus.PRESENT}
+        unknown = any(each.status is DefectStatus.UNKNOWN for each in verdict.defects)
+        is_right = (verdict.outcome is Result.FIXED) == (not subset)
+        if present != subset or unknown or verdict.regressions or not is_right:
+            raise Dropped("a subset of defects is not identified")
+    return signatures, methods
+
+
+def _variant(reference: str, exercise: Exercise, subset: frozenset[str]) -> str:
+    return put_back(reference, [defect for defect in exercise.defects if defect.id in subset])
+
+
+def _defect(fault: Fault, number: int, alone: Examination) -> Defect:
+    """Describe a fault as a defect, with hints made from what the checks observe if it is the only one."""
+    first = next(each for each in alone.outcomes if each.finding is not None)
+    assert first.finding is not None
+    check = in_words(first.check)
+    where = f"in {fault.method}" if fault.method else "at the top of the file"
+    was, fix = (" ".join(text.split()) for text in (fault.was, fault.fix))
+    return Defect(
+        id=f"{re.sub(r'[^a-z0-9]+', '-', fault.operator.lower())}-{number}",
+        title=f"{fault.operator}, {where}",
+        points=POINTS,
+        was=fault.was,
+        fix=fault.fix,
+        hints=(
+            f"Repeat this observation with a few lines of your own: {_without_place(first.finding)}.",
+            f'Print every tensor at the smallest sizes at which "{check}" fails. Which is the first that looks wrong?',
+            f"Look {where} for the lines that begin with: {_beginning(fault.was)}",
+        ),
+        why=f"The code was: {was} It should be: {fix}",
+    )
+
+
+def _beginning(fragment: str) -> str:
+    """Return the first word of each line of a fragment."""
+    return ", ".join(dict.fromkeys(line.split()[0].split("(")[0] for line in fragment.split("\n") if line.strip()))
+
+
+def _symptoms(examination: Examination) -> Iterator[str]:
+    """Yield what the checks observed, each kind of failure once, at most a few."""
+    sentences: dict[FailureKind, str] = {}
+    for outcome in examination.outcomes:
+        if outcome.finding is not None and outcome.finding.kind not in sentences:
+            sentences[outcome.finding.kind] = _without_place(outcome.finding)
+    yield from list(sentences.values())[:MOST_SYMPTOMS]
+
+
+def _without_place(finding: Finding) -> str:
+    """Return a finding in words, without the line of the code."""
+    return full_text(structs.replace(finding, location=None))

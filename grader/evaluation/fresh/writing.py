@@ -1,0 +1,153 @@
+"""Write a fresh hunt into a course folder: the same files as every hunt has."""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import to_builtins
+
+from grader.author.scaffold import grading_cell, make_cells
+from grader.checks.outcome import Key
+from grader.evaluation.fresh.made import Made
+from grader.spec.document import Dumper
+from grader.spec.exercise import Exercise
+from grader.spec.paths import Course
+from grader.verdict.digest import key_digest
+from grader.verdict.signatures import encode_key
+
+THEME = "Fresh hunts"
+INTERFACE = "## The interface a fix must keep"
+HOW_TO_WORK = "\n## How to work on it"
+
+README = """\
+# {title}
+
+## The story
+
+{story}
+
+What the checks observed:
+
+{symptoms}
+
+{interface}
+
+## How to work on it
+
+Edit `{file}`, or the notebook `{notebook}`. Then grade it, in the folder of this course:
+
+    python -m grader {id}
+"""
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """How a hunt was made; `origin.json` beside its reference."""
+
+    seed: int
+    number: int
+    base: str
+    """The exercise whose interface and checks it has."""
+    file: str
+    """The right solution that was rewritten."""
+    rules: list[str]
+    """The rules that rewrote it."""
+    operators: list[str]
+    """The operator of each defect."""
+
+
+def write_hunt(base_course: Course, course: Course, made: Made, seed: int, number: int) -> None:
+    """Write a hunt's files: what a student edits, and what judges it."""
+    exercise = made.exercise
+    title = f"Fresh hunt {number} of seed {seed}: {exercise.interface.entry()}"
+    story = (
+        f"Somebody tidied up `{exercise.interface.entry()}` and committed it without running it. It runs, and it is "
+        "wrong. Find out what was damaged, and repair it."
+    )
+    file = base_course.module_name(made.base)
+    home, solution = course.exercise_folder(exercise.id), course.root / "solutions" / exercise.id
+    (home / ".starter").mkdir(parents=True)
+    solution.mkdir(parents=True)
+    starter = made.starter()
+    notebook = _notebook([*make_cells(starter, exercise.id), grading_cell(exercise.id)])
+    for folder in (home, home / ".starter"):
+        _write(folder / file, starter)
+        _write(folder / Path(file).with_suffix(".ipynb").name, notebook)
+    base_readme = (base_course.exercise_folder(made.base) / "README.md").read_text(encoding="utf-8")
+    _write(
+        home / "README.md",
+        README.format(
+            title=title,
+            story=story,
+            symptoms="\n".join(f"- {each}" for each in made.symptoms),
+            interface=INTERFACE + base_readme.partition(INTERFACE)[2].partition(HOW_TO_WORK)[0].rstrip(),
+            file=file,
+            notebook=Path(file).with_suffix(".ipynb").name,
+            id=exercise.id,
+        ),
+    )
+    _write(solution / file, made.reference)
+    _write(solution / "exercise.yaml", _description(exercise, title, story, seed, number))
+    origin = Origin(
+        seed=seed, number=number, base=made.base, file=made.file, rules=made.rules, operators=made.operators
+    )
+    _write(solution / "origin.json", msgspec.json.format(msgspec.json.encode(origin), indent=1).decode() + "\n")
+    hidden = base_course.hidden_tests(made.base)
+    if hidden.is_dir():
+        shutil.copytree(hidden, course.hidden_tests(exercise.id), ignore=shutil.ignore_patterns("__pycache__"))
+    key = Key(digest=key_digest(course, exercise.id), signatures=made.signatures, methods=made.methods)
+    course.key(exercise.id).write_bytes(encode_key(key))
+
+
+def remove_hunt(course: Course, exercise_id: str) -> None:
+    """Remove a hunt's files."""
+    for folder in (
+        course.exercise_folder(exercise_id),
+        course.description(exercise_id).parent,
+        course.hidden_tests(exercise_id),
+    ):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _description(exercise: Exercise, title: str, story: str, seed: int, number: int) -> str:
+    """Return the text of the exercise.yaml."""
+    own: dict[str, Any] = {
+        "format_version": 1,
+        "title": title,
+        "theme": THEME,
+        "difficulty": exercise.difficulty,
+        "source": {"title": f"a module that the kit made from seed {seed}, number {number}"},
+        "story": story,
+        "nothing_else_broke": exercise.nothing_else_broke,
+        "defects": [
+            {name: value for name, value in to_builtins(defect).items() if value not in (False, [])}
+            for defect in exercise.defects
+        ],
+    }
+    shared = (exercise.interface, exercise.sizes, exercise.checks, exercise.limits)
+    return _dump(own) + _shared_part(msgspec.json.encode(shared))
+
+
+@cache
+def _shared_part(content: bytes) -> str:
+    """Return the part of the exercise.yaml that all hunts of one base share; writing YAML is slow."""
+    interface, sizes, checks, limits = msgspec.json.decode(content)
+    return _dump({"interface": interface, "sizes": sizes, "checks": checks, "limits": limits})
+
+
+def _dump(values: dict[str, Any]) -> str:
+    text: str = yaml.dump(values, Dumper=Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+    return text
+
+
+def _notebook(cells: list[dict[str, Any]]) -> str:
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    content = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
