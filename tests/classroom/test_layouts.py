@@ -104,13 +104,23 @@ def test_what_the_course_and_systems_leave_behind_is_counted_in_one_line(tmp_pat
     assert told == ["left by systems, or handed out beside an exercise: 4 in all"]
 
 
-def test_of_many_strays_a_few_are_named_and_the_others_counted(tmp_path):
-    put(tmp_path, "ada/exercise_03.py")
+def test_of_many_strays_beside_submissions_a_few_are_named_and_the_others_counted(tmp_path):
     for number in range(MAX_EXAMPLES + 7):
-        put(tmp_path, f"stray {number:02}.txt")
+        put(tmp_path, f"s{number:02}/exercise_03.py")
+        put(tmp_path, f"s{number:02}/stray.txt")
     _, told = listed(tmp_path)
-    assert told[0] == "no submission: stray 00.txt"
+    assert told[0] == "no submission: s00/stray.txt"
     assert told[MAX_EXAMPLES:] == ["no submission: 7 more"]
+
+
+def test_each_name_that_no_submission_covers_is_reported(tmp_path):
+    names = [f"stray {number:02}.txt" for number in range(MAX_EXAMPLES + 7)]
+    empty = [f"x{number:02}" for number in range(MAX_EXAMPLES + 7)]
+    for name in ("ada/exercise_03.py", *names, *(f"{name}/notes.txt" for name in empty), ".eve/exercise_03.py"):
+        put(tmp_path, name)
+    (tmp_path / "zoe").mkdir()
+    _, told = listed(tmp_path)
+    assert [name for name in (*names, *empty, ".eve", "zoe") if not any(name in line for line in told)] == []
 
 
 def test_no_link_is_followed(tmp_path, course):

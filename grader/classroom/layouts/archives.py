@@ -7,6 +7,7 @@ import stat
 import tempfile
 import time
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Self
 
@@ -16,6 +17,7 @@ from grader.classroom.layouts.files import (
     CLOSED,
     LEFT_BEHIND,
     LINK,
+    NOTHING,
     TOO_MUCH,
     TWICE,
     SkippedFiles,
@@ -28,6 +30,9 @@ from grader.submission import MAX_FILE_BYTES
 MAX_MEMBERS, MAX_BYTES = 200_000, 4 << 30
 """Limits of the archive of a class, in files and in unpacked bytes."""
 
+MAX_MEMBERS_OF_SHARE, MAX_BYTES_OF_SHARE = 20_000, 1 << 30
+"""Limits of one student's files in the archive of a class."""
+
 MAX_ARCHIVES_OF_STUDENT, MAX_PACKED_OF_STUDENT = 20, 64 << 20
 MAX_MEMBERS_OF_STUDENT, MAX_BYTES_OF_STUDENT = 2_000, 64 << 20
 """Limits of all archives together that one student handed in: they take nothing from the other students."""
@@ -39,6 +44,12 @@ PIECE_BYTES = 1 << 20
 OUTSIDE = "a path that leads out of its archive"
 CONTENT_SUFFIXES = {".py", ".ipynb", ".yml", ".txt", ".zip", ".jsonl"}
 """Suffixes of submissions and of files that describe them. Of any other member only the name is unpacked."""
+
+BOUNDED_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compression methods of which Python unpacks a piece at a time. Of the others it unpacks everything into memory."""
+
+MEMBER_COST = 4_096
+"""Bytes that a file takes on disk beside its content."""
 
 EARLIEST_YEAR = 1980
 """A zip's year where the time is unknown."""
@@ -53,9 +64,14 @@ class Budget(Struct, kw_only=True):
     unpacked: int
 
     @classmethod
-    def of_class(cls, size: int) -> Self:
+    def of_class(cls) -> Self:
         """Return the budget of the one archive, of any size, in which a class is handed over."""
-        return cls(archives=1, packed=size, members=MAX_MEMBERS, unpacked=MAX_BYTES)
+        return cls(archives=1, packed=1 << 63, members=MAX_MEMBERS, unpacked=MAX_BYTES)
+
+    @classmethod
+    def of_share(cls) -> Self:
+        """Return the budget of one student's files in the archive of a class."""
+        return cls(archives=0, packed=0, members=MAX_MEMBERS_OF_SHARE, unpacked=MAX_BYTES_OF_SHARE)
 
     @classmethod
     def of_student(cls) -> Self:
@@ -81,24 +97,57 @@ class Unpacker:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: Budget | None = None) -> Path | None:
+    def unpack_class(self, path: Path, skipped: SkippedFiles, find_students: "FindStudents") -> Path | None:
+        """Return the folder with a class's files, or None if the archive cannot be opened. Record what is left out.
+
+        No student's files take the place of another's: each has a budget, and the smallest shares are unpacked first.
+        """
+
+        def unpack_members(archive: zipfile.ZipFile, target: Path) -> None:
+            _unpack_shares(archive, target, path.name, skipped, find_students)
+
+        return self._unpack(path, path.name, skipped, Budget.of_class(), unpack_members)
+
+    def unpack(self, path: Path, name: str, skipped: SkippedFiles, budget: Budget) -> Path | None:
         """Return the folder with an archive's files, or None if it cannot be opened. Record what is left out.
 
-        What it takes is taken from the budget of a student, or from that of a class if there is none.
+        What it takes is taken from the student's budget.
         """
+
+        def unpack_members(archive: zipfile.ZipFile, target: Path) -> None:
+            members = archive.infolist()
+            if len(members) > budget.members:
+                skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; only the first {budget.members:,} are read")
+            for member in members[: budget.members]:
+                budget.members -= 1
+                if member.compress_type not in BOUNDED_METHODS:
+                    place = f"{name}/{storable(member.filename)}"
+                    skipped.add(CLOSED, place, "its compression is unusual; make a zip of the usual kind")
+                    continue
+                budget.unpacked -= _unpack_if_possible(archive, member, target, name, budget.unpacked, skipped)
+
+        return self._unpack(path, name, skipped, budget, unpack_members)
+
+    def _unpack(
+        self,
+        path: Path,
+        name: str,
+        skipped: SkippedFiles,
+        budget: Budget,
+        unpack_members: Callable[[zipfile.ZipFile, Path], None],
+    ) -> Path | None:
         target = Path(tempfile.mkdtemp(dir=self._folder.name))
         self._unpacked.append(target)
         try:
             with open_ordinary(path) as file:
                 size = os.fstat(file.fileno()).st_size
-                budget = budget or Budget.of_class(size)
                 if not budget.archives or size > budget.packed:
                     skipped.add(TOO_MUCH, f"{name}: more archives, or larger ones, than a student may hand in")
                     return None
                 budget.archives -= 1
                 budget.packed -= size
                 with zipfile.ZipFile(file) as archive:
-                    _unpack_members(archive, target, name, skipped, budget)
+                    unpack_members(archive, target)
         except Exception as error:  # noqa: BLE001 - zipfile raises many errors on bytes that a student made
             skipped.add(CLOSED, name, _reason(error))
             return None
@@ -115,18 +164,80 @@ class Unpacker:
         del self._unpacked[kept:]
 
 
-def _unpack_members(archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, budget: Budget) -> None:
-    members = archive.infolist()
-    if len(members) > budget.members:
-        skipped.add(TOO_MUCH, f"{name}: {len(members):,} files; only the first {budget.members:,} are read")
-        del members[budget.members :]
-    budget.members -= len(members)
-    for member in members:
-        place = f"{name}/{storable(member.filename)}"
-        try:
-            budget.unpacked -= _unpack_member(archive, member, target, place, budget.unpacked, skipped)
-        except Exception as error:  # noqa: BLE001 - one bad member must not cost the others
-            skipped.add(CLOSED, place, _reason(error))
+FindStudents = Callable[[list[str]], str]
+"""Of the names at the top of a class's archive, return the folder in which all students' folders are, or nothing."""
+
+
+def _unpack_shares(
+    archive: zipfile.ZipFile, target: Path, name: str, skipped: SkippedFiles, find_students: FindStudents
+) -> None:
+    """Unpack the archive of a class, and record each share of it of which nothing can be unpacked."""
+    budget = Budget.of_class()
+    budgets: dict[str, Budget] = {}
+    named: set[str] = set()
+    for share, member in _in_fair_order(archive.infolist(), find_students):
+        own = budgets.setdefault(share, Budget.of_share())
+        own.members -= 1
+        budget.members -= 1
+        if min(own.members, budget.members) < 0:
+            if share not in named:
+                skipped.add(TOO_MUCH, f"{name}/{share}: too many files; the last ones are not read")
+                named.add(share)
+            continue
+        skipped.student = share
+        counted = skipped.count_named()
+        size = _unpack_if_possible(archive, member, target, name, min(own.unpacked, budget.unpacked), skipped)
+        own.unpacked -= size
+        budget.unpacked -= size
+        if skipped.count_named() > counted:
+            named.add(share)
+        skipped.student = ""
+    skipped.student = ""
+    for share in sorted(budgets.keys() - named):
+        if not is_clutter(PurePosixPath(share).name) and not os.path.lexists(target / share):
+            skipped.add(NOTHING, f"{name}/{share}")
+
+
+def _in_fair_order(
+    members: list[zipfile.ZipInfo], find_students: FindStudents
+) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+    """Yield the members, each with the name of its share, in the order of what the share takes up to there."""
+    paths = [PurePosixPath(storable(member.filename)).parts for member in members]
+    common = _count_common(paths, members)
+    folder = find_students(sorted({parts[common] for parts in paths if len(parts) > common}))
+    taken: dict[str, int] = {}
+    order: list[tuple[int, str, zipfile.ZipInfo]] = []
+    for parts, member in zip(paths, members, strict=True):
+        depth = common + 1 + (parts[common : common + 1] == (folder,))
+        share = "/".join(parts[:depth])
+        taken[share] = taken.get(share, 0) + member.file_size + MEMBER_COST
+        order.append((taken[share], share, member))
+    order.sort(key=lambda each: each[0])
+    yield from ((share, member) for _, share, member in order)
+
+
+def _count_common(paths: list[tuple[str, ...]], members: list[zipfile.ZipInfo]) -> int:
+    """Return how many folders all members have in common, apart from what systems leave."""
+    common = 0
+    while True:
+        inside = [(parts, member) for parts, member in zip(paths, members, strict=True) if len(parts) > common]
+        inside = [(parts, member) for parts, member in inside if not is_clutter(parts[common])]
+        is_file_alone = any(len(parts) == common + 1 and not member.is_dir() for parts, member in inside)
+        if is_file_alone or len({parts[common] for parts, _ in inside}) != 1:
+            return common
+        common += 1
+
+
+def _unpack_if_possible(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: str, remaining: int, skipped: SkippedFiles
+) -> int:
+    """Unpack one member, or record why not. Return how many bytes it took. One bad member does not cost the others."""
+    place = f"{name}/{storable(member.filename)}"
+    try:
+        return _unpack_member(archive, member, target, place, remaining, skipped)
+    except Exception as error:  # noqa: BLE001 - zipfile and the file system raise many errors
+        skipped.add(CLOSED, place, _reason(error))
+        return 0
 
 
 def _unpack_member(
@@ -140,6 +251,8 @@ def _unpack_member(
         skipped.add(OUTSIDE, place)
     elif stat.S_ISLNK(member.external_attr >> 16):
         skipped.add(LINK, place)
+    elif member.compress_type not in BOUNDED_METHODS and member.file_size > MAX_FILE_BYTES:
+        skipped.add(TOO_MUCH, f"{place}: over {MAX_FILE_BYTES:,} bytes")  # a class's archive has the true sizes
     elif len(parts) > MAX_FOLDERS:
         skipped.add(CLOSED, place, f"it is more than {MAX_FOLDERS} folders deep")
     else:

@@ -1,5 +1,6 @@
 """What a layout finds: submissions as files or text, and files that are no submissions."""
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,10 @@ ModuleNames = Mapping[str, str]
 """The name of each exercise's module, by the exercise's id."""
 
 MAX_EXAMPLES = 10
-"""How many files of one kind are named; the remaining ones are counted."""
+"""How many files of one kind are named among those of students; the remaining ones are counted."""
+
+MAX_NAMES = 1_000
+"""How many files and folders of one kind are named that belong to no student, or to one without any submission."""
 
 MAX_EXAMPLES_OF_STUDENT = 2
 """How many of these may be one student's: nobody hides the files of others behind many of their own."""
@@ -43,6 +47,13 @@ UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
 
 CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
 """Files that the course hands out beside the exercise, or that operating systems leave. So are all dot-files."""
+
+
+FOLDERS_OF_SYSTEMS = {
+    *("__MACOSX", "__pycache__", ".git", ".github", ".ipynb_checkpoints", ".vscode", ".idea", ".venv"),
+    *(".fseventsd", ".Spotlight-V100", ".Trashes", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".jupyter"),
+}
+"""Folders that are nobody's hand-in, wherever they are."""
 
 
 class SubmissionFiles(Struct, frozen=True, kw_only=True):
@@ -96,7 +107,7 @@ class SkippedFiles:
         self.counts: dict[str, int] = {}
         self.examples: dict[str, list[str]] = {}
         self.student = ""
-        """The student whose files are being read; empty if nobody's are."""
+        """The student whose files are being read. If empty, a name may stand for somebody without a submission."""
         self._named: dict[tuple[str, str], int] = {}
 
     def add(self, kind: str, text: str, reason: str = "") -> None:
@@ -104,8 +115,9 @@ class SkippedFiles:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         examples = self.examples.setdefault(kind, [])
         named = self._named.get((kind, self.student), 0)
-        is_one_too_many = bool(self.student) and named >= MAX_EXAMPLES_OF_STUDENT
-        if len(examples) < MAX_EXAMPLES and kind != LEFT_BEHIND and not is_one_too_many:
+        of_students = sum(count for (each, student), count in self._named.items() if each == kind and student)
+        is_named = named < MAX_EXAMPLES_OF_STUDENT and of_students < MAX_EXAMPLES if self.student else named < MAX_NAMES
+        if is_named and kind != LEFT_BEHIND:
             self._named[kind, self.student] = named + 1
             examples.append(printable(text) + (f" ({printable(reason)})" if reason else ""))
 
@@ -119,9 +131,9 @@ class SkippedFiles:
                 lines.append(f"{kind}: {count - len(examples):,} {'more' if examples else 'in all'}")
         return lines
 
-    def reported(self) -> int:
-        """Return how many files were skipped for a reason that is reported."""
-        return sum(count for kind, count in self.counts.items() if kind != LEFT_BEHIND)
+    def count_named(self) -> int:
+        """Return how many files are named."""
+        return sum(map(len, self.examples.values()))
 
     def is_all_read(self) -> bool:
         """Return whether everything that may contain a submission could be read."""
@@ -151,6 +163,14 @@ def list_folder_if_readable(folder: Path, skipped: SkippedFiles | None = None) -
         if skipped is not None:
             skipped.add(CLOSED, storable(folder.name), error.strerror or "")
         return []
+
+
+def report_hidden_folders(folder: Path, prefix: str, skipped: SkippedFiles) -> None:
+    """Record the folders that nobody reads because of their names; somebody may have handed in something there."""
+    with contextlib.suppress(OSError):  # what cannot be listed is recorded elsewhere
+        for name in sorted(os.listdir(folder)):
+            if is_clutter(name) and name not in FOLDERS_OF_SYSTEMS and is_own_folder(folder / name):
+                skipped.add(STRAY, storable(prefix + name))
 
 
 def is_own_folder(path: Path) -> bool:

@@ -51,7 +51,7 @@ def open_layout(
         raise UsageError("--layout and --pattern both choose a layout; give one of them")
     with Unpacker() as unpacker:
         if path.is_file() and path.suffix.lower() == ".zip":
-            unpacked = unpacker.unpack(path, path.name, skipped)
+            unpacked = unpacker.unpack_class(path, skipped, _folder_of_students)
             if unpacked is None:
                 raise UsageError(f"{skipped.lines()[-1]}; give a zip that opens, or a folder with its files")
             root = _root_of_archive(unpacked, exercises)
@@ -86,6 +86,11 @@ def _choose_layout(root: Path, names: list[str], options: LayoutOptions) -> Unit
     if most > len(names) / 2:
         return LAYOUTS[counts.index(most)]
     return next((layout for layout in LAYOUTS if layout.is_shown_by_landmark(root, names)), None)
+
+
+def _folder_of_students(names: list[str]) -> str:
+    """Return the folder in which a platform keeps all students' folders, if these are the names of its course."""
+    return next((folder for layout in LAYOUTS if (folder := layout.folder_of_students(names))), "")
 
 
 def _root_of_archive(folder: Path, exercises: ModuleNames) -> Path:

@@ -21,6 +21,7 @@ from grader.classroom.layouts.files import (
     LINK,
     NO_EXERCISE,
     NO_TIME,
+    NOTHING,
     STRAY,
     SUFFIXES,
     TOO_LONG,
@@ -32,6 +33,7 @@ from grader.classroom.layouts.files import (
     SkippedFiles,
     SubmissionFiles,
     is_clutter,
+    report_hidden_folders,
     stems,
     storable,
 )
@@ -63,15 +65,25 @@ class Folder:
             yield Person(student=storable(name), aliases=(storable(name),))
 
     def __iter__(self) -> Iterator[SubmissionFiles]:
+        report_hidden_folders(self._root, "", self._skipped)
         known = set(self._names)
         for position, name in enumerate(self._names, 1):
-            self._skipped.student = student = storable(name)
+            self._skipped.student = ""
+            student = storable(name)
             if student != name and student in known:
                 self._skipped.add(TWICE, student)
                 continue
             listed = self._listed(name)
-            if listed is not None:
-                yield from self._of_student(student, name, position, listed)
+            if listed is None:
+                continue
+            self._skipped.student = student
+            named = self._skipped.count_named()
+            found = list(self._of_student(student, name, position, listed))
+            yield from found
+            if not found and self._skipped.count_named() == named:
+                self._skipped.student = ""
+                self._skipped.add(NOTHING, student)
+        self._skipped.student = ""
 
     def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
         found: dict[str, tuple[str, ...]] = {}

@@ -1,5 +1,6 @@
 """Submissions of a layout that yields the files of one student at a time."""
 
+import itertools
 import os
 import re
 import stat
@@ -32,6 +33,7 @@ from grader.classroom.layouts.files import (
     is_own_folder,
     list_folder,
     list_folder_if_readable,
+    report_hidden_folders,
     stems,
     storable,
 )
@@ -119,6 +121,7 @@ class UnitSubmissions:
         self._skipped = skipped
         self._unpacker = unpacker
         self._exercise = exercise
+        report_hidden_folders(root, "", skipped)
         self._units = _with_own_ids(list(self._without_links(layout.units(root, list_folder(root), skipped))), skipped)
         self._kept = unpacker.count()
         self._budgets: defaultdict[str, Budget] = defaultdict(Budget.of_student)
@@ -182,9 +185,10 @@ class UnitSubmissions:
 
     def _submissions_of(self, unit: Unit, position: int) -> list[SubmissionFiles]:
         """Return the submissions among a student's files, and report a student who has none."""
-        reported = self._skipped.reported()
+        named = self._skipped.count_named()
         found = list(self._search(unit, position, self._skipped))
-        if not found and self._skipped.reported() == reported:
+        if not found and self._skipped.count_named() == named:
+            self._skipped.student = ""
             self._skipped.add(NOTHING, storable(unit.folder or unit.loose[0].path))
         return found
 
@@ -278,12 +282,25 @@ def _with_own_ids(units: list[Unit], skipped: SkippedFiles) -> list[Unit]:
     for student in sorted(shared):
         names = "; ".join(", ".join(name for name in aliases if name != student) for aliases in people[student])
         skipped.add(SAME_ID, f"{student}: {names}")
-    return [_with_own_id(unit) if unit.student in shared else unit for unit in units]
+    taken = set(people)
+    ids: dict[tuple[str, tuple[str, ...]], str] = {}
+    for student in sorted(shared):
+        for aliases in people[student]:
+            ids[student, aliases] = _own_id(student, aliases, taken)
+            taken.add(ids[student, aliases])
+    return [_with_id(unit, ids[unit.student, unit.aliases]) if unit.student in shared else unit for unit in units]
 
 
-def _with_own_id(unit: Unit) -> Unit:
-    names = tuple(name for name in unit.aliases if name != unit.student)
-    return structs.replace(unit, student=f"{unit.student} ({', '.join(names)})", aliases=names)
+def _with_id(unit: Unit, own: str) -> Unit:
+    aliases = tuple(name for name in unit.aliases if name != unit.student)
+    return structs.replace(unit, student=own, aliases=aliases)
+
+
+def _own_id(student: str, aliases: tuple[str, ...], taken: Collection[str]) -> str:
+    """Return an id that nobody has: students choose some of their names, and may choose those of others."""
+    own = f"{student} ({', '.join(name for name in aliases if name != student)})"
+    others = (f"{own} #{number}" for number in itertools.count(2))
+    return own if own not in taken else next(each for each in others if each not in taken)
 
 
 def _first_files(paths: Iterator[str], folder: str, skipped: SkippedFiles) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,10 @@ from grader.verdict.verdict import Verdict
 
 METADATA = "submission_metadata.yml"
 FOLDER = re.compile(r"submission_\d+")
+ZONE = re.compile(r"\s+(?=(?:Z|[+-][\d:]+)$)")
+"""The space before a time's zone."""
+
+NO_VALUE = ("~", "null")
 MAX_METADATA_BYTES = 64_000_000
 
 
@@ -58,6 +61,7 @@ class Gradescope(SubmissionLayout, Autograder, VerdictExport):
 def _unit_of_person(folder: str, about: dict[str, Any], person: dict[str, Any]) -> Unit:
     """Return the unit of a submitter. A name is no id: students choose theirs."""
     known = {key: str(person.get(key) or "") for key in ("sid", "email", "name")}
+    known = {key: "" if text in NO_VALUE else text for key, text in known.items()}
     return Unit(
         student=known["sid"] or known["email"] or folder,
         folder=folder,
@@ -74,7 +78,8 @@ def _read_metadata(path: Path) -> dict[str, Any]:
             text = file.read(MAX_METADATA_BYTES + 1)
         if len(text) > MAX_METADATA_BYTES:
             raise UsageError(f"{path} is larger than {MAX_METADATA_BYTES:,} bytes; export fewer submissions at once")
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        # every scalar stays text: an id may begin with 0, and a number or a time may be one that Python has not
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         content = yaml.load(text.decode(), Loader=loader)  # noqa: S506 - both are safe ones
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}; export it again") from None
@@ -95,7 +100,8 @@ def _mappings(value: Any) -> list[dict[str, Any]]:
 
 
 def _creation_time(value: Any) -> str:
-    return written_time(value) if isinstance(value, str | datetime) else ""
+    """Return a time such as `2026-02-03 04:05:06.789 -08:00` as it is written elsewhere; nothing if it is none."""
+    return written_time(ZONE.sub("", value)) if isinstance(value, str) else ""
 
 
 def _render(verdict: Verdict, exercise: Exercise, remark: str, extra: dict[str, int]) -> str:

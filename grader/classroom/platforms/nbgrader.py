@@ -18,6 +18,7 @@ from grader.classroom.layouts.files import (
     is_own_folder,
     list_folder_if_readable,
     open_ordinary,
+    report_hidden_folders,
     storable,
 )
 from grader.classroom.layouts.units import EXERCISE_NAME, Unit, has_landmark
@@ -66,6 +67,7 @@ class Nbgrader(SubmissionLayout, Autograder):
         for name in names if base else ():
             if name not in {SUBMITTED, *COMPANIONS, *COURSE_FILES}:
                 skipped.add(STRAY, storable(name))
+        report_hidden_folders(root / base, base, skipped)
         for student in list_folder_if_readable(root / base, skipped):
             if not is_own_folder(root / base / student):
                 skipped.add(STRAY, storable(base + student))
@@ -86,6 +88,10 @@ class Nbgrader(SubmissionLayout, Autograder):
 
     def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
         return has_landmark(root, names, SUBMITTED, COMPANIONS)
+
+    def folder_of_students(self, names: list[str]) -> str:
+        others = set(names) - {SUBMITTED, *COMPANIONS, *COURSE_FILES}
+        return SUBMITTED if SUBMITTED in names and len(others) <= len(names) / 2 else ""
 
     def is_part(self, folder: Path, inside: list[str]) -> bool:
         return folder.name == SUBMITTED

@@ -47,6 +47,10 @@ class SubmissionLayout(Platform):
         """Return whether a folder with this content is one part of the layout, such as one student's."""
         return False
 
+    def folder_of_students(self, names: list[str]) -> str:
+        """Return the one of these names that is the folder of all students' folders, or nothing."""
+        return ""
+
     def feedback_path(self, grade: GradeRow) -> Path | None:
         """Return where the platform takes feedback back, without suffix, or None if it does not."""
         return None
