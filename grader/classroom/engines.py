@@ -77,7 +77,7 @@ class _ExerciseExecutor(Executor):
         return pending.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end after the queued calls, or cancel these; with `wait`, return when the threads ended."""
+        """Let the threads end after the queued calls, or cancel the calls; with `wait`, return after their end."""
         with self._change:
             self._is_over = True
             for each in self._pending if cancel_futures else ():
@@ -141,7 +141,7 @@ def choose_engine(
 ) -> contextlib.AbstractContextManager[Engine]:
     """Return the engine, not yet started.
 
-    Raise `UsageError` if the options contradict each other, or if the scheduler is beyond this machine and without TLS.
+    Raise `UsageError` if the options contradict each other, or if the scheduler is on another machine and has no TLS.
     """
     if kind is EngineKind.LOCAL:
         if scheduler is not None:
@@ -152,13 +152,15 @@ def choose_engine(
     if jobs is not None:
         raise UsageError("--jobs is for this machine; a cluster runs one examiner for each thread of its workers")
     if not (allows_plain_tcp or _is_private(scheduler)):
-        text = f"{scheduler} is not encrypted: whoever reaches such a scheduler or its workers decides verdicts"
+        text = (
+            f"{scheduler} is not encrypted: anybody who can reach such a scheduler or its workers can decide verdicts"
+        )
         raise UsageError(f"{text}; give a tls:// address, or --plain-tcp in a network that you trust")
     return _cluster_engine(course, scheduler, is_strict=is_strict)
 
 
 def _is_private(scheduler: str) -> bool:
-    """Return whether a scheduler's address is one of TLS, or of this machine alone."""
+    """Return whether a scheduler's address uses TLS or belongs to this machine."""
     scheme, mark, place = scheduler.rpartition("://")
     host = place.rpartition(":")[0].strip("[]") if ":" in place else place
     if mark and scheme in ("tls", "wss"):
@@ -170,13 +172,14 @@ def _is_private(scheduler: str) -> bool:
 
 
 CONNECT_SECONDS = 5.0
-"""Seconds within which a scheduler must answer, and its first worker be available."""
+"""Seconds in which a scheduler must answer and its first worker must be available."""
 
 RETRIES = 2
 """How often Dask retries a task that raised.
 
 Dask also retries a task whose worker died, up to the scheduler's `allowed-failures` (three by default). With a
-`worker-saturation` of 1.0 a worker holds only the tasks that it is running, so that its death counts against no other.
+`worker-saturation` of 1.0 a worker has only the tasks that it is running, so that its death counts against no other
+task.
 """
 
 CONNECTED = "running"
@@ -301,7 +304,7 @@ def _result(done: Future[bytes]) -> TaskResult:
 
 
 def _explained(error: BaseException) -> str:
-    """Return why a task has no result, in a sentence."""
+    """Return a sentence on why a task has no result."""
     name = type(error).__name__
     if name == "KilledWorker":
         return "every worker of the cluster that judged it died"
@@ -318,12 +321,12 @@ def _connect(address: str) -> Any:
     except ImportError as error:
         raise UsageError("a cluster needs Dask; install it with pip install -e '.[cluster]'") from error
     for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below say it in one sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below have one sentence for it
     try:
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except TypeError as error:  # Dask's own, where an address of TLS finds no certificates
         text = "Dask's settings name no certificates for this client"
-        raise UsageError(f"{address}: {text}; write them as solutions/README.md shows") from error
+        raise UsageError(f"{address}: {text}; set them as solutions/README.md shows") from error
     except (OSError, ValueError) as error:
         text = f"no scheduler answers at {address} within {CONNECT_SECONDS:.0f} s"
         raise UsageError(f"{text}; start one with dask scheduler, and give the address that it shows") from error

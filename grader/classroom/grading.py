@@ -1,4 +1,4 @@
-"""A batch from the options of its command to its report, and the display of its progress."""
+"""Run a batch, from the options of its command to its report, and display its progress."""
 
 import contextlib
 import itertools
@@ -85,7 +85,7 @@ def grade_submissions(
         layout, root = opened.enter_context(opening)
         found = iter(layout)
         first = next(found, None)
-        if first is None:  # checked before a gradebook is created, which would keep this batch's seed
+        if first is None:  # checked before a gradebook is created, which would store this batch's seed
             raise _no_submissions(skipped, submissions)
         book, running = opened.enter_context(Gradebook(gradebook)), opened.enter_context(engine)
         for text in _memory_warning(course, running):
@@ -113,7 +113,7 @@ def _memory_warning(course: Course, engine: Engine) -> list[str]:
     if not engine.memory_bytes or needed <= engine.memory_bytes:
         return []
     sizes = f"{needed / GIGABYTE:.1f} GB together, and this machine has {engine.memory_bytes / GIGABYTE:.1f}"
-    remedy = "a submission that runs out of memory is judged again later; fewer --jobs avoid that"
+    remedy = "a submission that runs out of memory is judged again later; lower --jobs to avoid that"
     return [f"{engine.width} submissions at once may use {sizes}: {remedy}"]
 
 

@@ -1,4 +1,4 @@
-"""Regrades, and scores that follow the points of an exercise."""
+"""Regrade submissions, and update scores when the points of an exercise change."""
 
 from pathlib import Path
 from sqlite3 import Connection, Row
@@ -34,8 +34,8 @@ def request_regrade(
 ) -> RegradeRequest:
     """Cancel verdicts, so that the next batch grades their submissions again.
 
-    The submissions are where they were when they were graded, unless `submissions` is given. Raise `UsageError` if they
-    were moved or if there is no such verdict; nothing is changed then.
+    The submissions must be where they were when they were graded, unless `submissions` is given. If they were moved, or
+    if there is no such verdict, change nothing and raise `UsageError`.
     """
     if not gradebook.is_file():
         raise UsageError(f"there is no gradebook {gradebook}; name the file that you gave to batch")
@@ -79,7 +79,7 @@ def with_points(verdict: Verdict, exercise: Exercise) -> Verdict:
 
 
 def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
-    """Bring the verdicts of this version of an exercise to its points and its defects' numbers. Return how many."""
+    """Update the verdicts on this version of an exercise to its current points and defect numbers. Return how many."""
     key = f"points of {exercise.id}, version {version}"
     points = as_json([[(each.id, each.points) for each in exercise.defects], exercise.numbers(), exercise.max_score()])
     stored = gradebook.row("SELECT value FROM settings WHERE key = ?", key)
@@ -94,7 +94,7 @@ def rescore(gradebook: Gradebook, exercise: Exercise, version: str) -> int:
 
 
 def _rescore_verdict(connection: Connection, exercise: Exercise, verdict: Row) -> None:
-    """Write one verdict's score, and the points of the defects that it has itself."""
+    """Update one verdict's score, and its defects' points if it has defects of its own."""
     worth, numbers = {defect.id: defect.points for defect in exercise.defects}, exercise.numbers()
     found = connection.execute("SELECT defect, status FROM defects WHERE verdict = ?", (verdict["judged_in"],))
     statuses = {row["defect"]: DefectStatus(row["status"]) for row in found}

@@ -1,4 +1,4 @@
-"""The class list: who is enrolled, and which of them a submission is from."""
+"""The class list: find the enrolled student of each submission."""
 
 import csv
 import itertools
@@ -16,7 +16,7 @@ from grader.report.console import printable
 
 COLUMNS = ("id", "name", "group")
 EXCELS = re.compile("sep=(.)", re.IGNORECASE)
-"""A first line by which Excel names the separator."""
+"""A first line in which Excel names the separator."""
 
 MOST_BYTES = 64_000_000
 
@@ -37,9 +37,10 @@ class Roster(Struct, frozen=True, kw_only=True):
     ids: dict[str, str] = {}
 
     def find(self, aliases: Iterable[str]) -> tuple[str, int]:
-        """Return the id of the student to whom all known aliases belong, and how many are known.
+        """Return the id of the student to whom all known aliases belong, and the number of known aliases.
 
-        The id is empty if there is none, or if the aliases belong to two: neither is given the other's grade.
+        The id is empty if no alias is known or if the aliases belong to two students, so that nobody gets another's
+        grade.
         """
         found = [self.ids[_key(alias)] for alias in aliases if _key(alias) in self.ids]
         return (found[0], len(found)) if len(set(found)) == 1 else ("", 0)
@@ -53,7 +54,7 @@ class Roster(Struct, frozen=True, kw_only=True):
 
 
 class ClassList:
-    """Match submissions with the roster; if none is given, with the last one in the gradebook."""
+    """Match submissions with the roster, or with the last roster in the gradebook if none is given."""
 
     def __init__(self, gradebook: Gradebook, roster: Roster, people: Iterable[Person]) -> None:
         """Enroll the roster's students. `people` are all who may have handed in something."""
@@ -84,9 +85,10 @@ class ClassList:
             yield structs.replace(files, student=student)
 
     def _assign_lines(self, people: Iterable[Person]) -> None:
-        """Find the student of each line of the roster: if several fit, the one with the most aliases in it, then by id.
+        """Find the student of each line of the roster. If several fit, most aliases win, then the id.
 
-        Of equals none gets the line. Students choose some of their names, so that a name must not outdo an id.
+        If two fit equally well, neither gets the line. A name must not count more than an id, because students choose
+        some of their names.
         """
         claims: dict[str, dict[str, tuple[int, bool]]] = {}
         for person in people:
@@ -102,7 +104,7 @@ class ClassList:
                 self._contested.append(f"{', '.join(claimants)} may all be {enrolled}; {owner} is taken for it")
 
     def warnings(self) -> list[str]:
-        """Return a warning for students who are not in the roster, and for several in one line of it."""
+        """Return warnings about students who are not in the roster, and about lines that fit several students."""
         count = len(self._strangers)
         lines = [f"several for one line of the roster: {printable(each)}" for each in self._contested]
         if not count:
@@ -119,7 +121,7 @@ def read_roster(path: Path) -> Roster:
     """
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path} is larger than {MOST_BYTES:,} bytes; hand over the class list alone")
+            raise UsageError(f"{path} is larger than {MOST_BYTES:,} bytes; give a file with only the class list")
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; save it as CSV in UTF-8") from None
@@ -129,7 +131,7 @@ def read_roster(path: Path) -> Roster:
     try:
         table = [(rows.line_num, row) for row in rows][1 if separator else 0 :]
     except csv.Error as error:
-        raise UsageError(f"{path}:{rows.line_num}: {error}; see whether a quotation mark is left open") from None
+        raise UsageError(f"{path}:{rows.line_num}: {error}; check for an open quotation mark") from None
     first, header = table[0] if table else (1, [])
     names = [name.strip().lower() for name in header]
     if "id" not in names:

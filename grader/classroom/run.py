@@ -1,4 +1,4 @@
-"""The loop of a batch: submissions go from their layout through the engine into the gradebook."""
+"""The loop of a batch: take submissions from the layout, judge them in the engine, record them in the gradebook."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -33,10 +33,10 @@ CHANGED = "it was changed while the batch ran; run the same command again"
 
 
 class Engine(Struct, frozen=True, kw_only=True):
-    """What judges submissions: an executor for `grader.classroom.tasks`, and how many tasks it runs at once.
+    """An executor for `grader.classroom.tasks`, which judge submissions, and the number of tasks that it runs at once.
 
-    `location` is the course on the machine that judges. `memory_bytes` is the memory of this machine; it is 0 if other
-    machines judge, or if it is unknown.
+    `location` is the course on the machine that judges. `memory_bytes` is the memory of this machine; it is 0 if
+    unknown or if other machines judge.
     """
 
     executor: Executor
@@ -67,7 +67,7 @@ class Progress(Struct, kw_only=True):
 
 
 class OpenExercise(Struct, frozen=True, kw_only=True):
-    """An exercise as loaded for its first submission, and the stamps of its files, which show later changes."""
+    """An exercise, loaded for its first submission, and the stamps of its files, which reveal later changes."""
 
     exercise: Exercise
     versions: Versions
@@ -123,7 +123,7 @@ class Batch:
         return len(self._running) >= IN_FLIGHT * self._engine.width or self._deduplicator.waiting >= MOST_WAITING
 
     def _take(self, files: SubmissionFiles, loader: SubmissionLoader) -> None:
-        """Load one submission and queue it, unless the gradebook holds its verdict or it needs none."""
+        """Load one submission and queue it, unless the gradebook has its verdict or it needs none."""
         opened = self._open(files.exercise)
         if opened is None:
             self.progress.left_out += 1
@@ -161,7 +161,7 @@ class Batch:
         self._running[self._engine.executor.submit(tasks.judge, self._engine.location, task)] = task
 
     def _step(self) -> None:
-        """Wait until a task ends, or for `TICK_SECONDS`; record what has ended."""
+        """Wait until a task ends, or for `TICK_SECONDS`. Record the results of tasks that have ended."""
         wait(self._running, TICK_SECONDS, FIRST_COMPLETED)
         for future in [each for each in self._running if each.done()]:
             task = self._running.pop(future)
@@ -213,7 +213,8 @@ class Batch:
         return self._exercises[exercise_id]
 
     def _can_judge(self, exercise_id: str) -> bool:
-        """Return whether the examiners can judge. Until one starter was judged, judge this exercise's on each of them.
+        """Return whether the examiners can judge. Until a starter was judged once, judge this exercise's starter on
+        each.
 
         Raise `KitError` if no submission can be judged here.
         """
@@ -239,5 +240,5 @@ def _result(future: Future[TaskResult]) -> TaskResult:
     """Return the result of a task. An exception becomes an error of this one submission."""
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - an error of the cluster, or a bug, must not end the batch
+    except Exception as error:  # noqa: BLE001 - neither an error of the cluster nor a bug may end the batch
         return TaskResult(error=f"{type(error).__name__}: {error}")

@@ -23,9 +23,7 @@ from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
 
-GONE = Unreadable(
-    reason="it was there when the folder was listed and was gone when it was to be read; put it back, or leave it out"
-)
+GONE = Unreadable(reason="it was deleted after the folder was listed; put it back, or run the batch without it")
 
 
 class Task(Struct, frozen=True, kw_only=True, eq=False):
@@ -54,7 +52,7 @@ class SubmissionLoader:
         self._course = course
 
     def load(self, files: SubmissionFiles) -> tuple[SubmissionRecord, Submission | Unreadable]:
-        """Return a submission and its record. If there are a module and a notebook, choose the one that counts.
+        """Return a submission and its record. If there are a module and a notebook, choose the file that counts.
 
         The submission is `GONE` if the file was deleted since the folder was listed.
         """
@@ -105,7 +103,7 @@ def _source_digest(submission: Submission | Unreadable) -> str:
 
 
 def seed_of_attempt(key: str, seed: int, attempt: int) -> int:
-    """Return the seed for a student's first submission; for each resubmission another one, equal for the whole class.
+    """Return the seed of a student's submission: each resubmission has another seed, equal for the whole class.
 
     Seeds of resubmissions cannot be derived without the gradebook's key.
     """
@@ -119,10 +117,11 @@ DedupeKey = tuple[str, Versions, int]
 
 
 class Deduplicator:
-    """Share verdicts between equal sources. Similar ones may behave differently: code can ask for its line numbers.
+    """Shares verdicts between equal sources. Similar sources may behave differently, because code can read its line
+    numbers.
 
-    The gradebook has the graded submissions, this object those that are being graded. Which submissions share a
-    verdict depends only on their order, not on which one is judged first.
+    The gradebook has the graded submissions, and this object those that are being graded. Which submissions share a
+    verdict depends only on their order, not on which of them is judged first.
     """
 
     def __init__(self, gradebook: Gradebook, *, accepts_open: bool) -> None:
@@ -138,7 +137,7 @@ class Deduplicator:
         return self._gradebook.find_equal(task.record, task.versions, task.seed, accepts_open=self._accepts_open)
 
     def follows(self, task: Task) -> bool:
-        """Return whether the task waits for an equal one; if not, equal ones wait for it until `settle`."""
+        """Return whether the task waits for an equal task. If it does not, equal tasks wait for it until `settle`."""
         leader = self._leaders.setdefault(_key(task), task)
         if leader is not task:
             self._followers[leader].append(task)
@@ -148,7 +147,7 @@ class Deduplicator:
         return False
 
     def settle(self, task: Task) -> list[Task]:
-        """Return the tasks that waited for this one, which has ended."""
+        """Return the tasks that waited for this task, which has ended."""
         self._leaders.pop(_key(task), None)
         followers = self._followers.pop(task, [])
         self.waiting -= len(followers)
@@ -209,7 +208,7 @@ def judge(location: CourseLocation, task: Task) -> TaskResult:
 
 
 def trial(location: CourseLocation, exercise_id: str) -> TaskResult:
-    """Judge an exercise's starter, to find out whether this machine can judge at all."""
+    """Judge an exercise's starter, to check that this machine can judge at all."""
     course = Course(root=Path(location.root))
     path = course.pristine(course.editable_files(exercise_id)[0])
     starter = read_submission(path, path.name)

@@ -201,7 +201,7 @@ def test_nothing_is_ever_overwritten(own_course, new):
 
 def test_a_solution_that_is_there_already_is_kept_too(own_course, new):
     (own_course.root / "solutions" / EXERCISE).mkdir()
-    with pytest.raises(UsageError, match="solutions/exercise_42 is there already"):
+    with pytest.raises(UsageError, match="solutions/exercise_42 exists already"):
         new()
     assert not own_course.exercise_folder(EXERCISE).exists()
 

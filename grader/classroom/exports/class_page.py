@@ -35,8 +35,8 @@ class ClassPage(ClassExport):
     def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
         """Write the page. An anonymous page has pseudonyms, always the same ones, and names no defect.
 
-        Rows wait in a file until everything above them is counted, so that memory stays flat for a large class. Rows
-        of an anonymous page are sorted: in the gradebook's order, a class list would reveal every student.
+        Rows are stored in a temporary file until everything above them is counted, so that a large class needs no more
+        memory. Rows of an anonymous page are sorted, because the order of the gradebook would reveal the students.
         """
         names = [name for name in records.exercises() if exercises.has(name)]
         loaded = {name: exercises.get(name) for name in names}
@@ -86,7 +86,7 @@ def _rows(
 
 
 def pseudonym(student: str, key: str) -> str:
-    """Return a name that is always the same for a student, and that nobody can undo without the gradebook."""
+    """Return a name that is always the same for a student. Only the gradebook's key links it to the student."""
     digest = hmac.new(key.encode(), student.encode("utf-8", "backslashreplace"), "sha256").hexdigest()
     return f"student {digest[:PSEUDONYM_LENGTH]}"
 
@@ -147,11 +147,11 @@ def _panel(records: ClassRecords, exercise: Exercise, summary: Summary, *, anony
 
 
 def _embedded(data: Any) -> Markup:
-    """Return JSON that cannot end the element that it is in."""
+    """Return JSON that cannot end the HTML element that contains it."""
     text = msgspec.json.encode(data).decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - all characters that HTML would read are escaped
+    return Markup(text)  # noqa: S704 - all characters with a meaning in HTML are escaped
 
 
 @cache

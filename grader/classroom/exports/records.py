@@ -1,4 +1,4 @@
-"""What an export is made of: a verdict with its exercise, the tests that a student may see, and cells."""
+"""The parts of an export: a verdict with its exercise, the tests that a student may see, and cells."""
 
 import re
 from abc import abstractmethod
@@ -19,7 +19,7 @@ from grader.verdict.causes import shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 FORMULA = re.compile(r"(?:^|(?<=[;,|\t\r\n]))(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
-"""Places where a spreadsheet may find the beginning of a formula, whatever character it takes for the separator."""
+"""The places where a spreadsheet may find a formula, whichever character it uses as separator."""
 
 MAX_FINDINGS = 3
 
@@ -34,14 +34,14 @@ class Graded(Struct, frozen=True, kw_only=True):
 
 
 class ExerciseLoader:
-    """The course's exercises as they are now, each loaded once."""
+    """The course's current exercises, each loaded once."""
 
     def __init__(self, course: Course) -> None:
         self._course = course
         self.get = cache(self._load)
 
     def has(self, exercise_id: str) -> bool:
-        """Return whether the course still has the exercise: a gradebook keeps those that were removed."""
+        """Return whether the course still has the exercise. A gradebook also has exercises that were removed."""
         return self._course.description(exercise_id).is_file()
 
     def _load(self, exercise_id: str) -> Exercise:
@@ -66,11 +66,11 @@ class ClassExport:
     export_file: ClassVar[str]
     can_be_anonymous: ClassVar[bool] = False
     has_grades_only: ClassVar[bool] = False
-    """Whether the format needs no exercise, so that it also has those that the course no longer has."""
+    """Whether the format needs only grades, so that it also exports exercises that the course no longer has."""
 
     @abstractmethod
     def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
-        """Write the file, row by row: a class may be large."""
+        """Write the file row by row, because a class may be large."""
 
 
 class StudentTest(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class StudentTest(Struct, frozen=True, kw_only=True):
 
 
 def graded(records: ClassRecords, grade: GradeRow, exercise: Exercise) -> Graded:
-    """Return the verdict of a grade, without defects that were removed from the exercise since."""
+    """Return the verdict of a grade, without defects that the exercise no longer has."""
     verdict = records.verdict(grade)
     known = set(exercise.numbers())
     defects = [each for each in verdict.defects if each.id in known]
@@ -95,7 +95,7 @@ def graded(records: ClassRecords, grade: GradeRow, exercise: Exercise) -> Graded
 
 
 def student_tests(verdict: Verdict, exercise: Exercise) -> list[StudentTest]:
-    """Return the verdict as tests in the order of the defects' numbers, naming no defect that is not fixed."""
+    """Return the verdict as tests in the order of the defects' numbers. Only fixed defects are named."""
     if verdict.outcome is Result.NOT_GRADABLE:
         reason = verdict.reason or ""
         return [
@@ -144,7 +144,7 @@ def _test_of_defect(defect: DefectVerdict, exercise: Exercise, number: int, find
 
 
 def cell(text: str) -> str:
-    """Return text as a cell, or several, of which no spreadsheet takes one for a formula."""
+    """Return text for a cell, in a form that no spreadsheet interprets as a formula."""
     return FORMULA.sub("'", text)
 
 

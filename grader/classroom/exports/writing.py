@@ -1,4 +1,4 @@
-"""Write a gradebook in a format that is asked for, or as feedback for each student."""
+"""Export a gradebook in a chosen format, or as feedback for each student."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ TEXT_WIDTH, TEXT_LINES = 100, 200
 
 MAX_FOLDER_BYTES = 100
 MAX_FAILURES = 10
-"""How many files that could not be written are named."""
+"""How many of the files that could not be written are named."""
 
 RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³])(\..*)?", re.IGNORECASE)
 """Names that Windows keeps for devices."""
@@ -38,7 +38,7 @@ def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous:
     """
     chosen = EXPORTS[to]
     if anonymous and not (isinstance(chosen, ClassExport) and chosen.can_be_anonymous):
-        raise UsageError(f"--anonymous is for the page that people read, --to html; {to} needs the ids")
+        raise UsageError(f"--anonymous works only with --to html; {to} needs the students' ids")
     exercises = ExerciseLoader(course)
     with ClassRecords(gradebook) as records:
         _make_folder(folder)
@@ -84,7 +84,7 @@ def _feedback(each: Graded) -> dict[str, str]:
 
 
 def feedback_path(each: Graded, folder_name: str) -> Path:
-    """Return the path of a student's feedback, without suffix: as the platform takes it back, or in a folder."""
+    """Return the path of a student's feedback without suffix: as the platform expects it, or in a folder."""
     layout = next((layout for layout in LAYOUTS if layout.name == each.grade.layout), None)
     return (layout and layout.feedback_path(each.grade)) or Path(folder_name) / each.grade.exercise / "feedback"
 
@@ -98,9 +98,9 @@ def removed_exercises(gradebook: Path, course: Course, to: str) -> list[str]:
 
 
 def folder_names(students: Iterable[str]) -> dict[str, str]:
-    """Return a folder name for each student that any file system takes and that is no other student's.
+    """Return a unique folder name for each student, valid on any file system.
 
-    `Anna` and `anna`, and an accent as one character or two, are the same name on macOS and Windows.
+    On macOS and Windows, `Anna` and `anna` are the same name, and so are two encodings of an accent.
     """
     plain = {student: _plain_name(student) for student in students}
     counts = Counter(_folded(name) for name in plain.values())
@@ -113,7 +113,8 @@ def folder_names(students: Iterable[str]) -> dict[str, str]:
 
 
 DIGESTED = re.compile(r".*-[0-9a-f]{8}", re.IGNORECASE)
-"""Names as they are made for other students: nobody may have one of these as their own."""
+"""The form of generated names. A student's own name of this form is not used, so that it cannot equal a generated one.
+"""
 
 
 def _plain_name(student: str) -> str:
@@ -145,7 +146,7 @@ def _verdicts(records: ClassRecords, exercises: ExerciseLoader) -> Iterator[Grad
 
 
 def _require_no_link(path: Path, folder: Path) -> None:
-    """Raise `UsageError` if a file's path is a link, or leads through one, below the folder that the user named."""
+    """Raise `UsageError` if a file's path below the folder that the user named is a link or leads through a link."""
     below = path.relative_to(folder).parts
     for end in range(1, len(below) + 1):
         part = folder.joinpath(*below[:end])
@@ -154,9 +155,9 @@ def _require_no_link(path: Path, folder: Path) -> None:
 
 
 def _write_all(folder: Path, files: Iterable[tuple[Path, str]]) -> int:
-    """Write files into a folder, through no link, and return how many.
+    """Write files into a folder, without following links, and return how many.
 
-    A file that cannot be written does not stop the others, and is named.
+    If a file cannot be written, the others are still written, and the error names the file.
     """
     count, failures = 0, []
     for path, text in files:

@@ -1,4 +1,4 @@
-"""A SQLite file that holds every verdict of a class."""
+"""The gradebook: a SQLite file with every verdict of a class."""
 
 from grader.classroom.gradebook.gradebook import NOT_JUDGED, Gradebook
 from grader.classroom.gradebook.rows import Student, SubmissionRecord, Versions

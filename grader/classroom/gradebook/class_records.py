@@ -45,7 +45,7 @@ DEFECTS = "SELECT defect, status FROM defects WHERE verdict = ? ORDER BY number"
 class GradeRow(Struct, frozen=True, kw_only=True):
     """A student's grade for an exercise. Scores are None without a verdict; `extra` are the points of extras.
 
-    `judged_in` is the verdict whose defects and checks it has: another one if the verdict is shared.
+    `judged_in` is the verdict with the defects and checks: another verdict if this one is shared.
     """
 
     student: str
@@ -73,7 +73,7 @@ class ClassRecords(GradebookConnection):
     """A gradebook, open for reading."""
 
     def __init__(self, path: Path) -> None:
-        """Open it. `UsageError` where it is none."""
+        """Open the file. Raise `UsageError` if it is not a gradebook."""
         super().__init__(path, writes=False)
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class ClassRecords(GradebookConnection):
         return [row[0] for row in self.rows("SELECT DISTINCT student FROM submissions ORDER BY 1")]
 
     def worth(self, exercise: str) -> tuple[float | None, bool]:
-        """Return the most points of its newest verdicts, or None if it has none, and whether it has extras."""
+        """Return the exercise's maximum score, None if it has no verdicts, and whether it has extras."""
         points, has_extras = self.row(
             "SELECT max(max_score), EXISTS (SELECT 1 FROM current_defects WHERE exercise = ? AND stretch)"
             " FROM current WHERE exercise = ?",
@@ -148,7 +148,7 @@ class ClassRecords(GradebookConnection):
         return [(row[0], row[1]) for row in days]
 
     def pseudonym_key(self) -> str:
-        """Return the secret of this gradebook that makes the pseudonyms."""
+        """Return the secret of this gradebook from which pseudonyms are made."""
         return self.secret("pseudonym_key")
 
 
@@ -165,7 +165,7 @@ STATEMENT = """
 
 
 def student_history(gradebook: Path, student: str) -> list[PastVerdict]:
-    """Return a student's verdicts by exercise, oldest first. The student is named by id or by the whole name."""
+    """Return a student's verdicts by exercise, oldest first. `student` is an id or a full name."""
     book = GradebookConnection(gradebook, writes=False)
     try:
         named = [row[0] for row in book.rows("SELECT student FROM students WHERE name = ?", student)]

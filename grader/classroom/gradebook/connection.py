@@ -23,15 +23,15 @@ FAULTS = {
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore a copy",
     sqlite3.SQLITE_IOERR: "the disk fails; free some space, or check the disk",
 }
-"""What SQLite's result codes mean to an instructor."""
+"""Explanations of SQLite's result codes for instructors."""
 
 PRIMARY_CODE = 0xFF
-"""The bits of a result code that give its kind."""
+"""The bits of a result code that identify its kind."""
 
 
 @contextlib.contextmanager
 def explain_sqlite(path: Path, *, writes: bool) -> Iterator[None]:
-    """Raise `KitError` in place of SQLite's own errors, for a writer with how to go on."""
+    """Raise `KitError` in place of SQLite's own errors. For a writer, the message says how to continue."""
     try:
         yield
     except sqlite3.Error as error:
@@ -49,11 +49,11 @@ def _explained(path: Path, error: sqlite3.Error, *, writes: bool) -> KitError:
 
 
 def acquire_lock(path: Path) -> BaseFileLock:
-    """Acquire and return the lock of the gradebook at `path`. It ends with its process, however that ends.
+    """Acquire and return the lock of the gradebook at `path`. It is released when the process ends, in any way.
 
     Raise `KitError` if another program writes to the gradebook, or if no file can be created beside it.
     """
-    beside = Path(f"{os.path.realpath(path)}.lock")  # one lock, by whatever link the gradebook is reached
+    beside = Path(f"{os.path.realpath(path)}.lock")  # one lock, even if links give the gradebook several paths
     if beside.is_dir():
         raise KitError(f"{beside} is a folder, but the gradebook's lock must be a file of this name; move it away")
     lock = FileLock(beside, timeout=0)
@@ -68,7 +68,7 @@ def acquire_lock(path: Path) -> BaseFileLock:
 
 
 def _release_lock(lock: BaseFileLock) -> None:
-    """Release the lock, and leave no file behind that another account could not open."""
+    """Release the lock, and remove its file, which another account could not open."""
     with contextlib.suppress(OSError):  # an empty file that stays does no harm
         Path(lock.lock_file).unlink()
     lock.release()
@@ -80,13 +80,13 @@ BUSY_SECONDS = 5.0
 NO_FILE = -1
 OWNERS_ONLY = 0o600
 OTHER_SUFFIXES = (".csv", ".json", ".jsonl", ".xlsx", ".xls", ".txt", ".py", ".ipynb", ".zip", ".yaml", ".yml", ".html")
-"""Suffixes that a gradebook must not have: people and programs would take it for another kind of file."""
+"""Suffixes that a gradebook must not have, because they belong to other kinds of file."""
 
 
 class GradebookConnection:
-    """An open gradebook. With `writes`, no other program writes to it meanwhile; any may read it.
+    """An open gradebook. With `writes`, no other program can write to it meanwhile; any program can read it.
 
-    All methods raise `KitError` if the file cannot be read or written, and change nothing then.
+    If the file cannot be read or written, all methods change nothing and raise `KitError`.
     """
 
     def __init__(self, path: Path, *, writes: bool) -> None:
@@ -127,12 +127,12 @@ class GradebookConnection:
         """Return a secret of this gradebook: `seed_key` or `pseudonym_key`."""
         row = self.row("SELECT value FROM settings WHERE key = ?", name)
         if row is None:
-            raise KitError(f"{self.path} has lost its {name}; restore a copy")
+            raise KitError(f"{self.path} lacks its {name}; restore a copy")
         return str(row[0])
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write everything in the block or nothing, however the block ends."""
+        """Write all changes of the block, or none if the block raises."""
         if inode(self.path) != self._inode:
             raise KitError(f"{self.path} was moved or deleted meanwhile; move it back")
         with explain_sqlite(self.path, writes=self._writes):
@@ -172,9 +172,9 @@ class GradebookConnection:
 
 
 def _create(path: Path) -> None:
-    """Create the file, which only its owner may read, if it is not there. SQLite's files beside it take its mode.
+    """Create the file if it does not exist, readable only by its owner. SQLite gives its other files the same mode.
 
-    Raise `UsageError` for a link that leads to nothing: somebody else may have chosen where it leads.
+    Raise `UsageError` for a link to a file that does not exist, because somebody else may have chosen the target.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNERS_ONLY))
@@ -186,7 +186,7 @@ def _create(path: Path) -> None:
 
 
 def inode(path: Path) -> int:
-    """Return which file a path leads to now."""
+    """Return the identity of the file to which a path leads now."""
     try:
         return path.stat().st_ino
     except FileNotFoundError:
@@ -194,11 +194,11 @@ def inode(path: Path) -> int:
 
 
 def require_place(path: Path, *, is_new: bool) -> None:
-    """Raise `UsageError` if no gradebook can be at the path."""
+    """Raise `UsageError` if the path cannot be that of a gradebook."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name the gradebook's file, such as {path / 'class.sqlite'}")
     if is_special_file(path):
-        raise UsageError(f"{path} is a pipe or a device, and a gradebook is a file; name another file")
+        raise UsageError(f"{path} is a pipe or a device; name a file for the gradebook")
     if path.suffix.lower() in OTHER_SUFFIXES:
         text = f"a gradebook is a SQLite file, and {path.name} names another kind of file"
         raise UsageError(f"{text}; name it {path.with_suffix('.sqlite').name}")

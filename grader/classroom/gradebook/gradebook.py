@@ -68,7 +68,7 @@ class Gradebook(GradebookConnection):
             return _insert(connection, "batches", started)
 
     def end_batch(self, batch: int) -> None:
-        """Record that a batch has gone through all submissions."""
+        """Record that a batch has processed all submissions."""
         with self.transaction() as connection:
             connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (time_text(), batch))
 
@@ -102,7 +102,8 @@ class Gradebook(GradebookConnection):
                 connection.execute("INSERT INTO students VALUES (?, ?, ?, ?, ?)", row)
 
     def is_judged(self, submission: SubmissionRecord, versions: Versions, *, accepts_open: bool) -> bool:
-        """Return whether the submission's newest verdict is about this source, exercise, kit and torch.
+        """Return whether the submission's newest verdict is on this source and was made with this exercise, kit and
+        torch.
 
         A verdict that was made while files or network were open counts only if `accepts_open`. A verdict that a regrade
         cancelled does not count.
@@ -201,7 +202,7 @@ class Gradebook(GradebookConnection):
     def record_not_judged(
         self, batch: int, submission: SubmissionRecord, versions: Versions, seed: int, reason: str
     ) -> None:
-        """Record that the kit could not grade a submission, and why."""
+        """Record that the kit could not grade a submission, with the reason."""
         with self.transaction() as connection:
             about = self._about(connection, batch, submission, versions)
             _insert(connection, "verdicts", about | {"outcome": NOT_JUDGED, "reason": reason, "seed": seed})

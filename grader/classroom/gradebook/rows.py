@@ -1,4 +1,4 @@
-"""What goes into a gradebook: records of students and submissions, and the rows of a verdict."""
+"""The contents of a gradebook: records of students and submissions, and the rows of a verdict."""
 
 import sqlite3
 import time
@@ -17,14 +17,14 @@ from grader.verdict.attribution import DefectStatus, Reason, UnknownReason
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
-"""How times are written, in UTC."""
+"""The format of times, which are in UTC."""
 
 EPOCH = 1970
-"""The first year of a time that is believed."""
+"""The earliest year of a valid time."""
 
 
 class Versions(Struct, frozen=True, kw_only=True):
-    """What a verdict depends on besides the submission."""
+    """Everything that a verdict depends on besides the submission."""
 
     kit: str
     torch: str
@@ -46,7 +46,7 @@ class SubmissionRecord(Struct, frozen=True, kw_only=True):
 
 
 class Student(Struct, frozen=True, kw_only=True):
-    """A student whose name is known; `columns` are the roster's other columns."""
+    """A student with a known name; `columns` are the roster's other columns."""
 
     id: str
     name: str = ""
@@ -65,10 +65,11 @@ def check_pages(connection: sqlite3.Connection) -> None:
 
 
 CLOSED_LAYERS = ("filesystem", "network")
-"""What must be out of reach of a submission for a reliable verdict."""
+"""The protections that a reliable verdict requires."""
 
 MOST_CHARACTERS = 4000
-"""Longest text of a submission that is stored: a class may have 100,000 submissions with a dozen checks each."""
+"""The most characters that are stored of a submission's text. A class may have 100,000 submissions with 12 checks each.
+"""
 
 
 def verdict_columns(verdict: Verdict) -> dict[str, Any]:
@@ -157,12 +158,12 @@ def _stored_unloadable(content: str | None) -> Finding | None:
 
 
 def _bounded(text: str) -> str:
-    """Return a submission's text, or its beginning and how much is left out."""
+    """Return a submission's text. If it is too long, return its beginning and the number of omitted characters."""
     return cut(text, MOST_CHARACTERS)
 
 
 def stored_verdict(exercise: str, about: Row, defects: list[Row], checks: list[Row]) -> Verdict:
-    """Return the verdict that these rows were made from, without pictures and output, which are not stored."""
+    """Return the verdict from which these rows were made, without pictures and output, which are not stored."""
     return Verdict(
         exercise=exercise,
         file=about["file"],
@@ -217,7 +218,7 @@ def _stored_finding(row: Row | dict[str, Any]) -> Finding | None:
 
 
 def _reason(reason: Reason | None) -> str:
-    """Return why a status is unknown as text to store: the kind, then the check that shows it."""
+    """Return the reason for an unknown status as text to store: its kind, then the check that shows it."""
     return f"{reason.kind} {reason.check}".rstrip() if reason else ""
 
 
@@ -228,15 +229,15 @@ def _stored_reason(stored: str) -> Reason | None:
 
 
 def time_text() -> str:
-    """Return the time now as it is written."""
+    """Return the current time in the gradebook's format."""
     return time.strftime(TIME, time.gmtime())
 
 
 def written_time(moment: datetime | float | str) -> str:
-    """Return a time as it is written: of a datetime, of seconds since the epoch, or of text in ISO 8601.
+    """Return a time in the gradebook's format: of a datetime, of seconds since the epoch, or of text in ISO 8601.
 
-    Without a zone it is UTC. Return nothing if it is no time, or not between 1970 and 9999: files and texts of students
-    may bear any.
+    A time without a zone is in UTC. Return an empty text if the value is not a time between 1970 and 9999; students'
+    files may contain anything.
     """
     try:
         if isinstance(moment, str):

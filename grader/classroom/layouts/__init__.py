@@ -1,1 +1,1 @@
-"""Layouts: how the submissions of a class lie in a folder, a file or an archive."""
+"""Layouts: the arrangement of a class's submissions in a folder, a file or an archive."""

@@ -1,4 +1,4 @@
-"""Zip archives of a class or of one student: unpacked so that no member writes elsewhere or stops the others."""
+"""Unpack zip archives of a class or of one student. No member can write elsewhere or stop the other members."""
 
 import contextlib
 import os
@@ -35,15 +35,15 @@ MAX_MEMBERS_OF_SHARE, MAX_BYTES_OF_SHARE = 20_000, 1 << 30
 
 MAX_ARCHIVES_OF_STUDENT, MAX_PACKED_OF_STUDENT = 20, 64 << 20
 MAX_MEMBERS_OF_STUDENT, MAX_BYTES_OF_STUDENT = 2_000, 64 << 20
-"""Limits of all archives together that one student handed in: they take nothing from the other students."""
+"""Limits for all archives of one student together, so that they use up nothing of the other students' share."""
 
 MAX_FOLDERS = 32
-"""How deep a member may lie: the walk through a student's files goes less deep."""
+"""The most folders in a member's path. The search through a student's files stops earlier."""
 
 PIECE_BYTES = 1 << 20
 OUTSIDE = "a path that leads out of its archive"
 CONTENT_SUFFIXES = {".py", ".ipynb", ".yml", ".txt", ".zip", ".jsonl"}
-"""Suffixes of submissions and of files that describe them. Of any other member only the name is unpacked."""
+"""Suffixes of submissions and of files that describe them. Other members are unpacked as empty files."""
 
 BOUNDED_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods of which Python unpacks a piece at a time. Of the others it unpacks everything into memory."""
@@ -52,11 +52,11 @@ MEMBER_COST = 4_096
 """Bytes that a file takes on disk beside its content."""
 
 EARLIEST_YEAR = 1980
-"""A zip's year where the time is unknown."""
+"""The year in a zip if the time is unknown."""
 
 
 class Budget(Struct, kw_only=True):
-    """What archives may still take: how many, their bytes, the files in them, and the bytes that these unpack to."""
+    """The remaining limits for archives: their number, their bytes, the files in them, and the unpacked bytes."""
 
     archives: int
     packed: int
@@ -65,7 +65,7 @@ class Budget(Struct, kw_only=True):
 
     @classmethod
     def of_class(cls) -> Self:
-        """Return the budget of the one archive, of any size, in which a class is handed over."""
+        """Return the budget of a class's only archive, whose size is not limited."""
         return cls(archives=1, packed=1 << 63, members=MAX_MEMBERS, unpacked=MAX_BYTES)
 
     @classmethod
@@ -148,17 +148,17 @@ class Unpacker:
                 budget.packed -= size
                 with zipfile.ZipFile(file) as archive:
                     unpack_members(archive, target)
-        except Exception as error:  # noqa: BLE001 - zipfile raises many errors on bytes that a student made
+        except Exception as error:  # noqa: BLE001 - zipfile raises many kinds of errors for damaged or hostile archives
             skipped.add(CLOSED, name, _reason(error))
             return None
         return target
 
     def count(self) -> int:
-        """Return how many archives are unpacked."""
+        """Return the number of unpacked archives."""
         return len(self._unpacked)
 
     def free(self, kept: int) -> None:
-        """Remove what was unpacked, except for the first `kept` archives."""
+        """Remove the unpacked files of all archives except the first `kept` ones."""
         for folder in self._unpacked[kept:]:
             shutil.rmtree(folder, ignore_errors=True)
         del self._unpacked[kept:]
@@ -231,7 +231,8 @@ def _count_common(paths: list[tuple[str, ...]], members: list[zipfile.ZipInfo]) 
 def _unpack_if_possible(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: str, remaining: int, skipped: SkippedFiles
 ) -> int:
-    """Unpack one member, or record why not. Return how many bytes it took. One bad member does not cost the others."""
+    """Unpack one member, or record why it is skipped. Return the number of bytes written. One bad member does not cost
+    the others."""
     place = f"{name}/{storable(member.filename)}"
     try:
         return _unpack_member(archive, member, target, place, remaining, skipped)
@@ -243,7 +244,7 @@ def _unpack_if_possible(
 def _unpack_member(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, place: str, remaining: int, skipped: SkippedFiles
 ) -> int:
-    """Unpack one member, or record why not. Return how many bytes it took."""
+    """Unpack one member, or record why it is skipped. Return the number of bytes written."""
     parts = _parts(member.filename)
     if member.is_dir() or any(map(is_clutter, parts)):
         skipped.add(LEFT_BEHIND, place)
@@ -269,7 +270,7 @@ def _unpack_member(
 
 
 def _parts(filename: str) -> tuple[str, ...]:
-    """Return the path inside the archive, or nothing if it is absolute, climbs, or is written for Windows."""
+    """Return the parts of a member's path; none if it is absolute, contains `..` or is a Windows path."""
     if "\\" in filename or "\0" in filename or PureWindowsPath(filename).drive or filename.startswith("/"):
         return ()
     parts = PurePosixPath(filename).parts
@@ -279,7 +280,7 @@ def _parts(filename: str) -> tuple[str, ...]:
 def _write(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, place: str, max_bytes: int, skipped: SkippedFiles
 ) -> int:
-    """Write one file, whatever size the archive claims. Return how many bytes it took."""
+    """Write one file, and stop at the limit whatever size the archive claims. Return the number of bytes written."""
     if member.flag_bits & 1:
         skipped.add(CLOSED, place, "it is encrypted")
         return 0
@@ -312,7 +313,7 @@ def _copy(source: IO[bytes], file: IO[bytes], max_bytes: int) -> int:
 
 
 def _set_time(path: Path, member: zipfile.ZipInfo) -> None:
-    """Give the file the time that the archive names; a date that does not exist is ignored."""
+    """Set the file's time to that in the archive. An invalid date is ignored."""
     if member.date_time[0] > EARLIEST_YEAR:
         with contextlib.suppress(OSError, OverflowError, ValueError):
             written = time.mktime((*member.date_time, 0, 0, -1))

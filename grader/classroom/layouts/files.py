@@ -1,4 +1,4 @@
-"""What a layout finds: submissions as files or text, and files that are no submissions."""
+"""The results of reading a layout: submissions as files or text, and files that are not submissions."""
 
 import contextlib
 import os
@@ -26,10 +26,10 @@ MAX_NAMES = 1_000
 """How many files and folders of one kind are named that belong to no student, or to one without any submission."""
 
 MAX_EXAMPLES_OF_STUDENT = 2
-"""How many of these may be one student's: nobody hides the files of others behind many of their own."""
+"""How many of the named files may belong to one student, so that nobody can hide others' files behind their own."""
 
 LEFT_BEHIND = "left by systems, or handed out beside an exercise"
-"""The one kind that is only counted."""
+"""The only kind whose files are never named."""
 
 UNKNOWN, STRAY, LINK = "no such exercise", "no submission", "a link, not followed"
 TWICE, CLOSED = "handed in twice", "cannot be opened"
@@ -46,7 +46,7 @@ UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
 """Kinds of files that may contain submissions and could not be read."""
 
 CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
-"""Files that the course hands out beside the exercise, or that operating systems leave. So are all dot-files."""
+"""Files that the course hands out beside the exercise, or that operating systems create. All dot-files count too."""
 
 
 FOLDERS_OF_SYSTEMS = {
@@ -59,10 +59,10 @@ FOLDERS_OF_SYSTEMS = {
 class SubmissionFiles(Struct, frozen=True, kw_only=True):
     """One submission as it was handed in: its files, the module first, or its text.
 
-    `place` is its name in reports. `position` is its place in the order of all submissions. `student` is an id, `name`
-    the name that the layout gives the student, `aliases` are all names by which a roster may list the student.
-    `submitted_at` is in UTC. All of these are empty where the layout does not have them. `files` are relative to
-    `root`, or to the layout's root where that is empty; `prefix` comes before their names in reports.
+    `place` is the submission's name in reports, and `position` its position among all submissions. `student` is an id,
+    `name` the student's name in the layout, and `aliases` are all names by which a roster may list the student.
+    `submitted_at` is in UTC. Fields that the layout does not have are empty. `files` are relative to `root`, or to the
+    layout's root if `root` is empty; `prefix` comes before their names in reports.
     """
 
     student: str
@@ -88,7 +88,7 @@ class Person(Struct, frozen=True, kw_only=True):
 class Layout(Protocol):
     """The submissions in a folder or file; `total` is the position of the last one.
 
-    What a submission's files take on disk is freed when the next one is asked for.
+    A submission's unpacked files are deleted when the next submission is requested.
     """
 
     name: str
@@ -174,7 +174,7 @@ def report_hidden_folders(folder: Path, prefix: str, skipped: SkippedFiles) -> N
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return whether this is a folder, and not a link to one."""
+    """Return whether the path is a folder and not a link to a folder."""
     return path.is_dir() and not path.is_symlink()
 
 

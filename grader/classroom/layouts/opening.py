@@ -1,4 +1,4 @@
-"""Recognise how the submissions of a class lie, and open them."""
+"""Recognise the layout of a class's submissions, and open it."""
 
 import contextlib
 import os
@@ -28,11 +28,11 @@ EXPECTED = (
     "a .jsonl file whose lines have student, exercise and source, a platform's export "
     f"({', '.join(layout.name for layout in LAYOUTS)}), or a zip of any of these"
 )
-"""What `batch` takes, as messages name it."""
+"""A description of the accepted layouts for messages."""
 
 
 class LayoutOptions(Struct, frozen=True, kw_only=True):
-    """The user's choice of a layout; what is empty is found out."""
+    """The user's choice of a layout. Empty fields are detected."""
 
     name: str = ""
     pattern: str = ""
@@ -76,7 +76,7 @@ def open_layout(
 
 
 def _choose_layout(root: Path, names: list[str], options: LayoutOptions) -> UnitLayout | None:
-    """Return the layout that is named or that most of the names fit, or None for folders of students."""
+    """Return the named layout, or the layout that most of the names fit; None for folders of students."""
     if options.pattern:
         return Pattern(options.pattern)
     if options.name:
@@ -94,7 +94,7 @@ def _folder_of_students(names: list[str]) -> str:
 
 
 def _root_of_archive(folder: Path, exercises: ModuleNames) -> Path:
-    """Return where the submissions of an unpacked archive begin: often in a single folder that holds all of them."""
+    """Return the root of an unpacked archive's submissions, which is often the archive's only folder."""
     class_folder, single = _class_folder(folder), _single_folder(folder)
     if single is None or class_folder != folder:
         return class_folder
@@ -104,9 +104,9 @@ def _root_of_archive(folder: Path, exercises: ModuleNames) -> Path:
 
 
 def _is_students(folder: Path, inside: list[str], exercises: ModuleNames) -> bool:
-    """Return whether a folder is one student's: it has files of exercises, and no more folders of other names.
+    """Return whether a folder belongs to one student: it has files of exercises, and not more folders with other names.
 
-    A student whose folder in a class is called like an exercise must not hide the others.
+    A student's folder that is named like an exercise must not hide the rest of the class.
     """
     known = stems(exercises)
     stem_of = {name: os.path.splitext(name)[0] for name in inside}  # noqa: PTH122 - faster than pathlib
@@ -116,7 +116,7 @@ def _is_students(folder: Path, inside: list[str], exercises: ModuleNames) -> boo
 
 
 def _class_folder(folder: Path) -> Path:
-    """Return the folder, or the single folder in it if that is a platform's export of a class."""
+    """Return the folder, or its only folder if that is a platform's export of a class."""
     single = _single_folder(folder)
     if single is None:
         return folder
@@ -129,7 +129,7 @@ def _class_folder(folder: Path) -> Path:
 
 
 def _single_folder(folder: Path) -> Path | None:
-    """Return the only thing in a folder if it is a folder."""
+    """Return the only item in a folder if it is a folder itself."""
     names = list_folder_if_readable(folder)
     single = folder / names[0] if len(names) == 1 else folder
     return single if single != folder and single.is_dir() and not single.is_symlink() else None

@@ -1,4 +1,4 @@
-"""The kit's own layouts: a folder for each student, lines of JSON, or a pattern that the instructor gives."""
+"""The kit's own layouts: a folder for each student, lines of JSON, or an instructor's pattern."""
 
 import codecs
 import contextlib
@@ -88,7 +88,7 @@ class Folder:
     def _of_student(self, student: str, name: str, position: int, listed: list[str]) -> Iterator[SubmissionFiles]:
         found: dict[str, tuple[str, ...]] = {}
         loose: dict[str, dict[str, str]] = {}
-        for item in sorted(listed, key=self._has_unusual_name):  # of several files, the one with the exact name counts
+        for item in sorted(listed, key=self._has_unusual_name):  # if there are several files, the exact name counts
             path = f"{name}{os.sep}{item}"
             stem, suffix = _split(item)
             exercise = meant_exercise(stem, self._exercises)
@@ -126,7 +126,7 @@ class Folder:
         return item.partition(".")[0] not in self._exercises
 
     def _in_exercise(self, folder: str, exercise: str) -> tuple[str, ...]:
-        """Return the module and the notebook in an exercise's folder, those with its own name first."""
+        """Return the module and the notebook in an exercise's folder, by the exercise's own name or the usual one."""
         listed = self._listed(folder)
         if listed is None:
             return ()
@@ -143,7 +143,7 @@ class Folder:
         return tuple(f"{folder}{os.sep}{item}" for item in found)
 
     def _listed(self, path: str) -> list[str] | None:
-        """Return the sorted names in a folder, or None and record it as skipped if it is a link or no folder."""
+        """Return the sorted names in a folder. If it is a link or not a folder, record it and return None."""
         whole, name = f"{self._root}{os.sep}{path}", path.rpartition(os.sep)[2]
         try:
             if is_clutter(name) or not stat.S_ISDIR(os.lstat(whole).st_mode):
@@ -168,7 +168,7 @@ class Folder:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Return a name's stem and its suffix, the latter in lower case."""
+    """Return a name's stem, and its suffix in lower case."""
     stem, suffix = os.path.splitext(name)  # noqa: PTH122 - faster than pathlib, and a class may have 100,000 files
     return stem, suffix.lower()
 
@@ -206,7 +206,7 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 
 class _LineOfStudent(Struct, frozen=True, kw_only=True):
-    """A line as far as it says whose it is."""
+    """The student in a line; other keys are ignored."""
 
     student: str
 
@@ -227,7 +227,7 @@ class Lines:
             raise UsageError(f"{path} cannot be opened: {error.strerror}; check its permissions") from None
 
     def people(self) -> Iterator[Person]:
-        """Yield the student of each line that says whose it is."""
+        """Yield the student of each line that names one."""
         decoder = msgspec.json.Decoder(_LineOfStudent)
         for _, _, content in self._lines(SkippedFiles()):
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -40,21 +40,21 @@ from grader.classroom.layouts.files import (
 from grader.spec.paths import exercise_number
 
 MAX_DEPTH = 12
-"""How many folders deep a student's files are searched."""
+"""The most levels of folders in which a student's files are searched."""
 
 MAX_FILES = 20_000
-"""How many files of one student's folder are searched; what lies in archives has its own limit."""
+"""The most files of one student's folder that are searched. Files in archives have their own limit."""
 
 EXERCISE_NAME = re.compile(r"exercise[-_ ]?0*(\d+)", re.IGNORECASE)
 COPY = re.compile(r"(?:-\d+|\s*\(\d+\))$")
-"""What a platform or a browser adds to the name of a second upload."""
+"""The suffix that a platform or a browser adds to the name of a second upload."""
 
 
 def has_landmark(root: Path, names: list[str], landmark: str, companions: frozenset[str]) -> bool:
-    """Return whether a folder shows the layout of the root, beside its usual companions.
+    """Return whether the folder `landmark` identifies the layout of the root.
 
-    A student's folder of that name must not change the layout of a class: it decides only where fewer of the other
-    names look like students.
+    A student's folder of that name must not change the layout of a class. So the landmark decides only if at most as
+    many other names look like students as there are usual companions.
     """
     others = [name for name in names if name != landmark and name not in companions]
     students = sum(_looks_like_a_student(root / name) for name in others)
@@ -62,7 +62,7 @@ def has_landmark(root: Path, names: list[str], landmark: str, companions: frozen
 
 
 def _looks_like_a_student(path: Path) -> bool:
-    """Return whether a folder holds something to hand in at its top, or is packed."""
+    """Return whether a folder directly contains something to hand in, or is an archive."""
     if not path.is_dir():
         return path.suffix.lower() == ".zip"
     stems_and_suffixes = map(os.path.splitext, list_folder_if_readable(path))
@@ -70,7 +70,7 @@ def _looks_like_a_student(path: Path) -> bool:
 
 
 class File(Struct, frozen=True, kw_only=True):
-    """A file that a student handed in; `name` leaves out what the platform put before it."""
+    """A file that a student handed in; `name` is its name without the platform's prefix."""
 
     path: str
     name: str
@@ -79,7 +79,7 @@ class File(Struct, frozen=True, kw_only=True):
 class Unit(Struct, frozen=True, kw_only=True):
     """One student's files: a folder, or `loose` files; all paths are relative to the layout's root.
 
-    `exercise` is the exercise that the folder's own name gives, if any.
+    `exercise` is the exercise in the folder's own name, if any.
     """
 
     student: str
@@ -128,7 +128,7 @@ class UnitSubmissions:
         self.total = len(self._units)
 
     def _without_links(self, units: Iterable[Unit]) -> Iterator[Unit]:
-        """Yield the units without the files and folders that are links or lie behind one."""
+        """Yield the units without files and folders that are links or are reached through a link."""
         for unit in units:
             linked = {path for path in (*(file.path for file in unit.loose), unit.folder) if self._is_linked(path)}
             for path in sorted(linked):
@@ -151,8 +151,8 @@ class UnitSubmissions:
     def __iter__(self) -> Iterator[SubmissionFiles]:
         """Yield a submission for each student and exercise.
 
-        A folder that is named after one exercise may hold a whole course: its other exercises come last, and only
-        where the student did not hand them in under their own names. They are looked for again then, so that no archive
+        A folder that is named after one exercise may contain a whole course. Its other exercises come last, and only if
+        the student did not hand them in under their own names. They are searched for again then, so that no archive
         stays unpacked until the end.
         """
         taken: set[tuple[str, str]] = set()
@@ -221,7 +221,7 @@ class UnitSubmissions:
     def _group(
         self, student: SubmissionFiles, files: Iterable[File], unit_exercise: str, skipped: SkippedFiles
     ) -> Iterator[SubmissionFiles]:
-        """Yield a submission for each exercise: of several files with one suffix, the one handed in last.
+        """Yield a submission for each exercise. Of several files with one suffix, the last upload counts.
 
         A file with an unusual name is graded if it is the student's only one and the exercise is known.
         """
@@ -257,7 +257,7 @@ class UnitSubmissions:
         kinds[suffix] = file
 
     def _meaning(self, file: File, exercise_by_default: str) -> tuple[str, str]:
-        """Return the exercise that a file is a submission for, or the kind of files that it is skipped as."""
+        """Return the exercise to which a file belongs, or else the kind under which the file is skipped."""
         *folders, _ = Path(file.name).parts
         stem, suffix = _stem(file.name), Path(file.name).suffix.lower()
         named = meant_exercise(stem, self._exercises)
@@ -271,9 +271,10 @@ class UnitSubmissions:
 
 
 def _with_own_ids(units: list[Unit], skipped: SkippedFiles) -> list[Unit]:
-    """Return the units, with an id of its own for each of several people whom the layout gives the same one.
+    """Return the units; if the layout gives several people the same id, each gets a new one.
 
-    Which of them the id belongs to cannot be told, so none gets it, and a roster finds them by their other names only.
+    Nobody can know to whom the id belongs, so nobody keeps it, and a roster identifies these people by their other
+    names.
     """
     people: dict[str, dict[tuple[str, ...], None]] = {}
     for unit in units:
@@ -304,7 +305,7 @@ def _own_id(student: str, aliases: tuple[str, ...], taken: Collection[str]) -> s
 
 
 def _first_files(paths: Iterator[str], folder: str, skipped: SkippedFiles) -> Iterator[str]:
-    """Yield the first paths, and record if there are more than are read of one student."""
+    """Yield the first `MAX_FILES` paths, and record if there are more."""
     for number, path in enumerate(paths):
         if number == MAX_FILES:
             skipped.add(TOO_MANY, f"{storable(folder)}: only the first {MAX_FILES:,} files are read")
@@ -313,18 +314,18 @@ def _first_files(paths: Iterator[str], folder: str, skipped: SkippedFiles) -> It
 
 
 def _stem(name: str) -> str:
-    """Return a file's name without its suffix, and without what a platform or a browser added to it."""
+    """Return a file's name without its suffix and without the mark of a second upload."""
     return COPY.sub("", Path(name).stem)
 
 
 def _upload(file: File) -> tuple[int, str]:
-    """Return the number of an upload of the same name, and its path: the sort key of uploads."""
+    """Return the sort key of uploads with the same name: the upload's number, then its path."""
     match = COPY.search(Path(file.name).stem)
     return (int(re.sub(r"\D", "", match[0])) if match else 0, file.path)
 
 
 def meant_exercise(name: str, exercises: Collection[str]) -> str:
-    """Return the exercise that a name means (`exercise_03`, `exercise-3`), or nothing if it means none."""
+    """Return the exercise that a name such as `exercise-3` stands for; empty if the name is not an exercise's."""
     if name in exercises:
         return name
     match = EXERCISE_NAME.fullmatch(name)

@@ -1,4 +1,4 @@
-"""Course platforms: one class in one module for each, and the list of all of them."""
+"""Course platforms: one module with one class for each, and the list of all platforms."""
 
 from grader.classroom.exports.records import ClassExport, VerdictExport
 from grader.classroom.platforms.canvas import Canvas
@@ -21,7 +21,7 @@ PLATFORMS: tuple[Platform, ...] = (
     PrairieLearn(),
     Classroom50(),
 )
-"""All platforms. Where two layouts fit a folder equally well, the first one is taken."""
+"""All platforms. If two layouts fit a folder equally well, the first one counts."""
 
 LAYOUTS = tuple(platform for platform in PLATFORMS if isinstance(platform, SubmissionLayout))
 AUTOGRADERS = {platform.name: platform for platform in PLATFORMS if isinstance(platform, Autograder)}

@@ -18,7 +18,7 @@ MOODLE_MARK = "_assignsubmission_"
 
 ABOUT = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 PLAIN_ID = re.compile(r"[+@-]?[\w.@+-]*")
-"""An id that Canvas finds only as it is, and by which a spreadsheet calls nothing."""
+"""An id that is exported unchanged, because Canvas needs it so and no spreadsheet reads it as a formula."""
 
 ROSTER_COLUMNS = (
     ("canvas_id", "canvas id"),
@@ -60,7 +60,7 @@ class Canvas(SubmissionLayout, ClassExport):
         return Path(short_name((match["name"], stem), (match["ids"], ending)))
 
     def write_export(self, records: ClassRecords, exercises: ExerciseLoader, path: Path, *, anonymous: bool) -> None:
-        """Write a column for each exercise. Canvas asks before it takes an unknown column for a new assignment."""
+        """Write a column for each exercise. Before Canvas makes an assignment of an unknown column, it asks."""
         names = records.exercises()
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
@@ -77,7 +77,7 @@ class Canvas(SubmissionLayout, ClassExport):
 
 
 def _worth(records: ClassRecords, exercises: ExerciseLoader, name: str) -> tuple[float | None, bool]:
-    """Return an exercise's points and whether it has extras, from the last verdicts if it was removed."""
+    """Return an exercise's points and whether it has extras. For a removed exercise, use its last verdicts."""
     if not exercises.has(name):
         return records.worth(name)
     exercise = exercises.get(name)

@@ -17,13 +17,13 @@ from grader.verdict.verdict import Verdict
 
 REPORT = "report.html"
 FRACTIONS = (1, 2, 4, 5, 10, 20, 100)
-"""Into how many parts a point may be divided: Classroom 50 takes whole numbers only."""
+"""Numbers of parts into which a point may be divided, because Classroom 50 accepts only whole numbers."""
 
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 
 
 class HandIn(Struct, frozen=True, kw_only=True):
-    """Who handed in what, and where it is: the fields that Classroom 50 expects in a result."""
+    """The student, the assignment and the commit: fields that Classroom 50 expects in a result."""
 
     classroom: str
     assignment: str
@@ -54,7 +54,7 @@ class HandIn(Struct, frozen=True, kw_only=True):
             )
         except KeyError as missing:
             raise UsageError(
-                f"{missing.args[0]} is not set; Classroom 50 sets it where it grades, elsewhere set it yourself"
+                f"{missing.args[0]} is not set; Classroom 50 sets it when it grades, elsewhere set it yourself"
             ) from None
 
 
@@ -70,7 +70,7 @@ class Classroom50(Autograder, VerdictExport):
         return {"": _render(verdict, exercise, hand_in), REPORT: render_report(verdict, exercise)}
 
     def render_export(self, graded: Graded) -> str:
-        """Return result.json. A gradebook has no addresses, so tag, commit, release and review name the file."""
+        """Return result.json. A gradebook has no URLs, so tag, commit, release and review contain the file's name."""
         grade = graded.grade
         submitted = grade.submitted_at or grade.judged_at or UNKNOWN_TIME
         hand_in = HandIn(

@@ -28,7 +28,7 @@ class Edition(SubmissionLayout):
         return sum(bool(_find_exercises(root, name)) or _is_zip(name) for name in names)
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield a unit for each copy; the root may itself be the copy of a single student."""
+        """Yield a unit for each copy. The root itself may be the copy of a single student."""
         if _is_copy(root, names):
             student = storable(root.resolve().name)
             yield Unit(student=student, folder=EXERCISES, aliases=(student,))
@@ -54,7 +54,7 @@ class Edition(SubmissionLayout):
 
 
 def _is_copy(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder is the copy of one student, and not a class in which a folder is called exercises/."""
+    """Return whether a folder is one student's copy, and not a class with a folder called exercises/."""
     is_class = any(_find_exercises(folder, name) for name in names if name != EXERCISES)
     return not is_class and has_landmark(folder, names, EXERCISES, COMPANIONS)
 
@@ -64,7 +64,7 @@ def _is_zip(name: str) -> bool:
 
 
 def _find_exercises(root: Path, name: str) -> str:
-    """Return the path of exercises/ in a student's copy, at its top or in its only folder; nothing if there is none."""
+    """Return the path of exercises/ in a student's copy or in the copy's only folder; empty if there is none."""
     folder = root / name
     if not is_own_folder(folder):
         return ""

@@ -1,4 +1,4 @@
-"""Gradescope: an export of submissions with metadata, results for each student, and an autograder in a zip."""
+"""Gradescope: an export of submissions with metadata, results for each student, and a zipped autograder."""
 
 import re
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ class Gradescope(SubmissionLayout, Autograder, VerdictExport):
 
 
 def _unit_of_person(folder: str, about: dict[str, Any], person: dict[str, Any]) -> Unit:
-    """Return the unit of a submitter. A name is no id: students choose theirs."""
+    """Return the unit of a submitter. Names are not ids, because students choose their names."""
     known = {key: str(person.get(key) or "") for key in ("sid", "email", "name")}
     known = {key: "" if text in NO_VALUE else text for key, text in known.items()}
     return Unit(
@@ -72,7 +72,7 @@ def _unit_of_person(folder: str, about: dict[str, Any], person: dict[str, Any]) 
 
 
 def _read_metadata(path: Path) -> dict[str, Any]:
-    """Return the file's content, its keys without Ruby's colons. Raise `UsageError` if it is not such a file."""
+    """Return the file's content, without the colons of its Ruby keys. Raise `UsageError` if the file is invalid."""
     try:
         with open_ordinary(path) as file:
             text = file.read(MAX_METADATA_BYTES + 1)
@@ -105,7 +105,7 @@ def _creation_time(value: Any) -> str:
 
 
 def _render(verdict: Verdict, exercise: Exercise, remark: str, extra: dict[str, int]) -> str:
-    """Return results.json. Its score is the verdict's, which leaves extras out."""
+    """Return results.json with the verdict's score, which excludes extras."""
     data = {
         "score": verdict.score,
         "execution_time": round(verdict.seconds, 3),

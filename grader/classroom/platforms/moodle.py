@@ -1,4 +1,4 @@
-"""Moodle: an archive with a folder or a file for each student, which takes feedback under the same names."""
+"""Moodle: an archive with a folder or a file for each student. Feedback is uploaded under the same names."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from grader.classroom.platforms.names import first_part, short_name
 from grader.classroom.platforms.platform import SubmissionLayout
 
 STUDENT_NAME = re.compile(r"(?P<name>.+?)(?P<mark>_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?)(?P<file>.*)")
-"""The first mark is Moodle's, which writes no underscore before it; another one is part of the student's file name."""
+"""Moodle's mark is the first one, with no underscore before it. A later one is part of the student's file name."""
 
 
 class Moodle(SubmissionLayout):

@@ -1,13 +1,13 @@
-"""File names that platforms take back, short enough for any file system."""
+"""File names that platforms recognise, short enough for any file system."""
 
 import os
 
 MAX_NAME_BYTES = 240
-"""Longest file name, without its suffix; most file systems take 255 bytes."""
+"""The longest file name without suffix, in bytes. Most file systems allow 255."""
 
 
 def first_part(file: str) -> str:
-    """Return the first part of the path of a submission, as the platform named it."""
+    """Return the first part of a submission's path, which the platform named."""
     return file.partition("/")[0].partition(os.sep)[0]
 
 

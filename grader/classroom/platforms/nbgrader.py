@@ -1,4 +1,4 @@
-"""nbgrader: a course folder whose submissions lie in submitted/, and an autograder in the last cell of a notebook."""
+"""nbgrader: a course folder with submissions in submitted/, and an autograder in the last cell of a notebook."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Nbgrader(SubmissionLayout, Autograder):
         return len({SUBMITTED, *COMPANIONS, *COURSE_FILES}.intersection(names)) if SUBMITTED in names else 0
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield a unit for each assignment of each student; record what is no part of a course."""
+        """Yield a unit for each assignment of each student; record files that are not part of a course as skipped."""
         base = "" if root.name == SUBMITTED else f"{SUBMITTED}{os.sep}"
         for name in names if base else ():
             if name not in {SUBMITTED, *COMPANIONS, *COURSE_FILES}:
@@ -128,7 +128,7 @@ class Nbgrader(SubmissionLayout, Autograder):
 
 
 def _submission_time(root: Path, name: str, skipped: SkippedFiles) -> str:
-    """Return the time in nbgrader's timestamp.txt, or nothing if there is none; record a file with no time in it."""
+    """Return the time in nbgrader's timestamp.txt; empty if there is none. Record a file without a valid time."""
     try:
         with open_ordinary(root / name) as file:
             match = STAMP.match(file.read(MAX_STAMP_BYTES).decode())

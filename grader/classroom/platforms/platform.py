@@ -1,7 +1,7 @@
-"""What a course platform can do: hand out a class's submissions, take grades or feedback, run an autograder.
+"""Capabilities of course platforms: export a class's submissions, import grades or feedback, run an autograder.
 
-A platform is one class. It derives from what it can do: `SubmissionLayout`, `Autograder`, and of the exports
-`ClassExport` or `VerdictExport`.
+A platform is one class. Its base classes are its capabilities: `SubmissionLayout`, `Autograder`, and `ClassExport` or
+`VerdictExport`.
 """
 
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from grader.verdict.verdict import Verdict
 
 
 class Platform:
-    """A course platform, or another way in which the work of a class changes hands."""
+    """A course platform, or another way of exchanging the work of a class."""
 
     name: ClassVar[str]
 
@@ -52,12 +52,12 @@ class SubmissionLayout(Platform):
         return ""
 
     def feedback_path(self, grade: GradeRow) -> Path | None:
-        """Return where the platform takes feedback back, without suffix, or None if it does not."""
+        """Return the path at which the platform accepts feedback, without suffix; None if it accepts none."""
         return None
 
 
 class Package(Struct, frozen=True, kw_only=True):
-    """What a platform's own files in an autograder package are made of."""
+    """The values from which a platform's own files in an autograder package are made."""
 
     course: Course
     exercise: Exercise
@@ -65,13 +65,13 @@ class Package(Struct, frozen=True, kw_only=True):
 
 
 class Autograder(Platform):
-    """A platform that grades each submission with a package of the kit; its templates bear the platform's name."""
+    """A platform that grades each submission with a package of the kit. Its templates are in the folder of its name."""
 
     kit_folder: ClassVar[str] = "."
-    """Where in the package the kit and the course lie."""
+    """The folder of the package that contains the kit and the course."""
 
     def extra_files(self, package: Package) -> dict[Path, bytes]:
-        """Return the package's files that are not made from templates alone."""
+        """Return the files of the package that are more than a rendered template."""
         return {}
 
     @abstractmethod

@@ -11,7 +11,7 @@ from grader.spec.exercise import Exercise
 from grader.verdict.verdict import Result, Verdict
 
 MAX_OUTPUT = 20_000
-"""Characters of each test's output: the whole file may have 1 MB."""
+"""The most characters of a test's output, because the whole file may have 1 MB."""
 
 
 class PrairieLearn(Autograder, VerdictExport):
@@ -37,7 +37,7 @@ class PrairieLearn(Autograder, VerdictExport):
 
 
 def _render(verdict: Verdict, exercise: Exercise, remark: str) -> str:
-    """Return results.json. Every test has points: one without them hides the points of all. Extras count 0 of 0."""
+    """Return results.json. Every test has points: one without points would hide all. Extras count 0 of 0."""
     if verdict.outcome is Result.NOT_GRADABLE:
         data: dict[str, object] = {
             "gradable": False,

@@ -9,7 +9,7 @@ from grader.classroom.layouts.units import Unit
 from grader.classroom.platforms.platform import SubmissionLayout
 
 CLONED = "-submissions"
-"""How the folder ends into which GitHub Classroom clones the repositories of an assignment."""
+"""The ending of the folder into which GitHub Classroom clones an assignment's repositories."""
 
 REPOSITORY = re.compile(r"(?P<exercise>exercise[-_]?(?P<number>\d+))[-_](?P<login>.+)", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ class Repositories(SubmissionLayout):
 
 
 def _parse(root: Path, name: str) -> tuple[str, str] | None:
-    """Return a repository's exercise, if its name has one, and login; None if the name is no repository's."""
+    """Return a repository's exercise, empty if its name has none, and login; None if the name is not a repository's."""
     if not (root / name).is_dir():
         return None
     match = REPOSITORY.fullmatch(name)
