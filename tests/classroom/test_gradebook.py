@@ -374,7 +374,7 @@ def test_a_gradebook_reached_by_a_link_is_the_one_that_it_leads_to(path, tmp_pat
 
 def test_a_pipe_is_no_gradebook_and_stays_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="is a pipe or a device, and a gradebook is a file; name another file"):
+    with pytest.raises(UsageError, match="is a pipe or a device; name a file for the gradebook"):
         Gradebook(tmp_path / "pipe")
     assert [(each.name, each.is_fifo()) for each in tmp_path.iterdir()] == [("pipe", True)]
 
