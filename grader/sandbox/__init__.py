@@ -1,1 +1,1 @@
-"""The untrusted side: the process that runs a submission. Nothing here may import another part of the kit."""
+"""The untrusted side: the process that runs a submission. Its modules import no other part of the kit."""

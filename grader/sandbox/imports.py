@@ -1,8 +1,8 @@
 """Top-level imports of a submission: plotting libraries become stubs, other known libraries load lazily.
 
-Notebooks import libraries for demonstrations, which are not graded. Plotting and progress libraries are always
-replaced by stubs, because the real ones look for a folder to write to. Other known libraries are imported on first use.
-If such a library is not installed, its first use raises `ModuleNotFoundError`, not its import. An import inside a `try`
+Notebooks import libraries for demonstrations, which are not graded. Plotting and progress libraries are always replaced
+by stubs, because the real ones look for a folder to write to. Other known libraries are imported on first use. If such
+a library is not installed, its import succeeds and its first use raises `ModuleNotFoundError`. An import inside a `try`
 fails at once, because the submission has a fallback.
 """
 
@@ -185,7 +185,9 @@ class _Drawing(ModuleType):
             raise AttributeError(name)
         return _Pen(name)
 
-    def __call__(self, *arguments: object, **options: object) -> Any:  # `import tqdm` and `tqdm(...)` are mixed up
+    def __call__(
+        self, *arguments: object, **options: object
+    ) -> Any:  # users confuse `import tqdm` with `from tqdm import tqdm`
         return _Pen(self.__name__)(*arguments, **options)
 
 

@@ -77,7 +77,7 @@ SCAFFOLD = "/sys"
 """Mount point of the new root: it exists on every machine and contains no library."""
 
 EMPTY_FOLDERS = ("/home/user", "/tmp")  # noqa: S108 - read-only, like the whole root
-"""Empty folders in the new root: the ones that programs expect on every machine."""
+"""Empty folders in the new root, which programs expect on every machine."""
 
 TMPFS_OPTIONS = b"size=1m,mode=755"
 
@@ -86,9 +86,9 @@ TMPFS_OPTIONS = b"size=1m,mode=755"
 def readable_folders(secret_folders: tuple[str, ...]) -> tuple[str, ...]:
     """Return the folders that a worker may read: the libraries of the interpreter, its environment and the system.
 
-    Torch and numpy may lie elsewhere: in the user site, on PYTHONPATH, in a folder that a .pth file names. The folders
-    from which they and their dependencies are imported are readable too, unless such a folder contains or lies in a
-    secret folder or contains the home folder.
+    Torch and numpy may be elsewhere: in the user site, on PYTHONPATH, in a folder that a .pth file names. The folders
+    from which they and their dependencies are imported are readable too, except a folder that contains a secret folder
+    or the home folder, or is inside a secret folder.
 
     Each folder is also listed by its resolved path. Folders inside a listed folder are omitted. The first call must
     find torch's files: call it before the file system closes.
@@ -105,7 +105,7 @@ def readable_folders(secret_folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _imported_folders() -> Iterator[str]:
-    """Yield the folders that contain the packages `IMPORTED`, and the packages' own, which may be links elsewhere."""
+    """Yield the folders that contain the packages in `IMPORTED`, and the packages' own folders, which may be links."""
     for name in IMPORTED:
         try:
             spec = importlib.util.find_spec(name)
@@ -119,7 +119,7 @@ def _imported_folders() -> Iterator[str]:
 
 
 def _is_private(folder: str, secret_folders: tuple[str, ...]) -> bool:
-    """Return whether a folder contains or lies in a secret folder, or contains the home folder."""
+    """Return whether a folder contains a secret folder or the home folder, or is inside a secret folder."""
     real, *secrets = map(os.path.realpath, (folder, *secret_folders))
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - pathlib raises for a user without a home
     return _lies_in(real, secrets) or any(_lies_in(secret, [real]) for secret in (*secrets, home))

@@ -1,8 +1,8 @@
 """The nursery: a process forked before any secret is opened, which forks and reaps workers.
 
-The examiner, whose end is a `Forker`, sends requests: `ForkRequest` with three descriptors (the worker's end of its
-connection, its stdout, its stderr), answered by the worker's process id with a descriptor for it; and `ReapRequest`,
-which reaps a dead worker and kills its remaining processes.
+The examiner sends requests through a `Forker`. A `ForkRequest` comes with three descriptors: the worker's end of its
+connection, its stdout and its stderr. The answer is the worker's process id, with a descriptor for the process. A
+`ReapRequest` reaps a dead worker and kills its remaining processes.
 """
 
 import contextlib
@@ -65,8 +65,8 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_
 
     With `for_tests`, load pytest too, for workers that run a student's tests.
 
-    Both end the connection. A signal at the examiner's death would arrive first and leave the workers' own processes
-    running.
+    If the examiner dies, its connection ends too. A signal at its death would end the nursery at once, and the workers'
+    own processes would keep running.
     """
     status = 0
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the examiner handles Ctrl-C
@@ -107,7 +107,7 @@ def _complain() -> None:
 
 
 def _continue_as_first_process(control: socket.socket) -> None:
-    """Return in a child that is the first process of its namespace: when it ends, the kernel kills all others there.
+    """Return in a child that is the first process of its namespace. When it ends, the kernel kills all others there.
 
     The calling process keeps the id that the examiner knows, and ends when the child ends.
     """

@@ -10,7 +10,7 @@ from grader.sandbox import wire
 from grader.sandbox.wire import MalformedError
 
 MAX_TEXT = 2000
-"""The most characters of a text in a message; the rest is cut and counted."""
+"""The most characters of a text in a message. A longer text is cut, and the message says by how much."""
 
 MAX_TREE_TEXT = 200_000
 """The most characters of syntax trees in a message; larger submissions are compared only by their outcomes."""
@@ -22,7 +22,7 @@ TAG = "message"
 """The key that names the type of a message and of each value in it."""
 
 MAX_MESSAGES = 50_000
-"""The most values in a reply. A forged reply of 64 MB could contain millions, which take seconds to read."""
+"""The most values in a reply. A forged reply of 64 MB could contain millions of values, which take seconds to read."""
 
 Words = Annotated[str, Meta(max_length=2 * MAX_TEXT)]
 """A text from a worker. The limit also applies to forged replies."""
@@ -149,7 +149,7 @@ class Call(Message, frozen=True, kw_only=True):
 class Read(Message, frozen=True, kw_only=True):
     """Read an attribute of a module; answered by `Returned` or `Raised`.
 
-    Without a name, read the weights or else the last call's inputs as that call left them; the answer has them in
+    Without a name, read the weights, or the last call's inputs in their state after that call. The answer has them in
     `inputs`.
     """
 
@@ -211,8 +211,8 @@ class Location(Message, frozen=True, kw_only=True):
 class Raised(Message, frozen=True, kw_only=True):
     """The submission raised an exception of the class `type`, with these bases and this text.
 
-    `location` is the submission's own line, and `operation` names the operation there ("view"). `is_building`: the
-    exception was raised while building a module. `is_kits`: the kit's own code failed.
+    `location` is the submission's own line, and `operation` names the operation there ("view"). `is_building` is true
+    if the exception was raised while building a module, `is_kits` if the kit's own code failed.
     """
 
     type: Words
@@ -270,7 +270,7 @@ class Acted(Message, frozen=True, kw_only=True):
 
 
 class Isolation(Message, frozen=True, kw_only=True):
-    """The protections of this worker, each proven by attempts to break out before it received the submission.
+    """The protections of this worker. Attempts to break out have proven each of them before the submission arrived.
 
     `problems` gives the reason for each of the kernel's layers that is missing.
     """

@@ -24,7 +24,7 @@ if os.name == "posix":
     import resource
 
 FIRST_USER, USERS = 60_600, 500
-"""Unused user ids: systemd leaves them unassigned, and the usual range of a container includes them."""
+"""Unused user ids: systemd does not assign them, and the usual range of a container includes them."""
 
 MOST_TASKS = 256
 """The most threads and processes of one worker. The limit applies because the worker has its own user, not to root."""
@@ -49,7 +49,7 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 ARGUMENTS = ["train.py"]
-"""`sys.argv` of a usual script; nothing in it says that a submission is being judged."""
+"""The `sys.argv` of an ordinary script, which does not reveal that a submission is being judged."""
 
 
 def become_nobody(libraries: Iterable[str]) -> None:

@@ -18,14 +18,14 @@ NOWHERE = "/grader-attempt/no/such/file"
 READ_BYTES = 8
 
 REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS)
-"""Errors that prove a protection. Other errors, such as too few descriptors or processes, prove nothing."""
+"""Errors that prove a protection. Other errors, such as a lack of descriptors or processes, prove nothing."""
 
 ABSENT = (errno.ENOENT, errno.ESRCH, errno.EROFS)
 """Errors of paths and processes that do not exist or cannot be written."""
 
 
 class Outside(Struct, frozen=True, kw_only=True):
-    """What a worker must not reach."""
+    """Things outside the worker that it must not reach."""
 
     examiner: int
     """The examiner's process id."""
@@ -35,7 +35,7 @@ class Outside(Struct, frozen=True, kw_only=True):
 
 
 def look_outside(secret_folders: tuple[str, ...] = ()) -> Outside:
-    """Describe the outside, from the parent of all workers before it is confined."""
+    """Describe the outside. The parent of all workers calls this before it is confined."""
     return Outside(examiner=os.getppid(), root=_root(), secret_folders=secret_folders)
 
 

@@ -1,4 +1,4 @@
-"""The worker's loop: receive a request, run the submission, send a reply. Every error becomes a reply, too."""
+"""The worker's loop: receive a request, run the submission, send a reply. Errors become replies too."""
 
 import ast
 import contextlib
@@ -87,7 +87,7 @@ class Server:
         return structs.replace(reply, changed=changed) if changed and isinstance(reply, Returned) else reply
 
     def describe(self, error: BaseException) -> Raised:
-        """Return the reply for an exception, also for one whose own methods raise."""
+        """Return the reply for an exception, even if the exception's own methods raise."""
         try:
             return self._raised(error)
         except BaseException:  # noqa: BLE001 - the exception's class may be the submission's

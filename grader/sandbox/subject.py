@@ -1,4 +1,4 @@
-"""The arguments of probes: a built module, or the function or class that an adapter makes a module of."""
+"""The arguments of probes: a built module, or the function or class from which an adapter makes a module."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

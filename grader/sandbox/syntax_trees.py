@@ -25,7 +25,7 @@ DYNAMIC_LOOKUPS = {"getattr", "vars", "globals", "locals", "attrgetter", "method
 
 
 BLOCK_ITEMS = (ast.stmt, ast.ExceptHandler, ast.match_case)
-"""What the blocks of a compound statement consist of."""
+"""The kinds of items in the blocks of a compound statement."""
 
 PLACE_LENGTH = 8
 
@@ -98,7 +98,7 @@ def method_trees(trees: list[ast.Module]) -> dict[str, str]:
 def _statements(node: ast.AST, place: str = "") -> Iterator[str]:
     """Yield a statement's tree and those of the statements in it, each after a digest of the statements around it.
 
-    So a statement differs from the same one under a condition.
+    So two equal statements differ if only one of them is under a condition.
     """
     fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
     blocks = {name for name, value in fields if isinstance(value, list) and isinstance(value[0], BLOCK_ITEMS)}

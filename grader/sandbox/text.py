@@ -6,7 +6,8 @@ MOST_OF_AN_EXCERPT = 200
 
 
 def cut(text: str, limit: int, unread: int = 0) -> str:
-    """Cut a text at `limit` and say how many characters follow; return it whole if that is not longer.
+    """Cut a text at `limit` and append the number of further characters. If that is longer than the text, return the
+    text.
 
     `unread` is the number of further characters that are not part of `text`.
     """

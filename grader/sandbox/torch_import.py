@@ -2,8 +2,9 @@
 
 Code for tensors without data (the meta device) takes a quarter of torch's import, and `torch.export` a fiftieth. Both
 are imported on first use: when one of their names is looked up, or when the first generator or the first tensor on the
-meta device is made. The kit's own kernels make these tensors until then. The compiler is never imported: this takes a
-second and writes files, which a worker must not. Compiled code runs uncompiled, with the same values.
+meta device is made. The kit's own kernels make these tensors until then. The compiler is never imported, because this
+takes a second and writes files, which a worker must not do. Code that asks for compilation runs uncompiled, with the
+same values.
 """
 
 import contextlib
@@ -175,7 +176,7 @@ def _gather_memory() -> None:
 
     With small pages it would copy tens of thousands.
 
-    Do nothing where large pages are impossible (before Linux 6.1, or if large pages are switched off).
+    Do nothing if large pages are not available (before Linux 6.1, or if they are switched off).
     """
     if sys.platform != "linux":
         return
@@ -233,7 +234,7 @@ class _LazyFinder(importlib.abc.MetaPathFinder):
 
 
 class Nothing:
-    """A value of a stub: false, empty, with every attribute; a context manager and a decorator without effect."""
+    """A value of a stub: false, empty, with every attribute. As a context manager or a decorator it has no effect."""
 
     def __call__(self, function: Any = None, *_arguments: object, **_options: object) -> Any:
         return function if callable(function) else self

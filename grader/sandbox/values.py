@@ -31,15 +31,14 @@ MAX_DEPTH = 8
 
 MAX_INT = 2**63
 WORKER_SEED = 67_280_421_310_721
-"""Torch's default seed. Every module is built from it, so its initial weights do not depend on earlier draws: a verdict
-can be repeated, and a check has the same result alone and among others.
-"""
+"""Torch's default seed. Every module is built with this seed, so that its initial weights do not depend on earlier
+draws. A verdict can be repeated, and a check has the same result alone and among others."""
 
 EXTRA_WEIGHT = 0.3
 """The largest random weight of parameters that are not part of the interface."""
 
 PLAIN = (bool, int, float, type(None))
-"""Types without parts, so their values are always small enough."""
+"""Types without parts, whose values are always small enough."""
 
 
 def to_tensor(value: TensorValue) -> torch.Tensor:
@@ -244,7 +243,7 @@ def seed() -> None:
 def copy_parameters(parameters: dict[str, torch.nn.Parameter], values: dict[str, TensorValue]) -> list[str]:
     """Copy values into parameters by name; return descriptions of parameters that are missing or have another shape.
 
-    Without values, matrices of zeros get random values: a layer may start with zeros, but they hide everything before.
+    Without values, matrices of zeros get random values: a layer may start with zeros, which hide all layers before it.
     """
     misfits = []
     with torch.no_grad():

@@ -1,7 +1,8 @@
-"""The one framing between processes: the size of a body in four bytes, big-endian, then the body, which is msgpack.
+"""The framing of all messages between processes: the size of a body in four bytes, big-endian, then the body in
+msgpack.
 
-The nursery, workers and examiner processes use it, over sockets and pipes. What comes from a worker is not trusted: a
-frame is bounded here, and `protocol.py` checks its body.
+The nursery, workers and examiner processes use it over sockets and pipes. Frames from a worker are not trusted: their
+size is limited here, and `protocol.py` checks their bodies.
 """
 
 import socket
@@ -40,7 +41,7 @@ def read_frame(read: Callable[[int], bytes]) -> bytes:
 
 
 def send(connection: socket.socket, body: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Send a frame, over a Unix socket also descriptors; raise `ClosedError` if the other side is gone."""
+    """Send a frame, and over a Unix socket also descriptors. Raise `ClosedError` if the other side is gone."""
     content = frame(body)
     try:
         if descriptors:

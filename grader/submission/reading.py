@@ -71,7 +71,7 @@ PAUSE = 0.02
 """Seconds between two attempts, in which an editor finishes saving."""
 
 TIMESTAMP_RESOLUTION = 0.01
-"""Seconds. Some file systems record no shorter time between two changes."""
+"""Seconds. Some file systems cannot distinguish two changes within a shorter time."""
 
 
 class _LinkError(Exception):
@@ -129,7 +129,7 @@ def _content(descriptor: int, name: str) -> bytes | Unreadable | None:
 def _has_changed(before: os.stat_result, after: os.stat_result, size: int) -> bool:
     """Return whether somebody may have written to the file while `size` bytes of it were read.
 
-    A change in the last moment counts, because a second one within the time stamps' resolution leaves no trace.
+    A very recent change counts too, because a second change within the resolution of time stamps leaves no trace.
     """
     is_different = (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
     return is_different or size != after.st_size or 0 <= time.time() - after.st_mtime < TIMESTAMP_RESOLUTION

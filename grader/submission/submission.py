@@ -222,11 +222,13 @@ def from_notebook(content: bytes, name: str) -> Submission | Unreadable:
         return Unreadable(reason=f"{name} is not UTF-8 text; save the notebook again from Jupyter")
     except (ValueError, RecursionError):
         return Unreadable(
-            reason=f"{name} is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"
+            reason=f"{name} is not JSON, so it is not a notebook; save it again from Jupyter, or hand in the .py file"
         )
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int:
-        return Unreadable(reason=f"{name} is JSON, but no notebook; hand in what Jupyter saved, or the .py file")
+        return Unreadable(
+            reason=f"{name} is JSON, but not a notebook; hand in the file that Jupyter saved, or the .py file"
+        )
     if version != NOTEBOOK_FORMAT:
         return Unreadable(
             reason=f"{name} is a notebook of format {version}; open it in Jupyter and save it again (format 4)"

@@ -231,8 +231,7 @@ def _count_common(paths: list[tuple[str, ...]], members: list[zipfile.ZipInfo]) 
 def _unpack_if_possible(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, name: str, remaining: int, skipped: SkippedFiles
 ) -> int:
-    """Unpack one member, or record why it is skipped. Return the number of bytes written. One bad member does not cost
-    the others."""
+    """Unpack one member and return the number of bytes written. If it cannot be unpacked, record why and return 0."""
     place = f"{name}/{storable(member.filename)}"
     try:
         return _unpack_member(archive, member, target, place, remaining, skipped)

@@ -1,11 +1,11 @@
 """Probes: code of the kit that runs beside a submission in its worker, or beside the reference in the examiner.
 
-There are two kinds. A *probe function* takes a built `Subject`, the inputs of a call, and options. An *adapter*, the
-class `Adapter` of its module, makes a module of a function or of another class: its `forward` is an experiment, and
-checks compare the results.
+There are two kinds. A *probe function* takes a built `Subject`, the inputs of a call, and options. An *adapter* is the
+class `Adapter` of its module. It makes a module of a function or of another class: its `forward` runs an experiment,
+and checks compare the results.
 
-All modules of this folder are imported with the package: in a worker, before it is confined. A probe contains nothing
-secret, and its answer is trusted no more than the submission's own.
+A worker imports all modules of this folder before it is confined. A probe contains nothing secret, and its answer is
+trusted no more than the submission's own.
 """
 
 import functools

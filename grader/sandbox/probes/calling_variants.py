@@ -28,13 +28,13 @@ def call_in_variants(
     shared: dict[str, str],
     scales: dict[str, float],
 ) -> list[Any]:
-    """Return what the method `called`, or else the module, returns in each calling variant.
+    """Return the value of the method `called`, or of the module, in each calling variant.
 
     There are fewer values if a later variant raises, or if the reply is full.
 
-    Some variants are called with the inputs in `others`. By name of an input, `sample_axes` has the axis of its
-    samples, `shared` the input that replaces it in calls with a shared tensor, and `scales` its factor in calls with
-    large inputs.
+    Some variants are called with the inputs in `others`. Three arguments map an input's name: `sample_axes` to the axis
+    of its samples, `shared` to the input that replaces it in calls with a shared tensor, and `scales` to its factor in
+    calls with large inputs.
     """
     values: list[Any] = []
     size, doubled = 0, None
@@ -82,7 +82,7 @@ def is_same_in_training(subject: Subject, inputs: dict[str, Any], *, called: str
 def _call_in_variant(
     given: torch.nn.Module, module: torch.nn.Module, inputs: dict[str, Any], words: list[str], method: str
 ) -> Any:
-    """Return what the method returns in one calling variant; `module` is the given module, or was made from it."""
+    """Return the method's value in one calling variant; `module` is the given module, or was made from it."""
     mode_before = module.training
     try:
         _switch(module, training="training" in words or mode_before)
@@ -151,7 +151,7 @@ def _with_history(module: torch.nn.Module, words: list[str], method: str, inputs
         with torch.inference_mode():
             call(inputs)
     if "converted" in words:
-        dtype = torch.get_default_dtype()  # of the module until now
+        dtype = torch.get_default_dtype()  # of the module in its state so far
         call({name: value.to(dtype) if _is_double(value) else value for name, value in inputs.items()})
         return module.double()
     if "copied" in words:
@@ -195,7 +195,7 @@ def _call_with_others(module: torch.nn.Module, inputs: dict[str, Any], call: Cal
     tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor) and value.dim()]
     rolled = [value for value in tensors if value.is_floating_point() or _lies_in_unit_interval(value)]
     others = [value.detach().roll(1, -1) for value in rolled]
-    weights = [*module.parameters()]  # if both were rolled, their products would not change
+    weights = [*module.parameters()]  # if inputs and weights were both rolled, their products would not change
     ramped = list(map(_ramped, weights))
     # the second call keeps the inputs, because a cache may depend on them alone
     for values, replacements in ((rolled + weights, others + ramped), (weights, ramped)):

@@ -1,9 +1,9 @@
 """Move a module to torch's meta device, the only other device that every machine has; its tensors have no elements.
 
 A module that reads a tensor's elements fails there, which is not its fault. `Watch` is as strict as other devices,
-except for torch's own causal masks, which are made where they are used. Every function also runs on the CPU, on zeros,
-because torch raises fewer errors on the meta device, and lacks some kernels there until its import is complete, which
-takes half a second.
+except for torch's own causal masks, which are made on the device where they are used. Every function also runs on the
+CPU with zeros. Torch raises fewer errors on the meta device, and it lacks some kernels there until its import is
+complete, which takes half a second.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ MAY_MIX = frozenset(
         *("_has_compatible_shallow_copy_type", "__set__", "is_same_size", "is_set_to"),
     )
 )
-"""Functions that accept tensors of different devices; a module that is moved calls the last ones."""
+"""Functions that accept tensors of different devices. Moving a module calls the last ones."""
 
 MOST_TEXT = 1000
 
@@ -42,7 +42,7 @@ def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[An
         with Watch():
             values = module(**moved)
         return plain, [value.device.type for value in outputs_of(values)]
-    except Exception as error:  # noqa: BLE001 - it is reported
+    except Exception as error:  # noqa: BLE001 - the check reports it
         left = ", ".join(name for part, name in own if _stays(vars(part).get(name)))
         behind = f"stayed behind: {left}; " if left else ""
         return plain, f"{behind}{type(error).__name__}: {error}"[:MOST_TEXT]

@@ -13,8 +13,8 @@ from grader.sandbox.values import outputs_of
 STEP = 1e-5
 """The length of a step along a direction.
 
-In float64 a difference over it rounds by about 1e-10. A step of this length crosses the kink of one of a hundred ReLUs
-with a probability of about 1e-3.
+In float64 a difference over this step has a rounding error of about 1e-10. The step crosses the kink of one of a
+hundred ReLUs with a probability of about 1e-3.
 """
 
 
@@ -63,10 +63,11 @@ class InsteadOfDropout(TorchFunctionMode):
 
 
 def response(subject: Subject, inputs: dict[str, Any]) -> Any:
-    """Return how the first output depends on the weights that dropout may drop; a text unless dropout acts once.
+    """Return how the first output depends on the weights that dropout may drop. Return an error text unless dropout
+    acts once.
 
-    The result is (outputs without dropout, weights, probability, flat output (F) with all weights zero, the
-    contributions (W, F) of each of the W weights to it).
+    The result is a tuple: the outputs without dropout, the weights, the probability, the flat output (F) with all
+    weights zero, and the contribution (W, F) of each of the W weights to the output.
     """
 
     def output(instead: torch.Tensor) -> torch.Tensor:
@@ -77,7 +78,7 @@ def response(subject: Subject, inputs: dict[str, Any]) -> Any:
         with InsteadOfDropout() as plain:
             value = subject.module(**inputs)
         if len(plain.calls) != 1:
-            return f"expected dropout to act once in a call, saw {len(plain.calls)} times"
+            return f"expected dropout to act once in a call, but it acted {len(plain.calls)} times"
         weights, chance = plain.calls[0]
         base = output(torch.zeros_like(weights))
         ones = torch.eye(weights.numel()).to(weights)
@@ -89,7 +90,7 @@ def slopes(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return how the output with fixed dropout changes along random directions: measured, and by its gradient.
 
-    Both are (directions). Directions are tried until `enough` of them agree, or `most` were tried.
+    Both results have the shape (directions). Directions are tried until `enough` of them agree, or `most` were tried.
     """
     module = subject.module.double()
     floats = {name: 3 * value.double() for name, value in inputs.items() if torch.is_floating_point(value)}

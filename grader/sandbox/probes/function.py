@@ -1,4 +1,4 @@
-"""Run a function of tensors, such as a loss: with the inputs, and the constructor's arguments by keyword."""
+"""Run a function of tensors, such as a loss, with the inputs and with the constructor's arguments by keyword."""
 
 from typing import Any
 

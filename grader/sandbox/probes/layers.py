@@ -8,7 +8,7 @@ from grader.sandbox.subject import Subject
 
 
 def layer_type(subject: Subject, inputs: dict[str, Any], *, name: str, layer: str) -> str:  # noqa: ARG001 - the interface of probes
-    """Return the type of an attribute (dots allowed) that is not of torch's class `layer`; empty where it is."""
+    """Return the type of an attribute, such as `attention.dropout`; empty if it is of torch's class `layer`."""
     part: Any = subject.module
     for each in name.split("."):
         part = getattr(part, each)

@@ -67,7 +67,7 @@ class Adapter(torch.nn.Module):
             each.grad.view(-1)[::TINY_EVERY] *= TINY
 
     def _step_with_closure(self, optimizer: Any, parameters: list[torch.nn.Parameter], step: int) -> float:
-        """Make a step, every other time with a closure; return a number for the value that the step returned."""
+        """Make a step, every other time with a closure. Return the step's value as a number."""
 
         def closure() -> torch.Tensor:
             self._give_gradients(parameters, step)

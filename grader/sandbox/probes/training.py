@@ -1,4 +1,4 @@
-"""Train a module for a few steps, as tutorials do to test it."""
+"""Train a module for a few steps, as tests in tutorials do."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
 """Run a training step: call the student's function with a model, an optimizer and batches of the kit.
 
-The first axis of each input is the step. Every other step gets its batch by position. Recorded are the parameters,
-buffers and modes after every step, the returned value, and random numbers drawn afterwards. If `unused` is true, the
-model has another parameter, which gets no gradient.
+The first axis of each input is the step. Every other step gets its batch by position. The adapter records the
+parameters, buffers and modes after every step, the returned value, and random numbers drawn afterwards. If `unused` is
+true, the model has one more parameter, which gets no gradient.
 """
 
 import copy
@@ -17,7 +17,7 @@ SEED = 5
 
 
 class Model(torch.nn.Module):
-    """A model with everything that a step must handle: batch norm, dropout and, on request, an unused parameter."""
+    """A model with everything that a step must handle: batch norm, dropout and, if requested, an unused parameter."""
 
     def __init__(self, width: int, outputs: int, *, unused: bool) -> None:
         super().__init__()

@@ -216,7 +216,11 @@ def test_a_demonstration_is_not_run_and_another_cell_may_fail(grade, starter):
         ("missing.py", None, "there is no file missing.py; check the path"),
         ("empty.py", b"", "is empty; save it again"),
         ("text.py", b"\n\n\n# caf\xe9\n", "is not UTF-8 text (line 4); save it as UTF-8"),
-        ("plain.ipynb", b"class", "is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
+        (
+            "plain.ipynb",
+            b"class",
+            "is not JSON, so it is not a notebook; save it again from Jupyter, or hand in the .py file",
+        ),
         ("prose.ipynb", notebook(markdown("# hi")).encode(), "has no code cell to grade; put your code into one"),
         (
             "old.ipynb",

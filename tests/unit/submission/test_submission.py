@@ -138,11 +138,11 @@ def test_source_over_the_limit_is_refused_and_text_between_code_cells_does_not_c
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("class", " is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
+        ("class", " is not JSON, so it is not a notebook; save it again from Jupyter, or hand in the .py file"),
         ("[" * 101, " is nested more than 100 levels deep; clear its outputs, or hand in the source alone"),
-        ("[" * 100, " is not JSON, so no notebook; save it again from Jupyter, or hand in the .py file"),
-        ("[]", " is JSON, but no notebook; hand in what Jupyter saved, or the .py file"),
-        ('{"cells": []}', " is JSON, but no notebook; hand in what Jupyter saved, or the .py file"),
+        ("[" * 100, " is not JSON, so it is not a notebook; save it again from Jupyter, or hand in the .py file"),
+        ("[]", " is JSON, but not a notebook; hand in the file that Jupyter saved, or the .py file"),
+        ('{"cells": []}', " is JSON, but not a notebook; hand in the file that Jupyter saved, or the .py file"),
         (struct.pack("<3I", 1, 2, 0xFFFFFFFF), " is not UTF-8 text; save the notebook again from Jupyter"),
         (
             '{"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": []}',
