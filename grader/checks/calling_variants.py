@@ -37,6 +37,12 @@ FIRST: tuple[dict[str, StrEnum], ...] = (
 """Combinations of more than two values that occur in every check."""
 
 
+LARGE_IN_FLOAT64 = CallingVariant(
+    mode=Mode.TRAINING, gradients=Gradients.NO_GRAD, dtype=Dtype.FLOAT64, scale=Scale.LARGE
+)
+"""A second call with large inputs, in the first check."""
+
+
 class VariedCheck(Struct, frozen=True, kw_only=True):
     """A check that calls the module in calling variants.
 
@@ -56,7 +62,7 @@ def choose_calling_variants(
 ) -> dict[tuple[str, Hashable], tuple[CallingVariant, ...]]:
     """Return the calling variants of each check at each of its places.
 
-    Each check has one call with large inputs, which varies little else: a saturated softmax can hide a stale cache.
+    Each check has a call with large inputs, which varies little else: a saturated softmax can hide a stale cache.
     """
     places = list(dict.fromkeys(place for check in checks for place in check.places))
     axes: dict[str, Sequence[Any]] = {"check": checks, "place": places, **AXES}
@@ -76,7 +82,7 @@ def choose_calling_variants(
         place = check.places[number % len(check.places)]
         mode, gradients = (AXES[name][number % len(AXES[name])] for name in ("mode", "gradients"))
         large = CallingVariant(mode=Mode(mode), gradients=Gradients(gradients), scale=Scale.LARGE)
-        chosen.setdefault((check.id, place), []).append(large)
+        chosen.setdefault((check.id, place), []).extend([large] if number else [large, LARGE_IN_FLOAT64])
     return {where: tuple(sorted(variants, key=_is_in_inference)) for where, variants in chosen.items()}
 
 

@@ -12,6 +12,9 @@ from grader.spec.exercise import Exercise
 from grader.spec.fields import SizeCases, names_in, sizes_of
 from grader.spec.properties import Property
 
+LARGE = 1000
+"""Calls that need no gradients run without them at sizes from here on: recording would take most of the time."""
+
 MOST_TRIES = 50
 """The most attempts to draw sizes that all differ."""
 
@@ -55,7 +58,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePla
                 sizes=each.sizes,
                 calling_variants=_sharing_where_possible(chosen.get((check.id, each.place), ()), check, exercise, each),
                 is_plain=each.is_plain,
-                grad=each in with_grad,
+                grad=each in with_grad and check.largest_size(each.sizes) < LARGE,
             )
             for each in size_cases
         ]

@@ -127,6 +127,10 @@ class Property(
         """Return the sizes of a size case that the check's calls depend on; findings name only these."""
         return {name: size for name, size in sizes.items() if name not in self.constructor}
 
+    def largest_size(self, sizes: dict[str, int]) -> int:
+        """Return the largest size of the calls at a size case."""
+        return max(sizes.values(), default=0)
+
 
 # Dropout: when it acts, and on which values.
 
@@ -409,6 +413,12 @@ class CallsInTurn(Property, frozen=True, kw_only=True, tag="calls_in_turn"):
         own = {name for call in self.calls for name in call}
         return {name: size for name, size in super().sizes_of_calls(sizes).items() if name not in own}
 
+    def shows_right_values(self) -> bool:
+        return self.checks_values  # the calls have larger sizes
+
+    def largest_size(self, sizes: dict[str, int]) -> int:
+        return max([super().largest_size(sizes), *(size for call in self.calls for size in call.values())])
+
 
 class MovesBetweenDevices(Property, frozen=True, kw_only=True, tag="moves_between_devices"):
     """A module that is moved to another device works there: all tensors that it uses are moved with it."""
@@ -597,7 +607,7 @@ class InitialWeights(Property, frozen=True, kw_only=True, tag="initial_weights")
 
     needs_module: ClassVar[bool] = True
 
-    shows_values: ClassVar[bool] = False
+    checks_values: ClassVar[bool] = False
 
 
 class AttributeMatchesReference(Property, frozen=True, kw_only=True, tag="attribute_matches_reference"):

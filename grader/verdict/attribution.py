@@ -156,7 +156,9 @@ class Evidence(Struct, frozen=True, kw_only=True):
     is_certain: bool
     """Whether checks that only variants with the defect fail show the defect's own deviation."""
     is_mostly_right: bool
-    """Whether most of its own checks do not differ, and a passing check would show the defect by wrong values."""
+    """Whether most of its own checks do not differ, and a passing check would show the defect by wrong values.
+
+    If the submission contains the fix, a check that fails only in a calling variant does not count as differing."""
     is_right_beside_another_fault: bool
     """Whether, of the checks that only this defect fails, none differs, and a passing one would show it by wrong
     values."""
@@ -290,6 +292,9 @@ class VariantComparison:
         self._key, self._examination = key, examination
         failures = [each for each in examination.outcomes if each.status is not Status.PASSED]
         self.failed: dict[str, str] = {outcome.check: outcome.signature() for outcome in failures}
+        self._in_plain_calls = {
+            outcome.check for outcome in failures if not (outcome.finding and outcome.finding.calling_variant)
+        }
         self.has_crashed: bool = any(outcome.status is Status.CRASHED for outcome in failures)
         self.differs_numerically = {outcome.check for outcome in failures if outcome.matches_no_variant}
         self.passed = {each.check for each in examination.outcomes} - {
@@ -319,7 +324,9 @@ class VariantComparison:
         own, differing = self._own_checks(defect), self.differing(defect)
         only = own - self._failed_without(defect)
         with_defect = [name for name in self.matching_variants if has_defect(name, defect)]
-        is_right_of_most = own and 2 * len(differing) <= len(own) and not own & self._fails_in_training
+        plainly = self._in_plain_calls if self.reading(defect) in STANDING else {*differing}
+        in_training = any(self._fails_similarly(check, defect) for check in own & self._fails_in_training)
+        is_right_of_most = own and 2 * len(plainly.intersection(differing)) <= len(own) and not in_training
         return Evidence(
             comparison=self,
             with_defect=with_defect,
@@ -339,7 +346,7 @@ class VariantComparison:
             is_right_beside_another_fault=bool(
                 only & (self._shows_values | self.passed & self._examination.value_checks)
                 and not only.intersection(differing)
-                and not own & self._fails_in_training
+                and not in_training
             ),
             reading=self.reading(defect),
         )
@@ -347,13 +354,15 @@ class VariantComparison:
     def differing(self, defect: str) -> list[str]:
         """Return a defect's own checks that fail unlike every matching variant and unlike every other partial fix.
 
-        If the submission contains the fix and was edited elsewhere, failures of other kinds are left out: the edit may
-        cause them.
+        If the submission contains the fix, was edited elsewhere and has right values in a check, failures of other
+        kinds are left out: the edit may cause them.
         """
-        own = self._own_checks(defect) - self.passed - self._explained_by_partial_fixes(defect)
-        if self._edited and self.reading(defect) is Reading.FIXED:
-            own = {check for check in own if self._fails_similarly(check, defect)}
-        return [check for check in self.unexplained if check in own]
+        own = self._own_checks(defect)
+        failing = own - self.passed - self._explained_by_partial_fixes(defect)
+        is_edited_elsewhere = self._edited and self.reading(defect) is Reading.FIXED
+        if is_edited_elsewhere and own & self.passed & self._examination.value_checks:
+            failing = {check for check in failing if self._fails_similarly(check, defect)}
+        return [check for check in self.unexplained if check in failing]
 
     def _is_beside_partial_fix(self, defect: str) -> bool:
         """Return whether checks show partial fixes of other defects, but none of this defect."""
@@ -536,6 +545,8 @@ class VariantComparison:
         Otherwise return none. Such changes cause every failure that the variant does not have.
         """
         changed = {defect for defect, reading in self._readings.items() if reading is Reading.CHANGED}
+        if not (changed and self.failed):
+            return set()
         touched = {each for defect in changed for right, faulty in self._pairs(defect) for each in right ^ faulty}
         methods = {method for method, _ in touched}
         found = _statements(self._examination.methods)

@@ -1,14 +1,14 @@
 """Compare a submission's deviations with those of variants: failures of one kind may differ in values. Pure."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from msgspec import structs
 
 from grader.checks.outcome import REFERENCE, Examination, FailureKind, Key, Outcome, Status, variant_name
 from grader.spec.exercise import Exercise
-from grader.verdict.attribution import STANDING, VariantComparison
+from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, VariantComparison
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """Tolerance for treating two errors as the same fault, in units of the comparison tolerance; rewordings round
@@ -74,6 +74,8 @@ def find_partial_fixes(
             for each in defects:
                 if outcome.check not in asked or outcome.check not in uncertain[each]:
                     continue
+                if not _may_fail_after_values(outcome, key.signatures[name]):
+                    continue  # the submission returned right values there, and the variant does not
                 stands = comparison.reading(each) in STANDING
                 if _fails_equally(failures[outcome.check], examination, outcome, variant, fix_stands=stands):
                     partial_fixes.setdefault(outcome.check, set()).add(each)
@@ -92,6 +94,14 @@ def _variants_with(uncertain: Collection[str], matching_variants: list[str]) -> 
         others = frozenset(matching.split("+")) - {REFERENCE}
         names |= {variant_name(others | {each}): {each} for each in uncertain if others and each not in others}
     return [*names.items()]
+
+
+def _may_fail_after_values(outcome: Outcome, signatures: Mapping[str, str]) -> bool:
+    """Return whether a variant with these signatures may fail a check as in this outcome.
+
+    If it fails the whole check by its values, it cannot fail it only by a gradient or a changed input.
+    """
+    return outcome.signature() not in AFTER_VALUES or signatures.get(outcome.check) in WITH_GRADIENTS
 
 
 def _can_compare(outcome: Outcome, examination: Examination) -> bool:
