@@ -55,8 +55,11 @@ MOST_ASSERTION_TEXT = 400
 INTERACTIVE_CALLS = {"EOFError": "input()", "BdbQuit": "breakpoint()"}
 """The calls that raise these exceptions if stdin is empty."""
 
-KIT_FAILED = "the kit's own code failed beside the module; grade it again, and ask your instructor if this repeats"
-"""The check still fails, because a submission can make its worker send this reply."""
+KIT_FAILED = (
+    "the worker reports a fault of the kit, which code in your file can cause; "
+    "if the starter has it too, ask your instructor"
+)
+"""The check still fails, and the message blames nobody, because a submission can make its worker send this reply."""
 
 INSTEAD = "python -m grader try runs your file in your terminal, where you can"
 

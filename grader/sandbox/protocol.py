@@ -212,7 +212,7 @@ class Raised(Message, frozen=True, kw_only=True):
     """The submission raised an exception of the class `type`, with these bases and this text.
 
     `location` is the submission's own line, and `operation` names the operation there ("view"). `is_building` is true
-    if the exception was raised while building a module, `is_kits` if the kit's own code failed.
+    if the exception was raised while building a module, `is_kits` if the worker reports that the kit's own code failed.
     """
 
     type: Words

@@ -1,5 +1,6 @@
 """What names and texts of students do to exports and the gradebook's file: nothing."""
 
+import csv
 import os
 
 import pytest
@@ -39,6 +40,19 @@ def test_no_separator_makes_a_formula_of_a_part_of_a_cell(separator, start):
     assert cell("expected (2, 3), saw 4; see above") == "expected (2, 3), saw 4; see above"
 
 
+NAMES = [
+    f"{before}{start}" for start in ("=1+1", "@SUM(1)", "+1+1", '"=1+1') for before in ("", "a;", 'a;"', "a\t ", "a|")
+]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_no_separator_makes_a_formula_of_a_name_in_a_file(tmp_path, course, gradebook, separator):
+    export(gradebook(*NAMES), "csv", tmp_path / "out", course)
+    text = (tmp_path / "out/grades.csv").read_text(encoding="utf-8")
+    cells = [each.strip() for row in csv.reader(text.splitlines(), delimiter=separator) for each in row]
+    assert [each for each in cells if each.startswith(("=", "+", "-", "@"))] == []
+
+
 def test_canvas_finds_ids_as_they_are_and_no_formula_among_them(tmp_path, course, gradebook):
     path = gradebook("-5", "+4912", "@bob", "=1+1", "ada")
     with ClassRecords(path) as records:
@@ -67,12 +81,16 @@ def test_no_name_is_made_that_another_student_has():
         "alice",
         "COM¹",
         "conin$",
+        "con .txt",
+        "-rf",
+        "..",
         "\u0130",
         "i\u0307",
     ]
     folded = [name.casefold() for name in folder_names(students).values()]
     assert len(set(folded)) == len(students)
-    assert not {"con", "com¹", "conin$"} & set(folded)
+    assert not {"con", "com¹", "conin$", "con .txt"} & set(folded)
+    assert not [name for name in folded if name.startswith(("-", "."))]
 
 
 @pytest.mark.parametrize("to", ["csv", "html", "gradescope"])

@@ -27,8 +27,8 @@ MAX_FOLDER_BYTES = 100
 MAX_FAILURES = 10
 """How many of the files that could not be written are named."""
 
-RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³])(\..*)?", re.IGNORECASE)
-"""Names that Windows keeps for devices."""
+RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(\..*)?|-.*", re.IGNORECASE)
+"""Names that Windows keeps for devices, and names that programs take for options."""
 
 
 def export(gradebook: Path, to: str, folder: Path, course: Course, *, anonymous: bool = False) -> int:
@@ -120,7 +120,7 @@ DIGESTED = re.compile(r".*-[0-9a-f]{8}", re.IGNORECASE)
 def _plain_name(student: str) -> str:
     name = re.sub(r"[^\w@. -]", "_", student).strip(". ")
     name = name.encode("utf-8", "ignore")[:MAX_FOLDER_BYTES].decode("utf-8", "ignore").strip(". ")
-    return f"_{name}" if RESERVED.fullmatch(name) else name
+    return f"_{name}" if not name or RESERVED.fullmatch(name) else name
 
 
 def _folded(name: str) -> str:

@@ -27,7 +27,7 @@ def test_a_module_that_was_never_built_is_the_kits_own_fault() -> None:
     assert isinstance(reply, Raised)
     assert reply.is_kits
     finding = crash_finding(reply, Limits())
-    assert (finding.kind, sentence(finding)[:25]) == ("kit", "the kit's own code failed")
+    assert (finding.kind, sentence(finding)[:39]) == ("kit", "the worker reports a fault of the kit, ")
 
 
 def test_what_the_submission_raises_stays_its_own() -> None:
