@@ -56,10 +56,10 @@ def _hosts(runs: dict[str, Run]) -> str:
     """What got out, by host."""
     rows = [["", *runs], ["---"] * (len(runs) + 1)]
     rows += [
-        ["named as open by the verdict", *(_open(run) for run in runs.values())],
+        ["open, according to the verdict", *(_open(run) for run in runs.values())],
         ["verdicts forged", *(str(len(forged(run))) for run in runs.values())],
-        ["read the reference and became it", *(str(len(copied(run))) for run in runs.values())],
-        ["told a secret", *(str(sum(result.leaks for result in run.results)) for run in runs.values())],
+        ["read the reference and copied it", *(str(len(copied(run))) for run in runs.values())],
+        ["revealed a secret", *(str(sum(result.leaks for result in run.results)) for run in runs.values())],
         ["changed files", *(str(len(run.changed)) for run in runs.values())],
         ["reached a server", *(", ".join(run.messages) or "none" for run in runs.values())],
         ["verdicts lost", *(str(sum(bool(result.lost) for result in run.results)) for run in runs.values())],

@@ -290,7 +290,7 @@ def test_a_scheduler_that_others_may_reach_must_be_encrypted_unless_that_is_allo
     if ADDRESSES[address]:
         choose_engine(here, EngineKind.DASK, address, None, is_strict=True)
     else:
-        with pytest.raises(UsageError, match="is not encrypted: whoever reaches"):
+        with pytest.raises(UsageError, match="is not encrypted: anybody who can reach"):
             choose_engine(here, EngineKind.DASK, address, None, is_strict=True)
         choose_engine(here, EngineKind.DASK, address, None, is_strict=True, allows_plain_tcp=True)
 

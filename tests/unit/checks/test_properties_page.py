@@ -26,7 +26,7 @@ def test_the_page_has_a_section_for_each_property_and_no_other() -> None:
 
 
 def test_the_page_explains_what_every_property_takes() -> None:
-    table = PAGE.split("## What every property takes")[1].split("\n## ")[0]
+    table = PAGE.split("## Arguments of every property")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == COMMON | {"property"}
 
 
