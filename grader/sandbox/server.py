@@ -65,7 +65,8 @@ class OwnFaultError(Exception):
 class Server:
     """A submission, loaded once, and the modules built from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: socket.socket | None = None) -> None:
+        self._connection = connection
         self.namespace = types.ModuleType("")
         self.chunks: dict[str, list[str]] = {}
         self.subjects: dict[int, Subject] = {}
@@ -154,10 +155,19 @@ class Server:
                     raise
                 tolerated = tolerated or self._raised(error)  # another cell of the notebook may still define the class
         self._state = GlobalState()
-        self._for_tests = (
-            SubjectServer(self.namespace, request.entry) if request.entry in vars(self.namespace) else None
-        )
+        is_found = request.entry in vars(self.namespace)
+        is_found = request.entry in vars(self.namespace)
+        self._for_tests = SubjectServer(self.namespace, request.entry, self._exchange) if is_found else None
         return self._loaded(request, trees, tolerated)
+
+    def _exchange(self, payload: bytes) -> bytes:
+        """Send a payload to the test in the middle of a request, and return the payload of its next one."""
+        assert self._connection is not None
+        send(self._connection, Acted(payload=payload))
+        request = receive_request(self._connection)
+        if not isinstance(request, Act):
+            raise OwnFaultError("a call of a function of the test was not answered")
+        return request.payload
 
     def _loaded(self, request: Load, trees: dict[str, str], tolerated: Raised | None) -> Loaded:
         names, entry = self.namespace.__dict__, request.entry
@@ -289,7 +299,7 @@ def serve(connection: socket.socket) -> None:
     """Answer requests until the examiner closes the connection."""
     stub_compiler()
     warm_up()  # usually before the first request, since workers are started ahead
-    server = Server()
+    server = Server(connection)
     while True:
         try:
             request = receive_request(connection)

@@ -3,6 +3,7 @@
 import random
 import secrets
 import time
+from collections.abc import Collection
 from contextlib import closing
 
 from grader.errors import BrokenExerciseError
@@ -22,7 +23,7 @@ from grader.trap.counting import (
     score_of,
 )
 from grader.trap.implementations import Implementation, Role, implementations_of
-from grader.trap.relay import Ending, Relay, Session, TimeUpError, Trap
+from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Session, Trap
 from grader.trap.result import TrapResult
 
 SEEDS = 3
@@ -51,46 +52,56 @@ class TrapJudge:
     def __init__(self, course: Course, source: WorkerSource, *, strict: bool = False) -> None:
         self._course, self._source, self._strict = course, source, strict
 
-    def __call__(self, exercise_id: str, trap: Trap, *, seed: int | None = None) -> TrapResult:
-        """Return the result of a trap. Raises `BrokenExerciseError` if there is nothing to run it on."""
+    def __call__(
+        self,
+        exercise_id: str,
+        trap: Trap,
+        *,
+        seed: int | None = None,
+        roles: Collection[Role] = tuple(Role),
+        seconds: float = TRAP_SECONDS,
+    ) -> TrapResult:
+        """Return the result of a trap on the implementations with these roles.
+
+        Its tests may run for so many seconds. Raises `BrokenExerciseError` if there is nothing to run it on.
+        """
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))
         seed = secrets.randbelow(MAX_SEED) if seed is None else seed
-        return _Judgement(self._course, self._source, exercise, trap, seed, strict=self._strict).result(started)
+        relay = Relay(self._source, exercise, trap, seconds=seconds, strict=self._strict)
+        implementations = [each for each in implementations_of(self._course, exercise) if each.role in roles]
+        return _Judgement(relay, exercise, implementations, trap.label, seed).result(started)
 
 
 class _Judgement:
     """One trap on one exercise."""
 
     def __init__(
-        self, course: Course, source: WorkerSource, exercise: Exercise, trap: Trap, seed: int, *, strict: bool
+        self, relay: Relay, exercise: Exercise, implementations: list[Implementation], file: str, seed: int
     ) -> None:
-        self._exercise, self._trap, self._seed = exercise, trap, seed
-        self._relay = Relay(source, exercise, trap, strict=strict)
+        self._relay, self._exercise, self._implementations = relay, exercise, implementations
+        self._file, self._seed = file, seed
         self._seeds = [random.Random(f"{seed}/{number}").randrange(MAX_SEED) for number in range(SEEDS)]  # noqa: S311 - seeds of inputs
-        self._implementations = implementations_of(course, exercise)
         if not any(each.role is Role.RIGHT for each in self._implementations):
             raise BrokenExerciseError(f"{exercise.id}: there is no right implementation to run the trap on")
         self._observations: list[Observation] = []
+        self._is_time_up = False
         self._dropped: set[int] = set()
         """Tests that are set aside already, and that cost time."""
 
     def result(self, started: float) -> TrapResult:
         """Run the trap and return its result."""
         first, *others = self._implementations
-        is_time_up = False
-        session = Session()
-        try:
-            session = self._relay.run(first.source, seeds=self._seeds)
-            if session.is_collected:
-                self._observe(first, session)
-                random.SystemRandom().shuffle(others)
-                for each in others:
-                    if not self._runs(each):
-                        break  # no test is left
-                    self._observe(each, self._relay.run(each.source, runs=self._runs(each), noisy=self._noisy(each)))
-        except TimeUpError:
-            is_time_up = True
+        session = self._relay.run(first.source, seeds=self._seeds)
+        if session.is_collected:
+            self._observe(first, session)
+            random.SystemRandom().shuffle(others)
+            for each in others:
+                runs = self._runs(each)
+                if not runs or self._is_time_up:
+                    break
+                self._observe(each, self._relay.run(each.source, runs=runs, noisy=self._noisy(each)))
+        is_time_up = self._is_time_up
         names = session.names
         order = {id(each): place for place, each in enumerate(self._implementations)}
         self._observations.sort(key=lambda observation: order[id(observation.implementation)])
@@ -100,7 +111,7 @@ class _Judgement:
         score, max_score, extra = score_of(self._exercise, defects, subsets)
         return TrapResult(
             exercise=self._exercise.id,
-            file=self._trap.label,
+            file=self._file,
             seed=self._seed,
             problem=session.problem or ("" if names else "there is no test in it"),
             line=session.line,
@@ -127,7 +138,8 @@ class _Judgement:
 
     def _runs(self, implementation: Implementation) -> list[TestRun]:
         """Return the runs of all tests that are not set aside yet."""
-        seeds = self._seeds if implementation.role in EVERY_SEED else self._seeds[:1]
+        is_decoy = implementation.role is Role.DEFECTIVE and not self._exercise.defects  # with many wrong fixes
+        seeds = self._seeds if implementation.role in EVERY_SEED and not is_decoy else self._seeds[:1]
         collected = {outcome.test for outcome in self._observations[0].outcomes}
         return [TestRun(test=test, seed=seed) for seed in seeds for test in sorted(collected - self._dropped)]
 
@@ -135,10 +147,13 @@ class _Judgement:
         """Add the outcomes on one implementation, and those on its recorded replies where they earn points."""
         is_first = not self._observations
         replayed = None
+        self._is_time_up = self._is_time_up or session.is_time_up
         if is_first or (implementation.role is Role.DEFECTIVE and any(not each.passed for each in session.outcomes)):
             runs = [TestRun(test=each.test, seed=each.seed) for each in session.outcomes]
             if not any(each.ending in (Ending.TIMED_OUT, Ending.DIED) for each in session.outcomes):
-                replayed = self._relay.replay(session, runs).outcomes
+                again = self._relay.replay(session, runs)
+                self._is_time_up = self._is_time_up or again.is_time_up
+                replayed = again.outcomes
         self._observations.append(
             Observation(implementation=implementation, outcomes=session.outcomes, replayed=replayed)
         )

@@ -12,7 +12,17 @@ from grader.errors import KitError
 from grader.processes.workers import DiedError, Worker, WorkerSource, protections, require_closed
 from grader.sandbox import protocol
 from grader.sandbox.protocol import Act, Acted, Loaded, Raised, RunTests, TestRun
-from grader.sandbox.traps.messages import Ask, Collected, Done, Failed, Finished, Started, TestMessage, encode
+from grader.sandbox.traps.messages import (
+    MOST_TESTS,
+    Ask,
+    Collected,
+    Done,
+    Failed,
+    Finished,
+    Started,
+    TestMessage,
+    encode,
+)
 from grader.sandbox.wire import MalformedError
 from grader.spec.exercise import Exercise, Limits
 from grader.submission import Submission
@@ -85,6 +95,7 @@ class Session:
         """Why no test runs; empty if the tests were collected."""
         self.line = 0
         self.is_collected = False
+        self.is_time_up = False
         self.isolation: dict[str, bool] = {}
 
 
@@ -95,7 +106,7 @@ class TimeUpError(Exception):
 class Clock:
     """The seconds that the student's tests may still run."""
 
-    def __init__(self, seconds: float = TRAP_SECONDS) -> None:
+    def __init__(self, seconds: float) -> None:
         self.left = seconds
 
 
@@ -109,35 +120,41 @@ class Trap(Struct, frozen=True, kw_only=True):
 class Relay:
     """Runs traps on implementations: a fresh test worker and a fresh subject's worker for each."""
 
-    def __init__(self, source: WorkerSource, exercise: Exercise, trap: Trap, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        source: WorkerSource,
+        exercise: Exercise,
+        trap: Trap,
+        *,
+        seconds: float = TRAP_SECONDS,
+        strict: bool = False,
+    ) -> None:
         self._source, self._exercise, self._trap = source, exercise, trap
         self._strict = strict
-        self.clock = Clock()
+        self.clock = Clock(seconds)
 
     def run(
         self, subject: Submission, *, seeds: Sequence[int] = (), runs: Sequence[TestRun] = (), noisy: int | None = None
     ) -> Session:
         """Run every test at each of the seeds, or the given runs. `noisy` is the seed at which replies get noise.
 
-        Raises `TimeUpError` once the trap has used all its time.
+        A test that hangs or ends its process is not run again.
         """
         session = Session()
         remaining = list(runs)
-        while not session.is_collected or remaining:
+        is_first = True
+        while remaining or is_first:
             with closing(_Subject(self._source, self._exercise, subject, strict=self._strict)) as replies:
-                done = self._run_process(session, list(seeds), remaining, replies, noisy)
-            if session.problem:
+                self._run_process(session, list(seeds) if is_first else [], remaining, replies, noisy)
+            if session.is_time_up or not session.is_collected:
                 break
-            if not remaining:
-                remaining = (
-                    [TestRun(test=number, seed=seed) for seed in seeds for number in range(len(session.names))]
-                    if not runs
-                    else []
-                )
-            remaining = remaining[done:]
-            if not done:
-                break
-            seeds = ()
+            if is_first and not runs:
+                count = min(len(session.names), MOST_TESTS)
+                remaining = [TestRun(test=number, seed=seed) for seed in seeds for number in range(count)]
+            before, remaining = len(remaining), _remaining(remaining, session)
+            if not is_first and len(remaining) == before:
+                break  # the process ended before any test
+            is_first = False
         return session
 
     def replay(self, recorded: Session, runs: Sequence[TestRun]) -> Session:
@@ -145,9 +162,9 @@ class Relay:
         session = Session()
         remaining = list(runs)
         for exchanges in recorded.processes:
-            done = self._run_process(session, [], remaining, _Recorded(exchanges), None)
-            remaining = remaining[done:]
-            if not remaining or not done:
+            self._run_process(session, [], remaining, _Recorded(exchanges), None)
+            remaining = _remaining(remaining, session)
+            if not remaining or session.is_time_up:
                 break
         return session
 
@@ -158,10 +175,11 @@ class Relay:
         runs: list[TestRun],
         replies: "_Subject | _Recorded",
         noisy: int | None,
-    ) -> int:
-        """Run tests in one test worker until it is done, dies or hangs; return how many runs have ended."""
+    ) -> None:
+        """Run tests in one test worker until it is done, dies or hangs."""
         if self.clock.left <= 0:
-            raise TimeUpError
+            session.is_time_up = True
+            return
         exchanges: list[Exchange] = []
         session.processes.append(exchanges)
         limits = _limits(self._exercise)
@@ -171,11 +189,18 @@ class Relay:
         if self._strict:
             require_closed(isolation)
         try:
-            return _Process(self._trap, self._exercise, session, worker, replies, exchanges, self.clock).run(
+            _Process(self._trap, self._exercise, session, worker, replies, exchanges, self.clock).run(
                 seeds, runs, noisy
             )
         finally:
             worker.kill()
+
+
+def _remaining(runs: Sequence[TestRun], session: Session) -> list[TestRun]:
+    """Return the runs that have not ended, without tests that hang or end their process."""
+    ended = {(each.test, each.seed) for each in session.outcomes}
+    stopped = {each.test for each in session.outcomes if each.ending in (Ending.TIMED_OUT, Ending.DIED)}
+    return [each for each in runs if (each.test, each.seed) not in ended and each.test not in stopped]
 
 
 def _limits(exercise: Exercise) -> Limits:
@@ -203,13 +228,10 @@ class _Process:
         self._calls = 0
         self._seed: int | None = None
         self._deadline = 0.0
-        self._ended = 0
-        self._asking = 0.0
-        """The seconds that the current run has waited for the subject."""
-        self._started, self._waited = 0.0, 0.0
+        self._started, self._waited, self._replies_waited = 0.0, 0.0, 0.0
 
-    def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> int:
-        """Relay until the end; return the number of runs that have ended."""
+    def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
+        """Relay until the end."""
         interface = self._exercise.interface
         source = protocol.Source(label=self._trap.label, text=self._trap.text)
         request = RunTests(
@@ -220,13 +242,16 @@ class _Process:
             self._worker.start_tests(request, self._deadline)
             while not isinstance(message := self._next_message(), Done):
                 self._handle(message, noisy)
+            self._finish(Ending.DIED, Finished(passed=False, reason="it ended all tests"))
+        except TimeUpError:
+            self._session.is_time_up = True
         except TimeoutError:
             self._note_problem(f"its tests could not be collected within {COLLECT_SECONDS:g} s")
             self._finish(Ending.TIMED_OUT, Finished(passed=False, reason="it took too long"))
         except (DiedError, MalformedError) as error:
-            self._note_problem(f"its process {error}")
-            self._finish(Ending.DIED, Finished(passed=False, reason=f"its process {error}"))
-        return self._ended
+            how = error if isinstance(error, DiedError) else "sent an invalid message"
+            self._note_problem(f"its process {how}")
+            self._finish(Ending.DIED, Finished(passed=False, reason=f"its process {how}"))
 
     def _handle(self, message: TestMessage, noisy: int | None) -> None:
         if isinstance(message, Collected):
@@ -241,7 +266,6 @@ class _Process:
             asked = time.monotonic()
             self._answer(message, noisy)
             self._deadline += time.monotonic() - asked
-            self._asking += time.monotonic() - asked
 
     def _next_message(self) -> TestMessage:
         """Return the worker's next message. Time that it waited for a processor does not count."""
@@ -261,7 +285,8 @@ class _Process:
             self._session.problem = self._session.problem or problem
 
     def _start(self, message: Started) -> None:
-        self._current, self._calls, self._asking = message, 0, 0.0
+        self._current, self._calls = message, 0
+        self._replies_waited = self._replies.waited()
         self._started, self._waited = time.monotonic(), self._worker.processor_time().waited
         self._digest.update(f"test {message.test} seed {message.seed}".encode())
         self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
@@ -276,7 +301,8 @@ class _Process:
         if self._current is None:
             return
         waited = 0.0 if ending is Ending.DIED else self._worker.processor_time().waited - self._waited
-        self._clock.left -= max(0.0, time.monotonic() - self._started - self._asking - max(0.0, waited))
+        waited += self._replies.waited() - self._replies_waited
+        self._clock.left -= max(0.0, time.monotonic() - self._started - max(0.0, waited))
         outcome = TestOutcome(
             test=self._current.test,
             seed=self._current.seed,
@@ -286,7 +312,6 @@ class _Process:
             report=report,
         )
         self._current = None
-        self._ended += 1
         self._session.outcomes.append(outcome)
         self._deadline = time.monotonic() + TEST_SECONDS
 
@@ -338,6 +363,10 @@ class _Subject:
             text = reply.text if isinstance(reply, Raised) else "an unexpected reply"
             raise KitError(f"{self._exercise.id}: an implementation does not load: {text}; prove the exercise")
 
+    def waited(self) -> float:
+        """Return how long the subject has waited for a processor."""
+        return self._worker.processor_time().waited if self._worker is not None else 0.0
+
     def reply(self, payload: bytes, *, noise: bool) -> bytes:
         """Return the reply to a request. A subject that ends or hangs raises in the test."""
         if self._worker is None:
@@ -364,6 +393,10 @@ class _Recorded:
 
     def begin(self) -> None:
         """Do nothing: the replies go on in their order."""
+
+    def waited(self) -> float:
+        """Return 0: no process waits."""
+        return 0.0
 
     def reply(self, payload: bytes, *, noise: bool) -> bytes:
         """Return the next reply."""

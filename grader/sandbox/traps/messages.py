@@ -135,13 +135,19 @@ class Model(Message, frozen=True, kw_only=True):
     number: int
 
 
+class Function(Message, frozen=True, kw_only=True):
+    """A function of the test, such as a closure, which the subject may call."""
+
+    number: int
+
+
 class Unknown(Message, frozen=True, kw_only=True):
     """A value that cannot be sent, described in a few words."""
 
     description: Words
 
 
-Value = Ref | Items | Pairs | Plain | Named | Handle | Model | Unknown
+Value = Ref | Items | Pairs | Plain | Named | Handle | Model | Function | Unknown
 
 
 class Layer(Message, frozen=True, kw_only=True):
@@ -198,7 +204,8 @@ class Perform(Message, frozen=True, kw_only=True):
     """Do something with the subject; answered by `Performed` or `Failed`.
 
     `action` is "build" (the subject's own class or function), "call" (an object or a method of it), "read" or "set" (an
-    attribute), or "backward" (of the call with the number `target`, from the gradients in `arguments`).
+    attribute), or "backward" (of the call with the number `target`, from the gradients in `arguments`). The answer to a
+    `CallBack` is "return" or, with the name of an exception, "raise".
     """
 
     action: Words
@@ -233,6 +240,8 @@ class Performed(Message, frozen=True, kw_only=True):
     structure: Structure | None = None
     state: State | None = None
     bound: list[tuple[int, int, int]] = field(default_factory=list)
+    lent: list[tuple[int, int]] = field(default_factory=list)
+    """The tensors that functions of the test returned and that were written to, by their order, with new places."""
     shipped: list[Shipped] = field(default_factory=list)
     generator: bytes = b""
     printed: Annotated[str, Meta(max_length=2 * MOST_PRINTED)] = ""
@@ -249,9 +258,23 @@ class Failed(Message, frozen=True, kw_only=True):
     printed: Annotated[str, Meta(max_length=2 * MOST_PRINTED)] = ""
 
 
+class CallBack(Message, frozen=True, kw_only=True):
+    """The subject calls a function of the test; the next request is the answer, or something that the function does."""
+
+    number: int
+    arguments: Annotated[list[Value], Meta(max_length=MAX_ITEMS)]
+    keywords: dict[Name, Value]
+    tensors: Annotated[list[Tensor], Meta(max_length=MAX_ITEMS)]
+    target: int
+    bound: list[tuple[int, int, int]]
+    grad: bool
+
+
 encode = msgspec.msgpack.Encoder().encode
 decode_perform = msgspec.msgpack.Decoder(Perform).decode
-_outcomes: "msgspec.msgpack.Decoder[Performed | Failed]" = msgspec.msgpack.Decoder(Performed | Failed)
+_outcomes: "msgspec.msgpack.Decoder[Performed | Failed | CallBack]" = msgspec.msgpack.Decoder(
+    Performed | Failed | CallBack
+)
 decode_outcome = _outcomes.decode
 _test_messages: "msgspec.msgpack.Decoder[TestMessage]" = msgspec.msgpack.Decoder(TestMessage)
 _answers: "msgspec.msgpack.Decoder[Answer]" = msgspec.msgpack.Decoder(Answer)

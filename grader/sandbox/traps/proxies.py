@@ -6,6 +6,7 @@ travel with the next call. Gradients flow through calls. Exceptions arrive as th
 
 import builtins
 import sys
+import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +16,9 @@ from msgspec import structs
 
 from grader.sandbox.traps import shipping
 from grader.sandbox.traps.messages import (
+    CallBack,
     Failed,
+    Function,
     Handle,
     Model,
     Perform,
@@ -41,6 +44,11 @@ class Remote:
         self._transport = transport
         self._modules: dict[int, ModuleData] = {}
         self._bound: dict[int, list[torch.Tensor]] = {}
+        self._functions: list[Callable[..., Any]] = []
+        self._lent: list[torch.Tensor] = []
+        """The tensors that functions of the test returned in the current request."""
+        self._own_error: BaseException | None = None
+        """The exception that such a function raised."""
         self.raised: list[BaseException] = []
         """Exceptions of the subject in the current test."""
 
@@ -56,7 +64,7 @@ class Remote:
     ) -> Any:
         """Ask the subject's worker and return the value; raise what the subject raised."""
         models: list[Any] = []
-        writer = Writer(lambda value: _special(value, models))
+        writer = Writer(lambda value: self._special(value, models))
         sent_arguments = [writer.value(each) for each in arguments]
         sent_keywords = {key: writer.value(each) for key, each in (keywords or {}).items()}
         unsendable = [
@@ -82,10 +90,7 @@ class Remote:
                 )
             ),
             state=data.changes(target, writer) if data is not None else None,
-            bound=[
-                (index, writer.place(each.detach()), writer.place(each.grad) if each.grad is not None else -1)
-                for index, each in enumerate(bound)
-            ],
+            bound=_bound_places(bound, writer),
             tensors=writer.tensors,
             shipped=shipped,
             grad=torch.is_grad_enabled() and not torch.is_inference_mode_enabled(),
@@ -93,16 +98,21 @@ class Remote:
             generator=bytes(torch.default_generator.get_state().numpy().tobytes()),
             dtype=str(torch.get_default_dtype()).removeprefix("torch."),
         )
+        self._lent, self._own_error = [], None
         reply = self._ask(request)
         return self._finish(request, reply, writer, models)
 
     def _ask(self, request: Perform) -> Performed:
         reply = decode_outcome(self._transport(encode(request)))
+        while isinstance(reply, CallBack):
+            reply = decode_outcome(self._transport(encode(self._call_back(reply))))
         if reply.printed:
             sys.stdout.write(reply.printed)
         if reply.generator:
             torch.default_generator.set_state(torch.frombuffer(bytearray(reply.generator), dtype=torch.uint8))
         if isinstance(reply, Failed):
+            if self._own_error is not None:
+                raise self._own_error
             error = _exception(reply)
             self.raised.append(error)
             raise error
@@ -136,10 +146,43 @@ class Remote:
         """Copy what the subject has written to arguments, and to the parameters of an optimizer."""
         for place, new in reply.written:
             writer.objects[place].copy_(reader.tensors[new])
-        for index, value, gradient in reply.bound:
-            if not same(bound[index].data, reader.tensors[value]):
-                bound[index].copy_(reader.tensors[value])
-            bound[index].grad = reader.tensors[gradient] if gradient >= 0 else None
+        for place, new in reply.lent:
+            self._lent[place].copy_(reader.tensors[new])
+        _take_bound(reply.bound, reader, bound)
+
+    def _call_back(self, request: CallBack) -> Perform:
+        """Call a function of the test, and return the answer for the subject."""
+        reader = Reader(request.tensors, self._object)
+        bound = self._bound.get(request.target, [])
+        writer = Writer(lambda value: self._special(value, []))
+        outer = self._lent
+        with torch.no_grad():
+            _take_bound(request.bound, reader, bound)
+        try:
+            with torch.set_grad_enabled(request.grad):
+                value = self._functions[request.number](
+                    *(reader.value(each) for each in request.arguments),
+                    **{name: reader.value(each) for name, each in request.keywords.items()},
+                )
+            arguments, action = [writer.value(value)], "return"
+        except BaseException as error:  # noqa: BLE001 - raised again once the subject has been told
+            self._own_error, arguments, action = error, [], "raise"
+        self._lent = outer
+        sent = _bound_places(bound, writer)
+        self._lent += writer.objects
+        return Perform(action=action, arguments=arguments, bound=sent, tensors=writer.tensors)
+
+    def _special(self, value: Any, models: list[Any]) -> Value | None:
+        if isinstance(value, ObjectProxy):
+            return Handle(number=value._number, path=value._path)  # noqa: SLF001 - a proxy's own number
+        if isinstance(value, types.FunctionType | types.MethodType):
+            self._functions.append(value)
+            return Function(number=len(self._functions) - 1)
+        if isinstance(value, torch.nn.Module | torch.optim.Optimizer):
+            if not any(model is value for model in models):
+                models.append(value)
+            return Model(number=-1)
+        return None
 
     def _connect_gradients(self, reply: Performed, reader: Reader, writer: Writer, data: "ModuleData | None") -> None:
         """Replace the outputs that require gradients by ones whose backward pass asks the subject."""
@@ -165,7 +208,7 @@ class Remote:
         for place, each in zip(places, connected, strict=True):
             reader.tensors[place] = each
 
-    def _object(self, value: Handle | Model | Unknown) -> Any:
+    def _object(self, value: Handle | Model | Function | Unknown) -> Any:
         if isinstance(value, Handle):
             kind = ModuleProxy if value.number in self._modules else ObjectProxy
             return kind(self, value.number, value.path)
@@ -191,14 +234,19 @@ def _is_weight(reply: Performed, place: int) -> bool:
     return place in weights
 
 
-def _special(value: Any, models: list[Any]) -> Value | None:
-    if isinstance(value, ObjectProxy):
-        return Handle(number=value._number, path=value._path)  # noqa: SLF001 - a proxy's own number
-    if type(value) is not ModuleProxy and isinstance(value, torch.nn.Module | torch.optim.Optimizer):
-        if not any(model is value for model in models):
-            models.append(value)
-        return Model(number=-1)
-    return None
+def _bound_places(bound: list[torch.Tensor], writer: Writer) -> list[tuple[int, int, int]]:
+    return [
+        (index, writer.place(each.detach()), writer.place(each.grad) if each.grad is not None else -1)
+        for index, each in enumerate(bound)
+    ]
+
+
+def _take_bound(places: list[tuple[int, int, int]], reader: Reader, bound: list[torch.Tensor]) -> None:
+    """Give an optimizer's parameters the values and gradients that they have in the subject's worker."""
+    for index, value, gradient in places:
+        if not same(bound[index].data, reader.tensors[value]):
+            bound[index].copy_(reader.tensors[value])
+        bound[index].grad = reader.tensors[gradient] if gradient >= 0 else None
 
 
 def _numbered(values: list[Value], originals: Sequence[Any], models: list[Any]) -> list[Value]:

@@ -8,7 +8,7 @@ import contextlib
 import io
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -19,7 +19,9 @@ from grader.sandbox.text import cut, sendable
 from grader.sandbox.traps import shipping
 from grader.sandbox.traps.messages import (
     MOST_PRINTED,
+    CallBack,
     Failed,
+    Function,
     Handle,
     Model,
     Node,
@@ -45,6 +47,10 @@ NOISE_KEY = 88_172_645
 """A number that decides which last bits change."""
 
 
+Exchange = Callable[[bytes], bytes]
+"""Sends a payload to the test, and returns the payload of its next request."""
+
+
 class _Call(Struct, frozen=True, kw_only=True):
     """A call whose graph waits for a backward pass: the tensors with gradients that went in and came out."""
 
@@ -67,7 +73,11 @@ class _Object:
 class SubjectServer:
     """The objects that a trap has built from one subject."""
 
-    def __init__(self, namespace: types.ModuleType, entry: str) -> None:
+    def __init__(self, namespace: types.ModuleType, entry: str, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._target = 0
+        self._lent: list[tuple[torch.Tensor, int]] = []
+        """The tensors that functions of the test returned, with their versions then."""
         self._subject = vars(namespace)[entry]
         self._objects: dict[int, _Object] = {}
         self._calls: dict[int, _Call] = {}
@@ -124,7 +134,8 @@ class SubjectServer:
         arguments = [self._argument(reader, sent, each) for each in request.arguments]
         keywords = {name: self._argument(reader, sent, each) for name, each in request.keywords.items()}
         item = self._objects.get(request.target)
-        self._bind(request, item, reader)
+        self._bind(request.bound, item, reader)
+        self._target, self._lent = request.target, []
         versions = [_version(each) for each in sent]
         with torch.set_grad_enabled(request.grad):
             value = self._run(request, arguments, keywords, sent)
@@ -137,6 +148,11 @@ class SubjectServer:
             (place, writer.place(each.detach())) for place, each in enumerate(sent) if _version(each) != versions[place]
         ]
         bound = self._bound_values(item, writer)
+        lent = [
+            (place, writer.place(each.detach()))
+            for place, (each, old) in enumerate(self._lent)
+            if _version(each) != old
+        ]
         structure, state = self._changes(item, writer, request) if item is not None else (None, None)
         shipped = [shipping.pack(model, writer) for model in models]
         return Performed(
@@ -147,6 +163,7 @@ class SubjectServer:
             structure=structure,
             state=state,
             bound=bound,
+            lent=lent,
             shipped=shipped,
             is_grad_enabled=is_grad_enabled == request.grad,
             dtype=dtype,
@@ -172,6 +189,8 @@ class SubjectServer:
             return None
         if request.name not in METHODS:
             _require_readable(request.name)
+        if isinstance(part, str | bytes):  # a text's `format` reads any attribute of its arguments
+            raise TypeError("methods of a text cannot be called from a test")
         called = getattr(part, request.name) if request.name else part
         value = called(*arguments, **keywords)
         if request.name == "__iter__":
@@ -191,12 +210,44 @@ class SubjectServer:
             part = part[int(name)] if name.isdigit() else getattr(part, _require_readable(name))
         return part
 
-    def _special(self, value: Handle | Model | Unknown) -> Any:
+    def _special(self, value: Handle | Model | Function | Unknown) -> Any:
+        if isinstance(value, Function):
+            return self._function(value.number)
         if isinstance(value, Handle):
             return self._part(value.number, value.path)
         if isinstance(value, Model):
             return self._models[value.number]
         raise TypeError(f"{value.description} cannot be given to the subject; use tensors and plain values")
+
+    def _function(self, number: int) -> Callable[..., Any]:
+        """Return a function that calls one of the test's."""
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            writer = Writer(self._handle_of)
+            item = self._objects.get(self._target)
+            message = CallBack(
+                number=number,
+                arguments=[writer.value(each) for each in arguments],
+                keywords={name: writer.value(each) for name, each in keywords.items()},
+                target=self._target,
+                bound=self._bound_values(item, writer),
+                tensors=writer.tensors,
+                grad=torch.is_grad_enabled(),
+            )
+            answer = decode_perform(self._exchange(encode(message)))
+            while answer.action not in ("return", "raise"):
+                before = self._target, self._lent
+                reply = self.perform(encode(answer), noise=False)
+                self._target, self._lent = before
+                answer = decode_perform(self._exchange(reply))
+            reader = Reader(answer.tensors, self._special)
+            self._bind(answer.bound, item, reader)
+            if answer.action == "raise":
+                raise RuntimeError("a function of the test raised an exception")
+            self._lent += [(each, _version(each)) for each in reader.tensors]
+            return reader.value(answer.arguments[0])
+
+        return call
 
     def _handle_of(self, value: Any) -> Value | None:
         """Return a handle for an object that a test has built, or for a part of it."""
@@ -260,9 +311,9 @@ class SubjectServer:
                 item.known[name] = tensor.detach().clone()
         return structure if is_new else None, State(number=number, changed=changed) if changed else None
 
-    def _bind(self, request: Perform, item: _Object | None, reader: Reader) -> None:
+    def _bind(self, bound: list[tuple[int, int, int]], item: _Object | None, reader: Reader) -> None:
         """Give an optimizer's parameters the values and gradients that they have in the test."""
-        for index, value, gradient in request.bound:
+        for index, value, gradient in bound:
             if item is not None and 0 <= index < len(item.bound):
                 item.bound[index].data = reader.tensors[value].detach()
                 item.bound[index].grad = reader.tensors[gradient].detach() if gradient >= 0 else None

@@ -7,7 +7,19 @@ import torch
 
 from grader.sandbox.protocol import MAX_ITEMS, MAX_TEXT, TensorValue
 from grader.sandbox.text import sendable
-from grader.sandbox.traps.messages import Handle, Items, Model, Named, Pairs, Plain, Ref, Tensor, Unknown, Value
+from grader.sandbox.traps.messages import (
+    Function,
+    Handle,
+    Items,
+    Model,
+    Named,
+    Pairs,
+    Plain,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+)
 from grader.sandbox.values import DTYPE_NAMES, MAX_DEPTH, MAX_INT, MAX_TENSOR_BYTES, from_tensor, to_tensor, type_name
 
 MOST_BYTES = MAX_TENSOR_BYTES
@@ -106,7 +118,9 @@ def _simple(value: Any) -> Value | None:
 class Reader:
     """The tensors of one received message, and the values around them."""
 
-    def __init__(self, tensors: Sequence[Tensor], special: Callable[[Handle | Model | Unknown], Any]) -> None:
+    def __init__(
+        self, tensors: Sequence[Tensor], special: Callable[[Handle | Model | Function | Unknown], Any]
+    ) -> None:
         self.tensors = [unpack(each) for each in tensors]
         self._special = special
 

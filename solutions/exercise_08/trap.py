@@ -1,0 +1,28 @@
+"""A model trap: it accepts every right implementation and catches each defect. Spoilers."""
+
+import torch
+import torch.nn.functional as F
+
+
+def linear(layer_weights, name, x):
+    return F.linear(x, layer_weights[f"{name}.weight"], layer_weights.get(f"{name}.bias"))
+
+
+def attention(q, k, v, heads, visible=None, scaled=True):
+    """The textbook's attention, heads one after the other; (batch, queries, width)."""
+    q, k, v = (z.unflatten(-1, (heads, -1)).transpose(1, 2) for z in (q, k, v))
+    scores = q @ k.mT * (q.size(-1) ** -0.5 if scaled else 1.0)
+    if visible is not None:
+        scores = scores.masked_fill(~visible, -torch.inf)
+    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+def past(tokens):
+    return torch.ones(tokens, tokens).tril().bool()
+
+
+def test_the_formula(subject, gaussian):
+    m = subject(12, 3, 8)
+    w, x = m.state_dict(), gaussian(2, 5, 12)
+    found = [attention(*(linear(w, f"heads.{h}.{name}", x) for name in ("query", "key", "value")), 1, past(5)) for h in range(3)]
+    assert torch.allclose(m(x), linear(w, "proj", torch.cat(found, -1)), atol=1e-4)

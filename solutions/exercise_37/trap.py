@@ -1,0 +1,53 @@
+"""A model trap: it accepts every right implementation and catches each defect. Spoilers."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+
+def turned(z, base):
+    """Neighbouring features, turned as pairs by the angles of their places; (batch, heads, words, d)."""
+    size = z.size(-1)
+    rates = base ** (-2 * torch.arange(size // 2, dtype=torch.float64) / size)
+    angle = torch.arange(z.size(-2), dtype=torch.float64)[:, None] * rates
+    cos, sin = angle.cos().to(z.dtype), angle.sin().to(z.dtype)
+    a, b = z[..., 0::2], z[..., 1::2]
+    return torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
+
+
+def expected(m, x, heads, base):
+    w = m.state_dict()
+    q, k, v = (F.linear(x, w[f"to_{name}.weight"]).unflatten(-1, (heads, -1)).transpose(1, 2) for name in "qkv")
+    scores = turned(q, base) @ turned(k, base).mT / q.size(-1) ** 0.5
+    visible = torch.ones(x.size(1), x.size(1)).tril().bool()
+    found = scores.masked_fill(~visible, -torch.inf).softmax(-1) @ v
+    return F.linear(found.transpose(1, 2).flatten(2), w["to_out.weight"], w["to_out.bias"])
+
+
+def test_the_formula(subject, gaussian):
+    m, x = subject(12, 2, 10.0), gaussian(2, 5, 12)
+    assert torch.allclose(m(x), expected(m, x, 2, 10.0), atol=1e-4)
+
+
+def test_the_formula_in_float64(subject, gaussian):
+    m, x = subject(12, 2, 10.0).double(), gaussian(2, 200, 12).double()
+    assert torch.allclose(m(x), expected(m, x, 2, 10.0), rtol=0, atol=1e-10)
+
+
+def test_some_rows_of_a_long_text(subject, gaussian):
+    m, x = subject(2, 1, 10.0), 3 * gaussian(1, 2200, 2)
+    with torch.no_grad():
+        found = m(x)
+    w, rows = m.state_dict(), torch.tensor([0, 300, 600, 1100, 2190])
+    q, k, v = (F.linear(x, w[f"to_{name}.weight"]) for name in "qkv")
+    scores = turned(q, 10.0)[:, rows] @ turned(k, 10.0).mT / 2**0.5
+    weights = scores.masked_fill(torch.arange(2200) > rows[:, None], -torch.inf).softmax(-1)
+    assert torch.allclose(found[:, rows], F.linear(weights @ v, w["to_out.weight"], w["to_out.bias"]), atol=1e-2)
+
+
+@pytest.mark.parametrize("magnitude", [1e6, 1e12])
+def test_no_later_word_has_influence_however_large(subject, gaussian, magnitude):
+    m, x = subject(12, 2, 10.0).double(), magnitude * gaussian(8, 3, 12).double()
+    y = x.clone()
+    y[:, 1:] = -y[:, 1:]
+    assert torch.allclose(m(x)[:, 0], m(y)[:, 0], rtol=1e-6)
