@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from grader.checks.case import Case
-from grader.checks.proxies import ModuleProxy, SubjectFactory
+from grader.checks.proxies import ModuleProxy, Subject
 from grader.checks.reference_cache import ReferenceCache
 from grader.spec.exercise import Exercise
 from grader.spec.properties import Property
@@ -23,7 +23,7 @@ class Context:
     def __init__(
         self,
         *,
-        subject: SubjectFactory,
+        subject: Subject,
         reference: ReferenceCache,
         exercise: Exercise,
         read_printed: Callable[[], bytes] = bytes,

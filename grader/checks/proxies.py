@@ -94,22 +94,6 @@ class ModuleFactory(Protocol):
         """Build a module. `probe` is source that runs beside it; it may define the class `entry` to build instead."""
 
 
-class SubjectFactory(ModuleFactory, Protocol):
-    """Builds modules of the submission, with given weights and on demand."""
-
-    def build(
-        self,
-        arguments: dict[str, Any],
-        *,
-        like: HasWeights | None = None,
-        dtype: str = "",
-        probe: str = "",
-        entry: str = "",
-        at_once: bool = True,
-    ) -> ModuleProxy:
-        """Build a module with the weights of `like`; unless `at_once`, build it with the first request to it."""
-
-
 class MisfitError(Exception):
     """The submission's parameters are not those of the interface; `deviation` names all that do not fit."""
 
@@ -286,7 +270,7 @@ class Subject:
         entry: str = "",
         at_once: bool = True,
     ) -> ModuleProxy:
-        """Build a module in the worker.
+        """Build a module in the worker, with the weights of `like` if given.
 
         Raises `MisfitError` if the weights of `like` do not fit, and any error from building the module. Unless it is
         built `at_once`, the first request to the module raises them.
