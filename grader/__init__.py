@@ -39,6 +39,7 @@ _MODULES = {
     "Status": "checks.outcome",
     "UnknownReason": "verdict.attribution",
     "UsageError": "errors",
+    "TrapResult": "trap.result",
     "Verdict": "verdict.verdict",
     "agrade": "api",
     "exercises": "evaluation.catalogue",
@@ -46,6 +47,7 @@ _MODULES = {
     "fresh_hunts": "evaluation.fresh.hunts",
     "grade": "api",
     "grade_many": "api",
+    "grade_trap": "api",
     "reward": "evaluation.rewards",
     "seed_of": "evaluation.seeds",
     "to_dict": "report.json",
@@ -74,7 +76,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Register `%%grade`, `%grade`, `%hint` and `%diff`; IPython calls this for `%load_ext grader`."""
+    """Register `%%grade`, `%grade`, `%%trap`, `%hint` and `%diff`; IPython calls this for `%load_ext grader`."""
     from grader.notebook import GraderMagics
 
     ipython.register_magics(GraderMagics)

@@ -3,6 +3,7 @@ from typing import Any
 from grader.api import agrade as agrade
 from grader.api import grade as grade
 from grader.api import grade_many as grade_many
+from grader.api import grade_trap as grade_trap
 from grader.checks.outcome import FailureKind as FailureKind
 from grader.checks.outcome import Finding as Finding
 from grader.checks.outcome import Outcome as Outcome
@@ -22,6 +23,7 @@ from grader.evaluation.seeds import Split as Split
 from grader.evaluation.seeds import seed_of as seed_of
 from grader.report.json import to_dict as to_dict
 from grader.report.json import verdict_schema as verdict_schema
+from grader.trap.result import TrapResult as TrapResult
 from grader.verdict.attribution import DefectStatus as DefectStatus
 from grader.verdict.attribution import Reason as Reason
 from grader.verdict.attribution import UnknownReason as UnknownReason

@@ -16,8 +16,11 @@ from grader.errors import KitError, OpenHostError, UsageError, WorkerKilledError
 from grader.processes.examiner_process import CancelledError, ExaminerDiedError, usable_cores
 from grader.processes.pool import ExaminerPool
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, find_course
+from grader.spec.paths import TRAP, Course, find_course
 from grader.submission import Submission, Unreadable, read_submission, read_text
+from grader.trap.pooled import PooledTrapJudge
+from grader.trap.reading import trap_of
+from grader.trap.result import TrapResult
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Result, Verdict, not_judged
@@ -41,6 +44,7 @@ POLL_SECONDS = 0.02
 CORES = usable_cores()
 
 _pool = ExaminerPool(CORES)
+_trap_pool = ExaminerPool(CORES)
 _slots = threading.BoundedSemaphore(CORES)
 _threads: ThreadPoolExecutor | None = None
 
@@ -196,6 +200,26 @@ def grade_many(
         returns_errors=errors == "return",
     )
     return _verdicts(request, iter(submissions), jobs or CORES, ordered=ordered)
+
+
+def grade_trap(
+    exercise: str,
+    source: Source,
+    *,
+    course: str | Path | None = None,
+    seed: int | None = None,
+    strict: bool = True,
+) -> TrapResult:
+    """Return the result of a trap: tests that a student wrote for an exercise. Arguments and errors are `grade`'s.
+
+    `source` is the text of the tests, or the `Path` of their file. `tests` has an entry for each test and `defects` one
+    for each defect; `score` and `max_score` are points.
+    """
+    folder = _course(course)
+    folder.require(exercise)
+    trap = trap_of(_read(source, TRAP), TRAP if isinstance(source, str) else str(source))
+    with _slots:
+        return PooledTrapJudge(_trap_pool, folder, strict=strict).judge(exercise, trap, _seed(seed))
 
 
 class _Request:

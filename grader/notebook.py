@@ -1,4 +1,4 @@
-"""The kit inside a notebook: `%load_ext grader`, then `%%grade exercise_03`, `%grade`, `%hint`, `%diff`.
+"""The kit inside a notebook: `%load_ext grader`, then `%%grade exercise_03`, `%grade`, `%%trap`, `%hint`, `%diff`.
 
 Nothing is judged in the kernel. An examiner process judges, so a kernel whose torch was patched gets the same verdict
 as everyone else.
@@ -20,6 +20,7 @@ from grader.processes.pool import ExaminerPool
 from grader.report.console import printable_lines
 from grader.report.html import NotebookVerdict
 from grader.report.tables import render_hint
+from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import changes
@@ -29,6 +30,8 @@ from grader.student.progress import remember_verdict
 from grader.submission import Chunk, Submission
 from grader.submission.reading import LONE_SURROGATE
 from grader.submission.submission import unix_lines, without_magics
+from grader.trap.pooled import PooledTrapJudge
+from grader.trap.reading import trap_of
 from grader.verdict.judge import MAX_SEED
 from grader.verdict.pooled_judge import PooledJudge
 from grader.verdict.verdict import Verdict
@@ -165,6 +168,7 @@ def _keep_lines(text: str, spans: list[tuple[int, int]]) -> str:
 T = TypeVar("T")
 
 _pool = ExaminerPool(most_idle=1)
+_trap_pool = ExaminerPool(most_idle=1)
 _seed = secrets.randbelow(MAX_SEED)
 """One seed for all gradings of a kernel, so that the reference's answers are computed only once."""
 
@@ -182,6 +186,11 @@ class GraderMagics(Magics):
     def grade_definitions(self, line: str) -> NotebookVerdict | None:
         """`%grade exercise_03`: grade the class or function as the cells that ran have defined it."""
         return _print_errors(lambda: _grade(_exercise(line), self._definitions(_exercise(line))))
+
+    @cell_magic("trap")  # type: ignore[arg-type]  # likewise
+    def trap_cell(self, line: str, cell: str) -> None:
+        """`%%trap exercise_03`: judge the tests of this cell, without running it in the kernel."""
+        _print_errors(lambda: click.echo(_trap(_exercise(line), cell), nl=False))
 
     @line_magic
     def hint(self, line: str) -> None:
@@ -215,6 +224,11 @@ def _grade(exercise_id: str, submission: Submission) -> NotebookVerdict:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=True)
     return NotebookVerdict(verdict, load_explained(course, exercise_id, submission, verdict, spawn=True))
+
+
+def _trap(exercise_id: str, cell: str) -> str:
+    trap = trap_of(_from_cell(cell), "this cell")
+    return render_trap(PooledTrapJudge(_trap_pool, _course()).judge(exercise_id, trap, secrets.randbelow(MAX_SEED)))
 
 
 def _hint(exercise_id: str, submission: Submission) -> str:

@@ -4,9 +4,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
-from grader.spec.paths import Course
+from grader.spec.paths import TRAP, Course
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import Submission, read_submission, submission_from_text
 
@@ -38,6 +39,11 @@ class Implementation(Struct, frozen=True, kw_only=True):
 
 def implementations_of(course: Course, exercise: Exercise) -> list[Implementation]:
     """Return all implementations of an exercise, the reference first."""
+    if not exercise.edition.HAS_REFERENCE:
+        raise UsageError(
+            f"this edition has no right implementation of {exercise.id} to run your trap on; hand in {TRAP} with your "
+            "fix, or try it on your own file"
+        )
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     numbers = exercise.numbers()
     found = [_right(1, submission_from_text(reference), is_reference=True)]

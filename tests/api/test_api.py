@@ -347,3 +347,17 @@ def gone(processes: set[int], seconds: float = 10.0) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+@pytest.mark.slow
+def test_a_trap_is_judged_from_its_text(tmp_path):
+    from grader import UsageError, grade_trap
+
+    text = (ROOT / "solutions/exercise_06/trap.py").read_text(encoding="utf-8")
+    result = grade_trap("exercise_06", text, seed=4)
+    assert (result.score, result.max_score, result.seed) == (8.0, 8.0, 4)
+    path = tmp_path / "trap.py"
+    path.write_text("def test_nothing(subject):\n    pass\n", encoding="utf-8")
+    assert [test.standing for test in grade_trap("exercise_06", path).tests] == ["never_calls"]
+    with pytest.raises(UsageError, match="there is no file"):
+        grade_trap("exercise_06", tmp_path / "none.py")

@@ -1,0 +1,58 @@
+"""Judge traps in a pool's processes, which hold torch and pytest between traps."""
+
+import msgspec
+from msgspec import Struct
+
+from grader import errors
+from grader.errors import KitError
+from grader.processes.examiner_process import Request, Service
+from grader.processes.pool import ExaminerPool, PoolClient
+from grader.spec.paths import Course
+from grader.trap.relay import Trap
+from grader.trap.result import TrapResult
+
+SERVICE = "grader.trap.service"
+MOST_SECONDS = 60.0
+"""The most seconds for one trap, with all its processes, on a busy machine."""
+
+
+class TrapRequest(Struct, frozen=True, kw_only=True):
+    """A request for the result of a trap."""
+
+    exercise: str
+    trap: Trap
+    seed: int
+
+
+class TrapAnswer(Struct, frozen=True, kw_only=True):
+    """The result, or an error of the kit: the name of its class in `grader.errors`, and its message."""
+
+    result: TrapResult | None = None
+    error: str = ""
+    error_message: str = ""
+
+
+class PooledTrapJudge:
+    """Judges traps of one course, from any number of threads."""
+
+    def __init__(self, pool: ExaminerPool, course: Course, *, strict: bool = False) -> None:
+        self._course = course
+        options = ["--strict"] if strict else []
+        self._client = PoolClient(pool, Service(module=SERVICE, arguments=(str(course.root), *options)))
+
+    def judge(self, exercise_id: str, trap: Trap, seed: int) -> TrapResult:
+        """Return the result of a trap. Raises what `TrapJudge` raises, and `ExaminerDiedError`."""
+        request = Request(
+            body=msgspec.msgpack.encode(TrapRequest(exercise=exercise_id, trap=trap, seed=seed)),
+            name=trap.label,
+            seconds=MOST_SECONDS,
+            topic=exercise_id,
+            stamps=self._course.stamps(exercise_id),
+        )
+        answer = msgspec.msgpack.decode(self._client.ask(request), type=TrapAnswer)
+        if answer.error:
+            kind = getattr(errors, answer.error, KitError)
+            is_spec = kind is errors.SpecError
+            raise errors.SpecError(answer.error_message.split("\n")) if is_spec else kind(answer.error_message)
+        assert answer.result is not None
+        return answer.result

@@ -1,0 +1,54 @@
+"""The program of a process that judges traps: `python -m grader.trap.service ROOT [--strict]` answers on stdin."""
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from grader import errors
+from grader.errors import KitError
+from grader.processes.examiner_process import Requests
+from grader.processes.worker_source import open_worker_source
+from grader.spec.paths import Course
+from grader.trap.judge import TrapJudge
+from grader.trap.pooled import TrapAnswer, TrapRequest
+
+_requests = msgspec.msgpack.Decoder(TrapRequest)
+
+
+def _serve(course: Course, *, strict: bool) -> None:
+    """Answer requests until stdin ends."""
+    requests = Requests()
+    with closing(open_worker_source(course.secret_folders(), for_many=True, for_tests=True)) as source:
+        judge = TrapJudge(course, source, strict=strict)
+        for body in requests:
+            requests.answer(msgspec.msgpack.encode(_answer(judge, _requests.decode(body))))
+            source.settle()
+
+
+def _answer(judge: TrapJudge, request: TrapRequest) -> TrapAnswer:
+    try:
+        return TrapAnswer(result=judge(request.exercise, request.trap, seed=request.seed))
+    except errors.LostNurseryError:
+        raise  # this process cannot judge any more; its owner starts another
+    except KitError as error:
+        return TrapAnswer(error=type(error).__name__, error_message=str(error))
+
+
+def _main() -> NoReturn:
+    status = 0
+    try:
+        _serve(Course(root=Path(sys.argv[1])), strict="--strict" in sys.argv)
+    except (BrokenPipeError, errors.LostNurseryError):
+        pass  # the owner is gone, or notices the end of the pipe
+    except KeyboardInterrupt:
+        status = 130
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    _main()

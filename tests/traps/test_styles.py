@@ -1,0 +1,47 @@
+"""Right tests in many styles count; weak ones are named for what they are."""
+
+import pytest
+
+from grader.trap.implementations import Role
+from grader.trap.judge import TrapJudge
+from grader.trap.relay import Trap
+from grader.trap.result import Standing
+from tests.support.right_traps import WEAK, WrittenTest, right_tests, trap_of
+from tests.support.traps import Traps, standings, the_test
+
+EXERCISE = "exercise_03"
+AMPLE = 60.0
+AT_ONCE = 12
+RIGHT = list(right_tests())
+GROUPS = [RIGHT[start : start + AT_ONCE] for start in range(0, len(RIGHT), AT_ONCE)]
+
+
+def require_right(traps: Traps, tests: list[WrittenTest]) -> None:
+    trap = Trap(label="trap.py", text=trap_of(tests))
+    result = TrapJudge(traps.course, traps.source)(EXERCISE, trap, roles=(Role.RIGHT,), seconds=AMPLE)
+    assert result.problem == ""
+    assert [(each.name, each.reason) for each in result.tests if each.standing is not Standing.COUNTS] == []
+
+
+def test_right_tests_count(traps: Traps) -> None:
+    require_right(traps, RIGHT[:: len(RIGHT) // 6])
+
+
+def test_there_are_two_hundred_right_tests() -> None:
+    assert len({each.name for each in RIGHT}) == len(RIGHT) >= 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tests", GROUPS, ids=lambda tests: tests[0].name)
+def test_right_tests_in_all_styles_count(traps: Traps, tests: list[WrittenTest]) -> None:
+    require_right(traps, tests)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WEAK)
+def test_a_weak_test_is_named_for_what_it_is(traps: Traps, name: str) -> None:
+    body, standing = WEAK[name]
+    result = traps(EXERCISE, trap_of([WrittenTest(name="test_weak", body=body)]))
+    assert standings(result) == {"test_weak": standing}
+    assert result.score == 0.0
+    assert the_test(result).catches == 0 or standing is not Standing.COUNTS
