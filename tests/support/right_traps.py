@@ -69,7 +69,7 @@ BUILDS = {
     "in_training": "m = subject(5, 3, 7, dropout=0.0).train()\nx = gaussian(3, 7, 5)\ny = m(x)",
     "in_float64": "m = subject(4, 6, 8, 0.0).double()\nx = gaussian(2, 5, 4, dtype=torch.float64)\ny = m(x)",
     "with_loaded_weights": (
-        "m = subject(4, 6, 8, 0.0)\nm.load_state_dict({n: gaussian(*w.shape) if w.dim() > 1 and 'mask' not in n else w "
+        "m = subject(4, 6, 8, 0.0)\nm.load_state_dict({n: gaussian(*w.shape) if n.startswith('W_') else w "
         "for n, w in m.state_dict().items()})\nx = gaussian(2, 4, 4)\ny = m(x)"
     ),
     "transposed": "m = subject(4, 6, 8, 0.0)\nx = gaussian(2, 4, 5).transpose(1, 2)\ny = m(x)",

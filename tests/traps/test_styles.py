@@ -7,7 +7,7 @@ from grader.trap.judge import TrapJudge
 from grader.trap.relay import Trap
 from grader.trap.result import Standing
 from tests.support.right_traps import WEAK, WrittenTest, right_tests, trap_of
-from tests.support.traps import Traps, standings, the_test
+from tests.support.traps import Traps, standings
 
 EXERCISE = "exercise_03"
 AMPLE = 60.0
@@ -44,4 +44,3 @@ def test_a_weak_test_is_named_for_what_it_is(traps: Traps, name: str) -> None:
     result = traps(EXERCISE, trap_of([WrittenTest(name="test_weak", body=body)]))
     assert standings(result) == {"test_weak": standing}
     assert result.score == 0.0
-    assert the_test(result).catches == 0 or standing is not Standing.COUNTS
