@@ -5,11 +5,11 @@ import os
 import sys
 
 NOT_INSTALLED = 3
-"""The exit code where a package is missing."""
+"""The exit code if a package is missing."""
 
 
 def run() -> None:
-    """Run a command and leave at once: a tenth of a second of tearing torch down helps nobody."""
+    """Run a command and exit at once, because cleaning up after torch takes a tenth of a second."""
     gc.disable()
     _forget_current_folder()
     try:
@@ -29,11 +29,11 @@ def run() -> None:
 
 
 def _forget_current_folder() -> None:
-    """Import nothing from the current folder, which may hold students' files, unless this package lies there itself."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib takes its time
+    """Import nothing from the current folder, which may contain students' files, unless it contains this package."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - importing pathlib is slow
     try:
         here = os.getcwd()  # noqa: PTH109 - for the same reason
-    except OSError:  # the folder has gone
+    except OSError:  # the folder was deleted
         here = ""
     if here != home:
         sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]

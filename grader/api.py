@@ -33,7 +33,7 @@ Tag = TypeVar("Tag")
 Errors = Literal["raise", "return"]
 
 FILE_NAME = re.compile(r"[^\n]*\.(py|ipynb)")
-"""Text that is no module: the caller probably meant a path."""
+"""A text that looks like a path instead of a module's source."""
 
 AHEAD = 4
 """Submissions read ahead for each job, so that a submission that hangs does not stop the others."""
@@ -50,7 +50,7 @@ _threads: ThreadPoolExecutor | None = None
 
 
 def _renew() -> None:
-    """Free all slots and forget the threads: in a forked child, no thread of the parent is left."""
+    """Free all slots and forget the threads, because a forked child has none of its parent's threads."""
     global _slots, _threads  # noqa: PLW0603 - one for the process
     _slots = threading.BoundedSemaphore(CORES)
     _threads = None

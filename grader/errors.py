@@ -37,4 +37,4 @@ class LostNurseryError(KitError):
 
 
 class WorkerKilledError(KitError):
-    """A worker was killed, and not by the kit, so nothing is known about its submission."""
+    """Something outside the kit killed a worker, so nothing is known about its submission."""

@@ -57,7 +57,7 @@ class _Statement(Struct, frozen=True, kw_only=True):
 def submission_from_cells(cells: Sequence[Chunk], entry: str) -> Submission | None:
     """Return the statements that define `entry`, given the cells in the order in which they ran.
 
-    The class or function is then as the kernel holds it. Each chunk has the label of its cell and keeps its line
+    The class or function is then equal to the kernel's. Each chunk has the label of its cell and keeps its line
     numbers. Return None if no cell defines `entry`.
     """
     texts = [without_magics(cell.text) for cell in cells]
@@ -127,7 +127,7 @@ def _statements(cell: int, text: str) -> Iterator[_Statement]:
 
 
 def _names_used_at_once(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a statement uses when it runs, without those that only its functions use when called."""
+    """Yield the names that a statement uses when it runs, without those that its functions use in later calls."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):

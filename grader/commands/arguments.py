@@ -18,7 +18,7 @@ DIGIT_LIKE = re.compile(r"(?<=[\d_])[oO]|[oO](?=\d)")
 """A letter O in place of a zero."""
 
 COMMAND_SIMILARITY = 0.7
-"""How similar a word must be to a command to be taken for a typo: `completion` is no typo of `solution`."""
+"""How similar a word must be to a command to count as a typo: `completion` is not a typo of `solution`."""
 
 SHORT_NAME_LENGTH = 3
 SHORT_NAME_SIMILARITY = 0.66
@@ -28,7 +28,7 @@ EXERCISE_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
 
 def current_course() -> Course:
-    """Return the course of `--course`, or the one that `find_course` finds. Print a note if it is somewhere else."""
+    """Return the course of `--course`, or the one that `find_course` finds. Print a note if that is elsewhere."""
     context = click.get_current_context().find_root()
     if context.obj is None:
         try:
@@ -196,7 +196,7 @@ def seed_option(text: str) -> Callable[[Command], Command]:
 
 
 def require_file(path: Path) -> None:
-    """Raise `UsageError` unless the file exists and is not a link, which could point to another student's work."""
+    """Raise `UsageError` unless the file exists and is not a link. A link could point to another student's work."""
     if path.is_symlink():
         raise UsageError(f"{path} is a link; name the file that it points to")
     if not path.exists():

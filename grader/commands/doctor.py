@@ -1,4 +1,4 @@
-"""Check what the kit needs on this machine. Each protection is verified by an attempt to get around it."""
+"""Check the kit's requirements on this machine. Each protection is verified by trying to break it."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ PRINTED = b"tensor([0.5000]) [0.5]"
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 200_000_000
-"""Room for caches, kept copies and a gradebook."""
+"""Free space for caches, kept copies and a gradebook."""
 
 REMEDIES = {
     "process": "run on Linux, where workers are forked from a process that holds no secret",
@@ -33,7 +33,7 @@ REMEDIES = {
     "syscalls": "`apt install libseccomp2` and `pip install pyseccomp`",
     "memory": "run graders and submissions under the same unprivileged user with `kernel.yama.ptrace_scope` at 1",
 }
-"""What to do about a protection that does not work."""
+"""Remedies for protections that do not work."""
 
 LAYERS = {
     "process": (),

@@ -151,7 +151,9 @@ def _engine_options(command: Command) -> Command:
         ),
         click.option("--scheduler", metavar="tls://HOST:PORT", help="The address of the Dask scheduler."),
         click.option(
-            "--plain-tcp", is_flag=True, help="Use a scheduler without TLS: whoever reaches it decides verdicts."
+            "--plain-tcp",
+            is_flag=True,
+            help="Use a scheduler without TLS: anybody who can reach it can decide verdicts.",
         ),
         click.option("--allow-open", is_flag=True, help="Grade even if a submission could reach files or the network."),
         click.option("--no-share", is_flag=True, help="Grade every submission, also copies of another one."),
@@ -180,7 +182,7 @@ def _known_exercise(_ctx: click.Context, _parameter: click.Parameter, value: str
 @click.argument("submissions", type=click.Path(path_type=Path))
 @course_option
 @gradebook_option
-@click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; recognised by default.")
+@click.option("--layout", type=LazyChoice(_layout_names), help="The layout of the submissions; detected by default.")
 @click.option("--pattern", default="", metavar="'{student}_*_{exercise}.py'", help="A layout of your own.")
 @click.option("--exercise", callback=_known_exercise, help="The exercise of files whose names do not give one.")
 @click.option("--roster", type=click.Path(path_type=Path), help="The class list: a CSV file with id, name and group.")
@@ -298,7 +300,7 @@ def export(gradebook: Path, to: str | None, feedback: bool, anonymous: bool, fol
     click.echo(f"Wrote {written} to {folder}.")
     if removed := removed_exercises(gradebook, course, to or ""):
         names = ", ".join(removed)
-        click.echo(f"Not in the course any more, so left out: {names}. The formats csv and canvas have the grades.")
+        click.echo(f"No longer in the course, so omitted: {names}. The formats csv and canvas include their grades.")
 
 
 def _grade(submissions: Path, gradebook: Path, options: Any, engine: EngineOptions) -> int:

@@ -114,7 +114,7 @@ def grade(
 
 
 def _print_completed(course: Course, exercise_id: str) -> None:
-    """Print a page if the exercise, just solved, was the last of its theme, and one if it was the last of all."""
+    """After a fix, print a page if the exercise was the last of its theme, and one if it was the last of all."""
     from grader.report.tables import render_completed_course, render_completed_theme
     from grader.spec.loading import load_exercise
     from grader.student.explanations import explained_exercise

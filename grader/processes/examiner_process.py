@@ -1,6 +1,6 @@
-"""An examiner process, from both ends: its owner starts, asks, cancels and restarts it; the process reads its requests.
+"""Both ends of an examiner process: its owner starts, asks, cancels and restarts it; the process reads its requests.
 
-What the process runs is passed to it as a `Service`.
+A `Service` is the program that the process runs.
 """
 
 import contextlib

@@ -32,7 +32,7 @@ CAN_FORK = sys.platform == "linux"
 
 TOO_FEW_PROCESSES = (
     "no process can be started for a submission: this user or machine is limited to too few processes and threads; "
-    "raise the limit (ulimit -u, or the container's pids limit) or end what else is running"
+    "raise the limit (ulimit -u, or the container's pids limit) or end other programs"
 )
 
 

@@ -76,7 +76,7 @@ class Process(Protocol):
         """Return whether it ends within this many seconds."""
 
     def kill(self) -> None:
-        """Kill it without waiting until its remains are reaped."""
+        """Kill it, without waiting until it is reaped."""
 
     def wait(self) -> int:
         """Wait until it is gone; return its exit code, or minus the number of the signal that ended it."""
@@ -219,9 +219,8 @@ def output_files() -> tuple[IO[bytes], IO[bytes]]:
 
 
 KILLED = ("was killed", "was ended by SIGTERM")
-"""Ends that something outside the kit causes: when they are looked up, the kit has not killed the worker yet, and the
-seccomp filter forbids a submission to do it.
-"""
+"""Ends with a cause outside the kit: at the time of the lookup the kit has not killed the worker, and seccomp keeps a
+submission from doing it."""
 
 
 def describe_end(exit_code: int) -> str:

@@ -1,1 +1,1 @@
-"""Verdict -> text for a reader: a person at a terminal, or a program."""
+"""Turn verdicts into text for people and for programs."""

@@ -1,6 +1,7 @@
-"""Names of checks as students read them: what a check compares, numbered, and not its author's name for it.
+"""Names of checks for students. They say what a check compares, and have numbers where several checks share a name.
 
-An author's name such as "values without bias" says what is wrong. Ids are for `--json`, `--names` and instructors.
+Students do not see a check's id, because an id such as "values without bias" says what is wrong. Ids are for `--json`,
+`--names` and instructors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +23,10 @@ NAMES: dict[type[Property], str] = {
     HasLayer: "attributes",
     Raises: "errors",
 }
-"""Names of properties whose own name says too much or too little."""
+"""Names for properties whose own name reveals too much or is unclear."""
 
 HIDDEN_TEST = "further check"
-"""The name of every check in Python, whose author's name is a sentence on what it expects."""
+"""The name of every check in Python, because the id of such a check says what it expects."""
 
 NAMED_CHECKS = 3
 """How many checks a shortened list names."""
@@ -54,7 +55,7 @@ def check_name(check: str, names: CheckNames) -> str:
 
 
 def listed_checks(checks: Sequence[str], names: CheckNames) -> str:
-    """Return the quoted names of the first checks in a list of ids, and how many more there are."""
+    """Return the quoted names of the first checks in a list of ids, and the number of remaining checks."""
     found = [*dict.fromkeys(check_name(check, names) for check in checks)]
     more = len(found) - NAMED_CHECKS if len(found) > LISTED_WHOLE else 0
     listed = ", ".join(f'"{name}"' for name in (found[:NAMED_CHECKS] if more else found))

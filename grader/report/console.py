@@ -25,7 +25,7 @@ from grader.sandbox.text import cut
 from grader.spec.paths import Course, find_course
 
 SCAN_FACTOR = 8
-"""A long text is read up to this many times the limit, because spaces may be dropped from it."""
+"""A long text is read up to this many times the limit, because spaces may be removed from it."""
 
 
 def printable(text: str, limit: int = 400) -> str:
@@ -134,15 +134,15 @@ PLAIN_MARKS = {
     "▲": "^",
     "▼": "v",
     "│": "|",
-    "–": "-",  # noqa: RUF001 - the dash is what is replaced
+    "–": "-",  # noqa: RUF001 - this dash is replaced
     "…": ".",
     "±": "+",
 }
-"""What each mark becomes on a stream that cannot encode it. One character each, so that columns stay aligned."""
+"""Replacements of marks for a stream that cannot encode them. Each is one character, so that columns stay aligned."""
 
 
 def accept_all_characters() -> None:
-    """Let stdout and stderr write any text: a character that they cannot encode becomes a plain mark or `?`."""
+    """Let stdout and stderr write any text: replace characters that they cannot encode by a plain mark or `?`."""
     codecs.register_error("plain_marks", _plain_marks)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
@@ -159,7 +159,7 @@ def has_color() -> bool:
 
 
 def has_screen() -> bool:
-    """Whether stdout is a terminal that can be cleared."""
+    """Return whether stdout is a terminal that can be cleared."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -175,7 +175,7 @@ def height() -> int:
 def judging_note(name: str) -> Iterator[Callable[[], None]]:
     """Print "Judging NAME ..." on a terminal if the block takes more than half a second.
 
-    Yield a function that removes the note. An alarm prints it, not a thread: a process with threads cannot fork workers
+    Yield a function that removes the note. An alarm prints the note, because a process with threads cannot fork workers
     safely.
     """
     if not sys.stderr.isatty() or not hasattr(signal, "setitimer"):

@@ -88,7 +88,7 @@ def render_report(
         first_checks.setdefault(descriptions.get(outcome.check, HIDDEN_TEST), check_name(outcome.check, names))
     checks = [_check(outcome, descriptions, causes.get(outcome.check), first_checks, names) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
-    style = Markup(_template("style.css"))  # noqa: S704 - our own
+    style = Markup(_template("style.css"))  # noqa: S704 - the kit's own style sheet
     return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
 
 
@@ -179,8 +179,8 @@ def _check(
 ) -> dict[str, str]:
     """Return the row of a check: its name, status, description and finding.
 
-    If several checks have the same description, those after the first one refer to it; `first_checks` maps each
-    description to that first check.
+    If several checks have the same description, all but the first refer to the first; `first_checks` maps each
+    description to its first check.
     """
     name, description = check_name(outcome.check, names), descriptions.get(outcome.check, HIDDEN_TEST)
     first_check = first_checks[description]
@@ -237,7 +237,7 @@ class ShownDefect(Struct, frozen=True, kw_only=True):
 
 
 class NotebookVerdict:
-    """A verdict that IPython displays as HTML, and whose parts a cell can use."""
+    """A verdict that IPython displays as HTML. Cells can use its attributes."""
 
     def __init__(self, verdict: Verdict, exercise: Exercise) -> None:
         self._verdict = verdict

@@ -1,4 +1,4 @@
-"""A verdict as JSON, in the format that is promised to other programs. The records here define it.
+"""A verdict as JSON, in the public format, which the records here define.
 
 The docstrings of fields are the descriptions in the JSON Schema.
 """
@@ -39,7 +39,7 @@ class DefectData(Struct, frozen=True, kw_only=True):
 
 
 class CheckData(Struct, frozen=True, kw_only=True):
-    """A hidden test, and what it found."""
+    """A check, and its finding."""
 
     id: str
     """The check's name."""
@@ -108,7 +108,7 @@ def verdict_schema() -> dict[str, Any]:
 
 
 def _as_data(verdict: Verdict) -> VerdictData:
-    """Return the promised object."""
+    """Return the object of the public format."""
     return VerdictData(
         format_version=FORMAT_VERSION,
         exercise=verdict.exercise,

@@ -22,7 +22,7 @@ OPEN_LAYERS = {
     "syscalls": "starting processes",
     "memory": "other processes' memory",
 }
-"""What a submission can reach without each layer of isolation."""
+"""The parts of the machine that a submission can reach if a layer of isolation is missing."""
 
 CAUSE_WORDS = {Status.CRASHED: "crash", Status.TIMED_OUT: "hangs", Status.NOT_RUN: "no run"}
 """The word in the margin for each status. A check with status `failed` gets "wrong"."""
@@ -39,7 +39,7 @@ NOT_SHOWN = "nothing below shows it by itself"
 
 
 class RegressionRow(Struct, frozen=True, kw_only=True):
-    """The last row of the table of defects: whether anything else broke. `style` is a terminal's."""
+    """The last row of the table of defects: whether anything else broke. `style` is the row's style on a terminal."""
 
     mark: str
     style: str
@@ -219,7 +219,7 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
 
 
 def _remedy(verdict: Verdict, exercise: Exercise) -> str:
-    """Return what to do about a file that cannot be graded."""
+    """Return the remedy for a file that cannot be graded."""
     at = verdict.unloadable.location if verdict.unloadable else None
     if at:
         return f"mend {printable(str(at))}, then python -m grader {verdict.exercise}"
@@ -239,7 +239,7 @@ def _extras(remaining: list[DefectVerdict], exercise_id: str) -> list[Line]:
 
 
 def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
-    """Return the next step, after a fix with what is left to earn and the credits."""
+    """Return the next step. After a fix, also return the extras that are left, and the credits."""
     remaining = [defect for defect in verdict.defects if defect.status is not DefectStatus.FIXED]
     if not verdict.was_checked():
         return [Text(f"Next: {_remedy(verdict, exercise)}", "dim")]

@@ -30,8 +30,8 @@ LABEL_WIDTH, BAR_WIDTH, BAR_HEIGHT, NUMBER_WIDTH = 190, 150, 11, 60
 """Sizes of a figure of bars, in units of the SVG."""
 
 LIGHT, RED, BLUE, GREY = (247, 247, 247), (178, 24, 43), (33, 102, 172), (150, 150, 150)
-"""The colours of zero, of the two ends of the scale, and of NaN and infinities. Colour-blind readers can tell them
-apart."""
+"""The colours of zero, of the two ends of the scale, and of NaN and infinities. Colour-blind readers can distinguish
+these."""
 
 DARK_FROM = 0.55
 """The share of the scale above which a cell's number is white."""

@@ -63,7 +63,7 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
 
 
 def render_completed_theme(theme: str, hunts: Sequence[Exercise], *, width: int = 100, color: bool = False) -> str:
-    """Render the page that follows the last hunt of a theme: each hunt with the defects that were in it."""
+    """Render the page after the last hunt of a theme: each hunt with its defects."""
     lines = [Text(), Text(f"Theme complete: {theme}", "bold green")]
     for exercise in hunts:
         lines.append(Text(f"{exercise.id}  {exercise.title}"))
@@ -72,14 +72,14 @@ def render_completed_theme(theme: str, hunts: Sequence[Exercise], *, width: int 
 
 
 def _titles(exercise: Exercise) -> list[str]:
-    """Return what was wrong, once for each defect whose explanation the student has."""
+    """Return the titles of the defects whose explanations the student has."""
     if not exercise.defects:
         return ["nothing was wrong"]
     return [defect.title for defect in exercise.defects if defect.title != SEALED_TITLE]
 
 
 def render_completed_course(entries: Sequence[OverviewLine], *, width: int = 100, color: bool = False) -> str:
-    """Render the page that follows the last hunt of the course: what the student did in all hunts together."""
+    """Render the page after the last hunt of the course: a summary of all hunts."""
     solved = [entry.progress.best for entry in entries if entry.progress.best]
     attempts = sum(len(entry.progress.attempts) for entry in entries)
     steps = sum(sum(entry.progress.hints_given.values()) for entry in entries)
@@ -164,7 +164,7 @@ def render_hint(hint: Hint, *, width: int = 100, color: bool = False) -> str:
 
 
 def _wrapped_action(text: str, width: int) -> list[Line]:
-    """Return the next action. If it is too long for a line, give each command its own, so that it can be copied."""
+    """Return the next action. If it is too long for a line, put each command on its own line for copying."""
     if len(text) <= width:
         return [Text(text, "dim")]
     first, *commands = re.split(" (?=python -m grader )", text)

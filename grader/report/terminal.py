@@ -51,7 +51,7 @@ SHORT_FOOT = 2
 STATE_WIDTH = 28
 ROW_WIDTH = 46
 LEAST_NOTE = 26
-"""A note that has fewer columns than this goes below its row."""
+"""If a note has fewer columns than this, it goes below its row."""
 NOTE_INDENT = 2
 MOST_PLACE = 80
 
@@ -201,7 +201,7 @@ class _PageParts:
         return lines
 
     def _listed(self, checks: list[str]) -> str:
-        """Return the names of checks: the author's if the page has `names`."""
+        """Return the names of checks, or their ids if the page has `names`."""
         names = {check: in_words(check) for check in checks} if self._names else self._check_names
         return listed_checks(checks, names)
 

@@ -1,4 +1,4 @@
-"""Records that are shown beside verdicts: progress, hints, past verdicts, the state of a machine."""
+"""Records for pages besides verdicts: progress, hints, past verdicts, the state of a machine."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ LAST_SECOND = 253_402_300_799
 class Attempt(Struct, frozen=True, kw_only=True):
     """One grading: its time (seconds since 1970), outcome and score, and how many of the defects were fixed.
 
-    Extras that were fixed are counted apart.
+    Fixed extras are counted separately.
     """
 
     at: Annotated[float, Meta(ge=0, le=LAST_SECOND)]
@@ -32,8 +32,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
 class Progress(Struct, frozen=True, kw_only=True):
     """The stored state of one exercise. `statuses`, `passed` and `checks` are from the last grading.
 
-    `best` is the best grading of all, the earliest of equals. `first_seen` maps each defect to the sizes at which it
-    last showed, in words.
+    `best` is the best grading of all, and the earliest if several are equally good. `first_seen` maps each defect to
+    the sizes at which it last showed, in words.
     """
 
     outcome: Result | None = None

@@ -1,4 +1,4 @@
-"""Explanations in a sealed edition: locked until a submission gives the answers that open them, then kept."""
+"""Explanations in a sealed edition: locked until a submission's answers open them, then stored."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SOLUTION = "solution"
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """What a defect was."""
+    """The explanation of a defect."""
 
     title: str
     why: str
@@ -27,7 +27,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Solution(Struct, frozen=True, kw_only=True):
-    """What is revealed once everything is fixed: the source, the decoy and the text of the reference."""
+    """The texts that are revealed once everything is fixed: the source, the decoy and the reference."""
 
     source: Source
     decoy: str
@@ -51,7 +51,7 @@ def load_explained(
 ) -> Exercise:
     """Load an exercise with the explanations that its student has earned, the verdict's included.
 
-    The submission runs once more if the verdict calls something fixed that is not explained yet. A process that has
+    If the verdict calls a defect fixed that is not explained yet, the submission runs once more. A process that has
     threads must `spawn` its workers. In the full edition everything is explained.
     """
     exercise = load_exercise(course.description(exercise_id))
@@ -93,7 +93,7 @@ def has_locked_solution(course: Course, exercise_id: str) -> bool:
 def _open_locks(
     course: Course, exercise: Exercise, submission: Submission, revealed: Revealed, wanted: list[str], *, spawn: bool
 ) -> Revealed:
-    """Open the wanted locks that the submission's answers fit, and store what they reveal."""
+    """Open the wanted locks that the submission's answers fit, and store their texts."""
     from grader.student.unlocking import open_locks
 
     texts = open_locks(course, exercise, submission, wanted, spawn=spawn)
@@ -108,7 +108,7 @@ def _open_locks(
 
 
 def _explained(exercise: Exercise, edition: Sealed, revealed: Revealed) -> Exercise:
-    """Return the exercise with what is revealed in place of the placeholders."""
+    """Return the exercise with the revealed texts in place of the placeholders."""
     defects = [
         structs.replace(defect, title=known.title, why=known.why, missed_by=known.missed_by)
         if (known := revealed.defects.get(defect.id))

@@ -33,7 +33,7 @@ REMEDIES = {
         "Take out what runs by itself, loops and training above all: only imports and definitions are needed."
     ),
 }
-"""What to do if a file does not run, by the kind and detail of the finding."""
+"""Remedies for a file that does not run, by the kind and detail of the finding."""
 
 DEFAULT_REMEDY = "Run {file} by itself, and mend what it stops at first."
 
@@ -125,7 +125,7 @@ def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:
 
 
 def _remaining(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:
-    """Return the defects that are not fixed, in the order in which to look into them.
+    """Return the defects that are not fixed, in the order in which to work on them.
 
     Defects behind a crash that hides the others come first, then those that are present, in the order of the page.
     """

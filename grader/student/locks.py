@@ -1,7 +1,7 @@
 """Locks: explanations in a sealed edition, each readable once a submission gives answers that the edition lacks.
 
 The key of a lock is derived from numbers that the reference answered to questions of a seed that was not recorded.
-Right code gives the same numbers, up to rounding. A variant with the defect gives others.
+Right code gives the same numbers, up to rounding. A variant with the defect gives different numbers.
 """
 
 import base64
@@ -60,10 +60,10 @@ def make_lock(
     also_right: Sequence[torch.Tensor] = (),
     wrong: Sequence[torch.Tensor],
 ) -> Lock | None:
-    """Encrypt a text with a key that right answers give and wrong ones do not.
+    """Encrypt a text with a key that follows from right answers and not from wrong ones.
 
     `right` and `steps` have the shape (N,); other answers may be shorter. Return None if there are not enough numbers
-    in which each of the wrong answers differs: then no value that is compared at home tells them apart.
+    in which all wrong answers differ: then the values that are compared at home do not distinguish right from wrong.
     """
     fraction = right / steps - torch.floor(right / steps)
     is_usable = torch.isfinite(right) & (steps > 0) & (fraction > MARGIN) & (fraction < 1 - MARGIN)

@@ -28,7 +28,7 @@ ANSWERING = ("call", "call_each", "differentiate")
 
 
 class MirrorReference:
-    """Builds the submission's class where a check asks for the reference's."""
+    """Builds the submission's class when a check asks for the reference's."""
 
     def __init__(self, subject: Subject, weights: Iterable[Tensors]) -> None:
         self._subject = subject
@@ -40,7 +40,7 @@ class MirrorReference:
 
 
 class WeightsOnly:
-    """Stands for a module of which only the weights are known."""
+    """A stand-in for a module of which only the weights are known."""
 
     def __init__(self, weights: Tensors) -> None:
         self._weights = weights
@@ -50,19 +50,19 @@ class WeightsOnly:
 
 
 class MirrorModule:
-    """The submission's module under the name of the reference's."""
+    """The submission's module in the place of the reference's."""
 
     def __init__(self, module: ModuleProxy) -> None:
         self._module = module
         self.training = False
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the reference's module would: a bound method, in the mode that the check has set."""
+        """Set the mode that the check has chosen, and return an attribute of the module, such as a method."""
         self._module.training = self.training
         return getattr(self._module, name)
 
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
-        """Run forward and backward, weighted as the reference weights its outputs."""
+        """Run a forward and a backward pass, with the same weights of outputs as the reference."""
         if cotangents is None:
             outputs = [each for each in flatten(self.call(method, **inputs)) if isinstance(each, torch.Tensor)]
             cotangents = cotangents_for(outputs)
@@ -73,10 +73,10 @@ class MirrorModule:
 def mirrored_answers(
     exercise: Exercise, source: WorkerSource, submission: Submission, seed: int, weights: Weights
 ) -> list[torch.Tensor]:
-    """Return what the submission answers in evaluation mode where the checks in `weights` ask the reference, in order.
+    """Return the submission's answers, in evaluation mode and in order, to the questions that checks ask the reference.
 
-    Each tensor is flat, floating-point and on the CPU. A check that the submission fails contributes the answers up to
-    its failure.
+    Only the checks in `weights` run. Each tensor is flat, floating-point and on the CPU. A check that the submission
+    fails contributes the answers up to its failure.
     """
     answers: list[torch.Tensor] = []
     with closing(Session(source, exercise, submission)) as session:
@@ -89,7 +89,7 @@ def mirrored_answers(
                 cache = ReferenceCache(MirrorReference(subject, weights[check.id]))
                 cache.needs_all_size_cases = True
                 cache.begin(check.id, seed, "float32")
-                with suppress(Exception):  # whatever fails, the answers before it count
+                with suppress(Exception):  # after a failure, the answers before it count
                     walk(
                         check,
                         Context(subject=subject, reference=cache, exercise=exercise),
@@ -111,7 +111,7 @@ def answers_in(asked_and_answered: Iterable[tuple[tuple[Any, ...], Any]]) -> lis
 
 
 def initial_weights(asked_and_answered: Iterable[tuple[tuple[Any, ...], Any]]) -> list[Tensors]:
-    """Return the weights of each module of one size case as they were first asked for, in the order of building."""
+    """Return the weights of each module of one size case at the first request for them, in the order of building."""
     first: dict[int, Tensors] = {}
     built = 0
     for asked, answer in asked_and_answered:

@@ -84,7 +84,7 @@ def last_worked_on(course: Course) -> str | None:
 
 
 def _changes(course: Course) -> Iterator[tuple[float, str, Path | None]]:
-    """Yield when each progress file and each editable file changed, its exercise, and the path of an editable file."""
+    """Yield the time of the last change of each progress file and editable file, its exercise, and an editable path."""
     for exercise_id in course.exercise_ids():
         with contextlib.suppress(OSError):
             yield _path(course, exercise_id).stat().st_mtime, exercise_id, None

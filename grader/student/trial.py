@@ -45,7 +45,7 @@ COMMENT = "# "
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What to run: a file, and the check and the name of the size case from which the inputs are drawn.
+    """A trial: the file to run, and the check and the size case's name from which the inputs are drawn.
 
     Without a check, the inputs are those of an ordinary call. `calling_variant` is the number of the calling variant
     that failed; None if the plain call did. `note` is the finding in words. `value_path` is the index, within the

@@ -31,7 +31,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 class BackgroundJudge:
-    """Judge in a thread, one content at a time, and report each judgement. All inputs use one seed."""
+    """Judges in a thread, one content at a time, and reports each judgement. All inputs use one seed."""
 
     def __init__(self, course: Course, seed: int, report: Callable[[Judgement], None]) -> None:
         self._course = course
@@ -113,7 +113,7 @@ CANCEL_SECONDS = 2.0
 
 
 class FollowedExercise:
-    """Judge each new content of an exercise's file, and give an event once the file has been unchanged for a while."""
+    """Judges each new content of an exercise's file. Returns an event once the file has been unchanged for a while."""
 
     def __init__(self, course: Course, exercise: Exercise, judging: BackgroundJudge, *, is_brief: bool) -> None:
         self.exercise = exercise

@@ -26,7 +26,7 @@ Signature = tuple[tuple[int, ...], ...]
 
 
 class Saves:
-    """Call `on_save`, from another thread, whenever an exercise's file is written, moved or deleted.
+    """Calls `on_save`, from another thread, whenever an exercise's file is written, moved or deleted.
 
     A system without such events (a network drive, too many watches) causes no call and no error. Therefore also poll
     `signature`.
@@ -106,7 +106,7 @@ MOST_AT_ONCE = 64
 
 
 class Keys:
-    """Call `on_key` with each key, from another thread. If stdin is not our terminal, no key is read."""
+    """Calls `on_key` with each key, from another thread. If stdin is not our terminal, no key is read."""
 
     def __init__(self, on_key: Callable[[str], None]) -> None:
         self._on_key = on_key
@@ -118,7 +118,7 @@ class Keys:
 
     @property
     def are_read(self) -> bool:
-        """Whether keys are read."""
+        """Return whether keys are read."""
         return self._terminal >= 0
 
     def open(self) -> None:

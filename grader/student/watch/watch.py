@@ -64,7 +64,7 @@ def watching(course: Course, exercise_id: str | None) -> Iterator["Watch"]:
 
 
 class Watch:
-    """Turn saves, keys and judgements into events."""
+    """Turns saves, keys and judgements into events."""
 
     def __init__(
         self,
