@@ -8,7 +8,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from enum import StrEnum
 from functools import partial
@@ -151,12 +151,17 @@ def choose_engine(
         raise UsageError("--engine dask needs --scheduler tls://HOST:PORT, the address that dask scheduler shows")
     if jobs is not None:
         raise UsageError("--jobs is for this machine; a cluster runs one examiner for each thread of its workers")
-    if not (allows_plain_tcp or _is_private(scheduler)):
-        text = (
-            f"{scheduler} is not encrypted: anybody who can reach such a scheduler or its workers can decide verdicts"
-        )
-        raise UsageError(f"{text}; give a tls:// address, or --plain-tcp in a network that you trust")
-    return _cluster_engine(course, scheduler, is_strict=is_strict)
+    if not allows_plain_tcp:
+        _require_private([scheduler])
+    return _cluster_engine(course, scheduler, is_strict=is_strict, allows_plain_tcp=allows_plain_tcp)
+
+
+def _require_private(addresses: Iterable[str]) -> None:
+    """Raise `UsageError` if an address is on another machine and has no TLS."""
+    for address in addresses:
+        if not _is_private(address):
+            problem = "is not encrypted: anybody who can reach such a scheduler or its workers can decide verdicts"
+            raise UsageError(f"{address} {problem}; give a tls:// address, or --plain-tcp in a network that you trust")
 
 
 def _is_private(scheduler: str) -> bool:
@@ -210,18 +215,32 @@ class RemoteRequest(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.contextmanager
-def _cluster_engine(course: Course, address: str, *, is_strict: bool) -> Iterator[Engine]:
+def _cluster_engine(
+    course: Course, address: str, *, is_strict: bool, allows_plain_tcp: bool = False
+) -> Iterator[Engine]:
     """Open an engine with an examiner for each thread of the cluster's workers. Examiners live as long as the workers.
 
-    Raise `UsageError` if no scheduler answers or there is no worker.
+    Raise `UsageError` if no scheduler answers, if there is no worker, or if one of them listens beyond this machine
+    without TLS.
     """
     with contextlib.closing(_connect(address)) as client:
+        if not allows_plain_tcp:  # a scheduler that answers at a loopback address may answer at others too
+            _require_private(listening_addresses(client.scheduler_info(n_workers=-1)))
         executor = _ClusterExecutor(client, course, address)
         try:
             location = CourseLocation(root="", is_strict=is_strict)
             yield Engine(executor=executor, width=sum(client.nthreads().values()), location=location)
         finally:
             executor.shutdown(wait=False)
+
+
+def listening_addresses(scheduler_info: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the addresses at which a scheduler, its workers and their nannies listen."""
+    yield scheduler_info["address"]
+    for address, worker in scheduler_info["workers"].items():
+        yield address
+        if worker.get("nanny"):
+            yield worker["nanny"]
 
 
 def answer(message: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom import engines
 from grader.classroom.engines import EngineKind, choose_engine
 from grader.errors import UsageError
 from grader.spec.paths import find_course
@@ -293,6 +295,48 @@ def test_a_scheduler_that_others_may_reach_must_be_encrypted_unless_that_is_allo
         with pytest.raises(UsageError, match="is not encrypted: anybody who can reach"):
             choose_engine(here, EngineKind.DASK, address, None, is_strict=True)
         choose_engine(here, EngineKind.DASK, address, None, is_strict=True, allows_plain_tcp=True)
+
+
+@pytest.mark.parametrize(
+    ("open_place", "info"),
+    [
+        ("tcp://10.1.2.3:1", {"address": "tcp://10.1.2.3:1", "workers": {}}),
+        ("tcp://10.1.2.3:2", {"address": "tcp://127.0.0.1:1", "workers": {"tcp://10.1.2.3:2": {"nanny": None}}}),
+        (
+            "tcp://10.1.2.3:3",
+            {"address": "tcp://127.0.0.1:1", "workers": {"tcp://127.0.0.1:2": {"nanny": "tcp://10.1.2.3:3"}}},
+        ),
+        ("", {"address": "tcp://127.0.0.1:1", "workers": {"tls://10.1.2.3:2": {}}}),
+    ],
+)
+def test_whatever_address_is_given_neither_scheduler_nor_workers_listen_to_others(
+    monkeypatch, tmp_path, open_place, info
+):
+    class Client:
+        def scheduler_info(self, n_workers):
+            assert n_workers == -1
+            return info
+
+        def nthreads(self):
+            return {}
+
+        def get_executor(self, **_):
+            return None
+
+        def close(self):
+            self.status = "closed"
+
+        status = "closed"
+
+    monkeypatch.setattr(engines, "_connect", lambda _: Client())
+    here = find_course(ROOT)
+    given = "tcp://127.0.0.1:1"
+    with contextlib.ExitStack() as stack:
+        if open_place:
+            stack.enter_context(pytest.raises(UsageError, match=f"^{re.escape(open_place)} is not encrypted"))
+        stack.enter_context(choose_engine(here, EngineKind.DASK, given, None, is_strict=True))
+    with choose_engine(here, EngineKind.DASK, given, None, is_strict=True, allows_plain_tcp=True):
+        pass
 
 
 def certified(folder: Path) -> dict[str, str]:
