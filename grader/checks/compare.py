@@ -96,10 +96,25 @@ class Compared(Struct, frozen=True, kw_only=True):
     action: str = ""
     item: str = "output"
     calling_variant: CallingVariant | None = None
+    axes: tuple[tuple[str, ...], ...] = ()
+    """The names of the axes of each compared tensor, if the interface declares them."""
 
     def part(self, index: int, names: Sequence[str] = ()) -> "Compared":
         """Return the comparison of one of several values, which is named, or numbered if it has no name."""
-        return structs.replace(self, item=names[index] if names else f"{self.item} {index}")
+        return structs.replace(
+            self, item=names[index] if names else f"{self.item} {index}", axes=self.axes[index : index + 1]
+        )
+
+    def place(self, index: list[int]) -> str:
+        """Return an index in words, such as "token 2, feature 0"; in brackets if the axes have no names."""
+        names = self.axis_names(len(index))
+        if not names:
+            return as_index(index)
+        return ", ".join(f"{_singular(name)} {number}" for name, number in zip(names, index, strict=True))
+
+    def axis_names(self, count: int) -> tuple[str, ...]:
+        """Return the names of the axes of a tensor with so many axes; none if they are not known."""
+        return self.axes[0] if len(self.axes) == 1 and len(self.axes[0]) == count else ()
 
 
 class CountedComparisons:
@@ -134,6 +149,12 @@ def _comparison() -> Iterator[None]:
         if counted.done >= counted.tolerated:
             raise
     counted.done += 1
+
+
+def _singular(name: str) -> str:
+    if name.endswith("ies"):
+        return f"{name[:-3]}y"
+    return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
 
 
 GRADIENTS = Compared(item="gradients")
@@ -308,7 +329,7 @@ def _require_gradient(observed: torch.Tensor | None, name: str) -> None:
             FailureKind.NO_GRADIENT,
             item=name,
             expected="the loss to reach it",
-            observed="none" if observed is None else "zeros",
+            observed="None" if observed is None else "all zeros",
             deviation=name,
         )
 
@@ -350,16 +371,17 @@ def require_finite(observed: torch.Tensor, what: Compared | str, expected: torch
     """Raise `Failure` at the first element that is not finite; with `expected`, the picture shows both tensors."""
     bad = ~torch.isfinite(observed)
     if bool(bad.any()):
+        compared, axes = _compared(what), _compared(what).axis_names(observed.dim())
         first: list[int] = bad.nonzero()[0].tolist()
         raise Failure(
             FailureKind.NONFINITE,
-            compared=_compared(what),
-            place=as_index(first),
+            compared=compared,
+            place=compared.place(first),
             expected="a finite number",
             observed=f"{float(observed[tuple(first)])}",
             elements_off=int(bad.sum()),
             elements=bad.numel(),
-            picture=None if expected is None else pictures.values(observed, expected, first),
+            picture=pictures.values(observed, expected, first, axes) if expected is not None else None,
             deviation=_deviation(observed, torch.zeros_like(observed) if expected is None else expected, FLOAT32),
         )
 
@@ -384,12 +406,12 @@ def require_close(
     raise Failure(
         kind,
         compared=compared,
-        place=as_index(worst) if worst else "",
+        place=compared.place(worst) if worst else "",
         expected=theirs,
         observed=ours,
         elements_off=int(off.sum()) if worst else 0,
         elements=off.numel() if worst else 0,
-        picture=pictures.values(observed, expected, worst),
+        picture=pictures.values(observed, expected, worst, compared.axis_names(observed.dim())),
         explanation=explanations.explain(observed, expected, tolerance.relative, tolerance.absolute),
         deviation=_deviation(observed, expected, tolerance),
         wrong=pictures.WrongElement(tensor=observed, index=worst),

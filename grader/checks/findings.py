@@ -166,7 +166,7 @@ def _finding_of(error: Exception, limits: Limits, *, is_form_right: bool) -> tup
     if isinstance(error, SubjectDiedError):
         return Status.CRASHED, Finding(kind=FailureKind.DIED, message=f"it {error}")
     if isinstance(error, MisfitError):
-        message = f"its parameters are not the interface's: {error}"
+        message = f"it has other parameters than the interface: {error}"
         return Status.FAILED, Finding(kind=FailureKind.PARAMETERS, message=message)
     if isinstance(error, Failure):
         return Status.FAILED, error.finding
@@ -194,6 +194,6 @@ def _assertion_text(error: BaseException) -> str:
     """Return the message of a hidden check's assertion, without the code that pytest adds."""
     not_raised = NOT_RAISED.match(str(error))
     if not_raised:
-        return f"expected {not_raised[1]}, saw no exception"
+        return f"expected {not_raised[1]}, got no exception"
     text = REWRITTEN.split(str(error), maxsplit=1)[0].strip()
     return cut(text, MOST_ASSERTION_TEXT) or "an assertion of this check does not hold"

@@ -324,6 +324,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     size_case: dict[str, int] = {}
     """The sizes at which the check failed, if it has sizes."""
     sizes: SizeComparison | None = None
+    in_training: bool = False
+    """Whether the check keeps the module in training mode."""
     named_sizes: dict[str, int] = {}
     """Sizes that the sentence names because the module should refuse them."""
     names_found: list[str] = []

@@ -13,6 +13,14 @@ from grader.spec.fields import size_of
 from grader.spec.properties import Property
 
 
+def axes_of_outputs(exercise: Exercise, check: Property) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the axes of each output; none for another method, or where a size has no name."""
+    if check.method:
+        return ()
+    shapes = exercise.interface.outputs
+    return tuple(tuple(map(str, shape)) if all(isinstance(size, str) for size in shape) else () for shape in shapes)
+
+
 def nth_output(value: Any, index: int) -> torch.Tensor:
     """Return one of the returned tensors; raise `Failure` if it is missing or not a tensor."""
     values = outputs_of(value)

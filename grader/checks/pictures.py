@@ -4,7 +4,7 @@
 sizes are recorded, so that a picture can show them beside the sizes that fail.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -64,10 +64,13 @@ def beside(picture: Picture, observed: Any, expected: Any, sizes: dict[str, int]
     return structs.replace(picture, passing=plain, passing_sizes=sizes)
 
 
-def values(observed: torch.Tensor, expected: torch.Tensor, worst: list[int] | None = None) -> Picture | None:
+def values(
+    observed: torch.Tensor, expected: torch.Tensor, worst: list[int] | None = None, axes: Sequence[str] = ()
+) -> Picture | None:
     """Make a picture of the last two axes: expected, observed and their difference.
 
-    `worst` is the index of the worst value, which selects the matrix. None if the tensors cannot be drawn.
+    `worst` is the index of the worst value, which selects the matrix. `axes` are the names of the tensor's axes.
+    None if the tensors cannot be drawn.
     """
     if (
         not 0 < observed.dim() <= MOST_AXES
@@ -80,7 +83,7 @@ def values(observed: torch.Tensor, expected: torch.Tensor, worst: list[int] | No
     at = worst or [0] * ours.dim()
     keys = _axis_of_keys(theirs)
     if keys is not None:
-        return _weights({"expected": theirs, "seen": ours}, at, keys)
+        return _weights({"expected": theirs, "yours": ours}, at, keys)
     if ours.dim() == 1:
         ours, theirs, at = ours.reshape(1, -1), theirs.reshape(1, -1), [0, *at]
     for index in at[:-2]:
@@ -95,10 +98,11 @@ def values(observed: torch.Tensor, expected: torch.Tensor, worst: list[int] | No
             cells=each[area].tolist(),
             marked=[(row - first[0], column - first[1]) for row, column in marked],
         )
-        for title, each in (("expected", theirs), ("seen", ours), ("difference", ours - theirs))
+        for title, each in (("expected", theirs), ("yours", ours), ("difference", ours - theirs))
     ]
     place = as_index(at[:-2]) if at[:-2] else ""
-    return Picture(kind=PictureKind.VALUES, maps=maps, across=len(maps), place=place, first=first)
+    picture = Picture(kind=PictureKind.VALUES, maps=maps, across=len(maps), place=place, first=first)
+    return structs.replace(picture, rows=axes[-2], columns=axes[-1]) if len(axes) >= MATRIX else picture
 
 
 def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Picture | None:
@@ -110,7 +114,7 @@ def lone_weights(weights: torch.Tensor, worst_sum: list[int], keys: int) -> Pict
     if not MATRIX < weights.dim() <= MOST_AXES or not keys or not weights.numel():
         return None
     at = [*worst_sum[:keys], 0, *worst_sum[keys:]]
-    return _weights({"seen": weights.detach().double()}, at, keys, marks_row=True)
+    return _weights({"yours": weights.detach().double()}, at, keys, marks_row=True)
 
 
 def gradients(observed: Gradients, expected: Gradients) -> Picture:
@@ -125,7 +129,7 @@ def gradients(observed: Gradients, expected: Gradients) -> Picture:
     names = [name for name in sizes if name in shown]
     theirs, ours = ([[sizes[name][index] for name in names]] for index in (0, 1))
     marked = [(0, index) for index, name in enumerate(names) if name in missing]
-    maps = [Map(title="expected", cells=theirs), Map(title="seen", cells=ours, marked=marked)]
+    maps = [Map(title="expected", cells=theirs), Map(title="yours", cells=ours, marked=marked)]
     return Picture(kind=PictureKind.GRADIENTS, maps=maps, names=names)
 
 

@@ -47,6 +47,7 @@ def compare_in_calling_variants(
     theirs: ModuleProxy,
     exercise: Exercise,
     in_float64: Tolerance = FLOAT32,
+    axes: tuple[tuple[str, ...], ...] = (),
 ) -> None:
     """Raise `Failure` if the module differs from the reference in one of the case's calling variants.
 
@@ -76,7 +77,10 @@ def compare_in_calling_variants(
         tolerance = LARGE_INPUTS if variant.scale is Scale.LARGE else usual
         try:
             compare(
-                value, right, Compared(action=method or exercise.interface.called(), calling_variant=variant), tolerance
+                value,
+                right,
+                Compared(action=method or exercise.interface.called(), calling_variant=variant, axes=axes),
+                tolerance,
             )
         except Failure as failure:
             failure.returned = value

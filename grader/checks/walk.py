@@ -35,6 +35,7 @@ class SizeCaseFailedError(Exception):
         printed: str,
         value_path: str | None,
         point: FailurePoint,
+        in_training: bool,
         without_gradients: bool = False,
     ) -> None:
         super().__init__(str(error))
@@ -42,6 +43,7 @@ class SizeCaseFailedError(Exception):
         self.size_case = size_case
         self.point = point
         self.without_gradients = without_gradients
+        self._in_training = in_training
         self.sizes = SizeComparison()
         self._printed = printed
         self._value_path = value_path
@@ -54,6 +56,7 @@ class SizeCaseFailedError(Exception):
             sizes=self.sizes,
             printed=self._printed,
             value_path=self._value_path,
+            in_training=self._in_training,
         )
 
 
@@ -137,7 +140,9 @@ def _run_in_grad_mode(
             value_path = failure.wrong.path_within(returned) if failure and failure.wrong else None
             printed = last_lines(context.read_printed())
             point = FailurePoint(size_case=size_case.name, grad=grad, comparisons=counted.done)
-            return SizeCaseFailedError(error, size_case, printed=printed, value_path=value_path, point=point)
+            return SizeCaseFailedError(
+                error, size_case, printed=printed, value_path=value_path, point=point, in_training=check.training
+            )
     return PassedSizeCase(sizes=size_case.sizes, compared=compared)
 
 

@@ -47,12 +47,15 @@ CALLING_VARIANT_WORDS = {
 }
 
 SENTENCES = {
-    FailureKind.NO_GRADIENT: "{item} gets no gradient: expected {expected}, saw {observed}",
+    FailureKind.NO_GRADIENT: "{item} gets no gradient: the loss does not reach it, and its gradient is {observed}",
     FailureKind.LEAK: "{action} changed the {item} at {place} by {observed}; expected {expected}",
     FailureKind.MIXING: "{action} changed the {item} at {place} by {observed}; expected {expected}",
-    FailureKind.DEAD: "{action} left all {item} from {place} on as they were; expected {expected}",
+    FailureKind.DEAD: "{action} changed none of the {item} from {place} on; expected {expected}",
 }
 """Sentences of some kinds of failure. `sentence` builds the others from action, item, expected and observed."""
+
+LISTS = {FailureKind.PARAMETERS: "parameters", FailureKind.STATE: "entries of the state dict"}
+"""Kinds of failure without an item: `expected` lists what is missing, `observed` what should not be there."""
 
 EXPLANATIONS = {
     ExplanationKind.ALL_ZERO: "every element is 0",
@@ -70,15 +73,23 @@ EXPLANATIONS = {
 
 REASONS = {
     UnknownReason.NO_CHECK_RAN: "no check could run",
-    UnknownReason.NO_SIGNAL: "no check that compares it with a right one passes",
-    UnknownReason.NO_SIGNAL_AS_A_WHOLE: "no check that compares it as a whole with a right one passes",
-    UnknownReason.FIXED_IN_PART: "it is mended in part, still",
-    UnknownReason.FAILS_DIFFERENTLY: "it fails in another way",
-    UnknownReason.HIDDEN: "something else hides it",
-    UnknownReason.BEHIND_CRASH: "it cannot be seen behind the crash",
-    UnknownReason.UNDECIDED: "no check that ran tells",
+    UnknownReason.NO_SIGNAL: "every check against the reference fails",
+    UnknownReason.NO_SIGNAL_AS_A_WHOLE: "every check of the whole output against the reference fails",
+    UnknownReason.FIXED_IN_PART: "it is only partly fixed",
+    UnknownReason.FAILS_DIFFERENTLY: "it still fails, but differently from this bug",
+    UnknownReason.HIDDEN: "another failure hides it",
+    UnknownReason.BEHIND_CRASH: "the crash hides it",
+    UnknownReason.UNDECIDED: "no check that ran shows it",
     UnknownReason.AT_HAND_IN: "only checks that run when you hand in can tell",
 }
+
+REASONS_WITH_CHECK = {
+    UnknownReason.NO_SIGNAL: '{words}, "{name}" among them',
+    UnknownReason.NO_SIGNAL_AS_A_WHOLE: '{words}, "{name}" among them',
+    UnknownReason.FIXED_IN_PART: '{words}: "{name}" still fails',
+    UnknownReason.FAILS_DIFFERENTLY: '"{name}" still fails, but differently from this bug',
+}
+"""Reasons that name a check, where the sentence is not simply the reason followed by the check."""
 
 
 def sentence(finding: Finding) -> str:
@@ -89,12 +100,17 @@ def sentence(finding: Finding) -> str:
     if finding.named_sizes:
         joint = ", " if variant else ""
         variant = f"{variant.removesuffix(': ')}{joint}with {as_arguments(finding.named_sizes)}: "
+    if finding.kind in LISTS and not finding.item:
+        missing, extra = finding.expected, finding.observed
+        parts = [f"missing {LISTS[finding.kind]}: {missing}"] if missing else []
+        parts += [f"unexpected {LISTS[finding.kind]}: {extra}"] if extra else []
+        return variant + "; ".join(parts)
     if finding.kind in SENTENCES:
         fields = {name: getattr(finding, name) for name in ("action", "item", "place", "expected", "observed")}
         return variant + SENTENCES[finding.kind].format(**fields)
     where = f"{finding.item} at {finding.place}" if finding.place else finding.item
     subject = ": ".join(filter(None, (finding.action, where)))
-    difference = f"expected {finding.expected}, saw {finding.observed}"
+    difference = f"expected {finding.expected}, got {finding.observed}"
     return f"{variant}{f'{subject}: ' if subject else ''}{difference}{_extent(finding)}"
 
 
@@ -107,7 +123,7 @@ def explanation_words(explanation: Explanation) -> str:
     """Return an explanation in words: a pattern in the wrong values, or the cause of an exception."""
     if explanation.kind is ExplanationKind.REORDERED:
         axis, *order = (f"{number:.0f}" for number in explanation.numbers)
-        return f"along axis {axis} what was expected stands in another order: {', '.join(order)}"
+        return f"along axis {axis} the right values are in another order: {', '.join(order)}"
     if explanation.kind is ExplanationKind.SIGNATURE:
         called, *keywords = explanation.names
         action = f"{called} is called" if called else "it is built"
@@ -123,7 +139,13 @@ def size_words(finding: Finding) -> str:
 
 def comparison_words(sizes: SizeComparison) -> str:
     """Return the smallest sizes that fail and the largest that pass."""
-    return sizes.message or f"wrong {where_words(sizes)}".rstrip()
+    verb = "fails" if _is_smallest(sizes) else "wrong"
+    return sizes.message or f"{verb} {where_words(sizes)}".rstrip()
+
+
+def _is_smallest(sizes: SizeComparison) -> bool:
+    """Return whether the words say that even the smallest sizes fail."""
+    return sizes.passed is None and sizes.is_smallest and bool(sizes.failed) and not sizes.without_gradients
 
 
 def where_words(sizes: SizeComparison) -> str:
@@ -133,11 +155,11 @@ def where_words(sizes: SizeComparison) -> str:
         changed = {name: size for name, size in sizes.failed.items() if sizes.passed.get(name) != size}
         right = as_arguments({name: sizes.passed[name] for name in changed if name in sizes.passed})
         return f"{alone}with {as_arguments(changed)}; right with {right}"
-    already = "already " if sizes.is_smallest and sizes.failed else ""
-    given = [f"with {as_arguments(sizes.failed)}"] if sizes.failed else []
+    preposition = "even at" if _is_smallest(sizes) else "with"
+    given = [f"{preposition} {as_arguments(sizes.failed)}"] if sizes.failed else []
     given += [f"built with {as_arguments(sizes.constructor)}"] if sizes.constructor else []
     given += [f"{' and '.join(sizes.defaults)} left at the default"] if sizes.defaults else []
-    return f"{alone}{already}{', '.join(given)}"
+    return f"{alone}{', '.join(given)}"
 
 
 def full_text(finding: Finding) -> str:
@@ -154,9 +176,11 @@ def full_text(finding: Finding) -> str:
 
 def reason_words(reason: Reason, names: CheckNames) -> str:
     """Return why a status is unknown."""
-    seen = f'seen in "{check_name(reason.check, names)}"' if reason.check else ""
-    joint = " " if reason.kind is UnknownReason.FIXED_IN_PART else ", "
-    return joint.join(filter(None, (REASONS[reason.kind], seen)))
+    words = REASONS[reason.kind]
+    if not reason.check:
+        return words
+    name = check_name(reason.check, names)
+    return REASONS_WITH_CHECK.get(reason.kind, '{words}, as "{name}" shows').format(words=words, name=name)
 
 
 def reason_with_finding(reason: Reason | None, verdict: Verdict) -> str:

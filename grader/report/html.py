@@ -46,7 +46,7 @@ HIDDEN_TEST = "A check that was written for this exercise alone."
 MOST_PICTURES = 3
 """The most pictures on one page; more rarely add anything."""
 
-BEHIND_CRASH = "nothing can be seen yet: something else crashes before it"
+BEHIND_CRASH = "the crash above hides the result of this check"
 
 
 class _NumberedCause(Struct, frozen=True, kw_only=True):
@@ -152,7 +152,7 @@ def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: 
     notes = [
         cause_label(cause, exercise),
         size_words(finding),
-        f"seen in {listed_checks(cause.checks, check_names(exercise))}",
+        f"found by {listed_checks(cause.checks, check_names(exercise))}",
     ]
     explanation = explanation_words(finding.explanation) if finding.explanation else ""
     at = as_arguments(finding.size_case)

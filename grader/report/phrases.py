@@ -34,7 +34,7 @@ MOST_BEFORE_CARET = 80
 SIMILARITY = 0.8
 """How similar a name must be to the missing one to be suggested as a misspelling."""
 
-NOT_SHOWN = "nothing below shows it by itself"
+NOT_SHOWN = "no finding below shows it by itself"
 """The note on a defect that only several failures together, or the submission's text, identify."""
 
 
@@ -99,7 +99,7 @@ def open_layers(verdict: Verdict) -> str:
 def result_words(verdict: Verdict) -> tuple[str, str]:
     """Return the result in words, and its style on a terminal."""
     if verdict.is_right_so_far():
-        return "Nothing wrong is seen here", "bold green"
+        return "Nothing wrong found here", "bold green"
     return {
         Result.FIXED: ("Fixed", "bold green"),
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
@@ -130,10 +130,10 @@ def lessons(
     for defect in defects:
         parts = [" ".join(defect.why.split())]
         parts += [f"It showed {first_seen[defect.id]}."] if defect.id in first_seen else []
-        parts += [f"The usual tests passed: {defect.missed()}."] if defect.missed() and not is_shared else []
+        parts += [f"It passes the usual tests: {defect.missed()}."] if defect.missed() and not is_shared else []
         lines.append(f"{defect_label(defect, exercise)}: {' '.join(parts)}")
     if is_shared and all(tests):
-        lines.append(f"With each of them the usual tests passed: {tests.pop()}.")
+        lines.append(f"Each of these bugs passes the usual tests: {tests.pop()}.")
     if verdict.outcome is Result.FIXED and exercise.decoy:
         lines.append(" ".join(exercise.decoy.split()))
     return lines
@@ -153,7 +153,7 @@ def cause_word(cause: Cause) -> str:
 def cause_label(cause: Cause, exercise: Exercise) -> str:
     """Return a phrase on the defects that explain the cause, by number; empty if that is not known."""
     if cause.is_new:
-        return "new: none of the defects does this"
+        return "not one of the original bugs: your change probably caused it"
     numbers = sorted(exercise.numbers()[defect] for defect in cause.defects)
     return f"defect {' or '.join(map(str, numbers))}" if numbers else ""
 
@@ -201,12 +201,12 @@ def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
     worth = points(exercise.nothing_else_broke)
     other = "else " if exercise.defects else ""
     if verdict.regressions:
-        note = f"new faults, seen in {listed_checks(verdict.regressions, check_names(exercise))}"
+        note = f"your change broke {listed_checks(verdict.regressions, check_names(exercise))}"
         return RegressionRow(mark="✗", style="red", state=f"something {other}broke", earned=f"0 of {worth}", note=note)
     if verdict.outcome is Result.FIXED:
         state = f"nothing {other}broke"
         return RegressionRow(mark="✓", style="green", state=state, earned=f"{worth} of {worth}", note="")
-    note = "counts once every defect is fixed"
+    note = "awarded once every bug is fixed"
     return RegressionRow(mark="·", style="dim", state="nothing else broke so far", earned=f"0 of {worth}", note=note)
 
 
@@ -234,7 +234,7 @@ def _extras(remaining: list[DefectVerdict], exercise_id: str) -> list[Line]:
     if not remaining:
         return []
     is_known = any(defect.status is DefectStatus.PRESENT for defect in remaining)
-    state = "An extra is left" if is_known else "Whether an extra is left is not known"
+    state = "An extra bug is left" if is_known else "There may still be an extra bug"
     return [Text(f"{state}: python -m grader hint {exercise_id}", "dim")]
 
 
@@ -244,7 +244,7 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
     if not verdict.was_checked():
         return [Text(f"Next: {_remedy(verdict, exercise)}", "dim")]
     if verdict.is_right_so_far():
-        return [Text("Next: hand it in; what is not known here is found out then.", "dim")]
+        return [Text("Next: hand it in; the checks that run then decide the rest.", "dim")]
     if verdict.outcome is not Result.FIXED and remaining and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:

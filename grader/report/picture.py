@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
+from msgspec import structs
+from rich.text import Text
 
 from grader.checks.outcome import Map, Picture, PictureKind
 from grader.sandbox.text import as_arguments
@@ -18,10 +20,10 @@ MARKED = "[]"
 BAR = 20
 """The length of the longest bar, in columns of a terminal."""
 
-MAP_WIDTH, MAP_HEIGHT = 200, 200
-CELL_WIDTHS = 8, 44
-CELL_HEIGHTS = 8, 24
-MARGIN, TOP = 22, 32
+MAP_WIDTH, MAP_HEIGHT = 400, 400
+CELL_WIDTHS = 14, 64
+CELL_HEIGHTS = 14, 44
+MARGIN, TOP = 28, 36
 TITLE_CHARACTER = 8
 NUMBERED_CELL_WIDTH = 36
 """A cell of at least this width shows its number."""
@@ -29,22 +31,22 @@ NUMBERED_CELL_WIDTH = 36
 LABEL_WIDTH, BAR_WIDTH, BAR_HEIGHT, NUMBER_WIDTH = 190, 150, 11, 60
 """Sizes of a figure of bars, in units of the SVG."""
 
-LIGHT, RED, BLUE, GREY = (247, 247, 247), (178, 24, 43), (33, 102, 172), (150, 150, 150)
-"""The colours of zero, of the two ends of the scale, and of NaN and infinities. Colour-blind readers can distinguish
-these."""
+ORANGE, BLUE, GREY = (194, 101, 10), (33, 102, 172), (150, 150, 150)
+"""The colours of the two ends of the scale, and of NaN and infinities. Colour-blind readers can tell them apart, and
+neither reads as right or wrong. Zero is transparent, so that it does not glare on a dark page."""
 
 DARK_FROM = 0.55
 """The share of the scale above which a cell's number is white."""
 
 CAPTIONS = {
-    PictureKind.VALUES: "Down: {rows}; across: {columns}{place}. From {least} (red) to {most} (blue), on one scale. "
-    "The value that is furthest off is framed.",
-    PictureKind.WEIGHTS: "Weights. Down: {rows}; across: {columns}{place}. The darker, the nearer to {most}. "
-    "What is furthest off is framed.",
-    PictureKind.MOVEMENT: "Down: {rows}; across: {columns}. How far the one moved when the other was changed, from 0 "
+    PictureKind.VALUES: "Rows: {rows}; columns: {columns}{place}. From {least} (orange) to {most} (blue), on one "
+    "scale. The value that is furthest off is framed.",
+    PictureKind.WEIGHTS: "Weights. Rows: {rows}; columns: {columns}{place}. The stronger the colour, the nearer to "
+    "{most}. What is furthest off is framed.",
+    PictureKind.MOVEMENT: "Rows: {rows}; columns: {columns}. How far each row moved when that column changed, from 0 "
     "to {most}. What should not have moved is framed.",
-    PictureKind.GRADIENTS: "The largest element of each parameter's gradient, up to {most}: the upper bar as expected, "
-    "the lower as seen.",
+    PictureKind.GRADIENTS: "The largest element of each parameter's gradient, up to {most}: the upper bar is expected, "
+    "the lower is yours.",
 }
 
 
@@ -62,15 +64,27 @@ def draw(picture: Picture) -> Markup:
     return Markup("".join([*parts, "</figure>"]))  # noqa: S704 - every text in it is escaped
 
 
-def shaded(picture: Picture, width: int, *, has_passing: bool = False) -> list[str]:
-    """Return the picture as lines of shaded cells or bars; none if a line is longer than `width` columns."""
+def shaded(picture: Picture, width: int, *, has_passing: bool = False) -> list[Text]:
+    """Return the picture as lines of shaded cells or bars; none if a line is longer than `width` columns.
+
+    Maps that do not fit beside each other are put below each other.
+    """
+    for across in (picture.across, 1):
+        lines = _shaded_lines(structs.replace(picture, across=across), has_passing=has_passing)
+        if max(map(len, lines)) <= width:
+            return lines
+    return []
+
+
+def _shaded_lines(picture: Picture, *, has_passing: bool) -> list[Text]:
     most = _scale_end(picture)
     lines = [*_text_figure(picture, picture.maps, most)]
     if picture.kind is not PictureKind.GRADIENTS:
-        lines.append(_legend(picture, most))
+        lines.append(Text(_legend(picture, most)))
     if has_passing and picture.passing:
-        lines += [f"right with {as_arguments(picture.passing_sizes)}:", *_text_figure(picture, picture.passing, most)]
-    return lines if max(map(len, lines)) <= width else []
+        lines.append(Text(f"right with {as_arguments(picture.passing_sizes)}:"))
+        lines += _text_figure(picture, picture.passing, most)
+    return lines
 
 
 def _scale_end(picture: Picture) -> float:
@@ -100,7 +114,7 @@ def _figures(picture: Picture, maps: Sequence[Map], most: float) -> str:
     return "".join(lines)
 
 
-def _text_figure(picture: Picture, maps: Sequence[Map], most: float) -> Iterator[str]:
+def _text_figure(picture: Picture, maps: Sequence[Map], most: float) -> Iterator[Text]:
     if picture.kind is PictureKind.GRADIENTS:
         yield from _text_bars(picture.names, maps, most)
         return
@@ -110,7 +124,7 @@ def _text_figure(picture: Picture, maps: Sequence[Map], most: float) -> Iterator
 
 def _lines_of(picture: Picture, maps: Sequence[Map]) -> Iterator[Sequence[Map]]:
     """Yield the maps of each line: as many lines as the picture has, for any number of heads."""
-    across = max(len(maps) * picture.across // len(picture.maps), 1)
+    across = max(len(maps) * picture.across // len(picture.maps), 1) if picture.across > 1 else 1
     return (maps[start : start + across] for start in range(0, len(maps), across))
 
 
@@ -123,16 +137,17 @@ def _map(picture: Picture, matrix: Map, most: float) -> str:
     for row, values in enumerate(matrix.cells):
         for column, value in enumerate(values):
             x, y = MARGIN + column * wide, TOP + row * high
-            fill, ink = _colours(value, most)
-            parts.append(f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" fill="{fill}"/>')
+            colour, opacity, ink = _colours(value, most)
+            box = f'x="{x}" y="{y}" width="{wide}" height="{high}"'
+            parts.append(f'<rect {box} fill="{colour}" fill-opacity="{opacity:.2g}" stroke="{_rgb(GREY)}"/>')
             if is_numbered:
                 middle = f'x="{x + wide / 2:g}" y="{y + high / 2 + 4:g}"'
                 parts.append(f'<text {middle} fill="{ink}" text-anchor="middle">{value:.2g}</text>')
     for row, column in matrix.marked:
         x, y = MARGIN + column * wide + 1, TOP + row * high + 1
         box = f'x="{x}" y="{y}" width="{wide - 2}" height="{high - 2}"'
-        parts.append(f'<rect {box} fill="none" stroke="#fff" stroke-width="4"/>')
-        parts.append(f'<rect {box} fill="none" stroke="#000" stroke-width="2"/>')
+        parts.append(f'<rect {box} fill="none" stroke="Canvas" stroke-width="6"/>')
+        parts.append(f'<rect {box} fill="none" stroke="currentColor" stroke-width="3"/>')
     height, width = rows * high + TOP + 4, MARGIN + max(columns * wide + 4, TITLE_CHARACTER * len(matrix.title))
     parts += _ticks(picture.first, (rows, columns), (high, wide))
     parts.append(f'<text x="{MARGIN}" y="12" fill="currentColor" font-weight="600">{escape(matrix.title)}</text>')
@@ -158,31 +173,30 @@ def _bars(names: Sequence[str], maps: Sequence[Map], most: float) -> str:
         parts.append(
             f'<text x="{LABEL_WIDTH - 6}" y="{y:g}" fill="currentColor" text-anchor="end">{escape(name)}</text>'
         )
-        for row, (value, colour) in enumerate(((expected, BLUE), (observed, RED))):
+        for row, (value, colour) in enumerate(((expected, BLUE), (observed, ORANGE))):
             at = f'x="{LABEL_WIDTH}" y="{top + row * BAR_HEIGHT + 1}"'
             length = max(_share(value, most) * BAR_WIDTH, 1)
             parts.append(f'<rect {at} width="{length:g}" height="{BAR_HEIGHT - 2}" fill="{_rgb(colour)}"/>')
             shown = f"{value:.2g}" if value else "none"
             after = f'x="{LABEL_WIDTH + length + 5:g}" y="{top + (row + 1) * BAR_HEIGHT - 1}"'
             parts.append(f'<text {after} fill="currentColor">{shown}</text>')
-    label = "expected and seen gradients of " + ", ".join(names)
+    label = "expected gradients and yours of " + ", ".join(names)
     width = LABEL_WIDTH + BAR_WIDTH + NUMBER_WIDTH
     return f'<div class="maps">{_svg(width, len(names) * 3 * BAR_HEIGHT, label, parts)}</div>'
 
 
 def _svg(width: int, height: int, label: str, parts: Sequence[str]) -> str:
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    opening = f'<svg role="img" aria-label="{escape(label)}" {size} font-family="system-ui, sans-serif" font-size="11">'
+    opening = f'<svg role="img" aria-label="{escape(label)}" {size} font-family="system-ui, sans-serif" font-size="13">'
     return f"{opening}{''.join(parts)}</svg>"
 
 
-def _colours(value: float, most: float) -> tuple[str, str]:
-    """Return the colour of a cell and of the text on it."""
+def _colours(value: float, most: float) -> tuple[str, float, str]:
+    """Return the colour of a cell, its opacity, and the colour of the text on it."""
     if not math.isfinite(value):
-        return _rgb(GREY), "#000"
-    share, end = _share(value, most), BLUE if value >= 0 else RED
-    mixed = tuple(round(light + (dark - light) * share) for light, dark in zip(LIGHT, end, strict=True))
-    return _rgb(mixed), "#fff" if share > DARK_FROM else "#000"
+        return _rgb(GREY), 1.0, "#000"
+    share = _share(value, most)
+    return _rgb(BLUE if value >= 0 else ORANGE), share, "#fff" if share > DARK_FROM else "currentColor"
 
 
 def _rgb(colour: tuple[int, ...]) -> str:
@@ -198,35 +212,49 @@ def _clamped(value: int, bounds: tuple[int, int]) -> int:
     return max(bounds[0], min(value, bounds[1]))
 
 
-def _text_maps(maps: Sequence[Map], most: float) -> Iterator[str]:
+def _text_maps(maps: Sequence[Map], most: float) -> Iterator[Text]:
     """Yield the lines of maps side by side, under their titles."""
     widths = [max(2 * max(map(len, each.cells)), len(each.title)) for each in maps]
-    yield "   ".join(f"{each.title:<{wide}}" for each, wide in zip(maps, widths, strict=True)).rstrip()
+    yield Text("   ".join(f"{each.title:<{wide}}" for each, wide in zip(maps, widths, strict=True)).rstrip())
     for row in range(max(len(each.cells) for each in maps)):
-        cells = (
-            "".join(
-                MARKED if (row, column) in each.marked else 2 * _shade(value, most)
-                for column, value in enumerate(each.cells[row] if row < len(each.cells) else [])
-            )
-            for each in maps
-        )
-        yield "   ".join(f"{cell:<{wide}}" for cell, wide in zip(cells, widths, strict=True)).rstrip()
+        line = Text()
+        for each, wide in zip(maps, widths, strict=True):
+            cells = each.cells[row] if row < len(each.cells) else []
+            for column, value in enumerate(cells):
+                line.append(*_text_cell(value, most, is_marked=(row, column) in each.marked))
+            line.append(" " * (wide - 2 * len(cells) + 3))
+        line.rstrip()
+        yield line
 
 
-def _text_bars(names: Sequence[str], maps: Sequence[Map], most: float) -> Iterator[str]:
+def _text_cell(value: float, most: float, *, is_marked: bool) -> tuple[str, str]:
+    """Return the two characters of a cell and their style: a negative value has a sign, and another colour."""
+    if is_marked:
+        return MARKED, "bold"
+    shade = _shade(value, most)
+    if shade == SHADES[0] or not math.isfinite(value):
+        return 2 * shade, ""
+    return (f"-{shade}", "yellow") if value < 0 else (2 * shade, "cyan")
+
+
+def _text_bars(names: Sequence[str], maps: Sequence[Map], most: float) -> Iterator[Text]:
     """Yield a line for each name with its expected and its observed bar."""
     longest = max(map(len, ("gradient of", *names)))
-    yield f"{'gradient of':<{longest}}  {'expected':<{BAR}}  seen"
+    yield Text(f"{'gradient of':<{longest}}  {'expected':<{BAR}}  yours")
     for name, *values in zip(names, *(each.cells[0] for each in maps), strict=True):
         expected, observed = ("█" * max(round(_share(value, most) * BAR), value > 0) or "none" for value in values)
-        yield f"{name:<{longest}}  {expected:<{BAR}}  {observed}"
+        yield Text(f"{name:<{longest}}  {expected:<{BAR}}  {observed}")
 
 
 def _legend(picture: Picture, most: float) -> str:
     if picture.kind is PictureKind.MOVEMENT:
-        return f"down: {picture.rows} · across: {picture.columns} · {MARKED} should not move"
-    scale = f"{'±' if picture.kind is PictureKind.VALUES else ''}{most:.3g}"
-    return f"down: {picture.rows} · across: {picture.columns} · {SHADES[-1]} {scale} · {MARKED} furthest off"
+        return f"rows: {picture.rows} · columns: {picture.columns} · {MARKED} should not move"
+    scale = f"{2 * SHADES[-1]} {most:.3g}" + (f", -{SHADES[-1]} -{most:.3g}" if _has_negative(picture) else "")
+    return f"rows: {picture.rows} · columns: {picture.columns} · {scale} · {MARKED} furthest off"
+
+
+def _has_negative(picture: Picture) -> bool:
+    return any(value < 0 for each in picture.maps for row in each.cells for value in row)
 
 
 def _shade(value: float, most: float) -> str:

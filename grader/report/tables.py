@@ -131,7 +131,7 @@ def _state(entry: OverviewLine) -> tuple[str, str, str]:
     if progress.outcome is Result.NOT_GRADABLE:
         return "✗", "red", "does not run"
     if entry.is_open():
-        return "·", "green", "nothing wrong seen here"
+        return "·", "green", "nothing wrong found here"
     return "✗", "yellow", f"{best.fixed} of {best.defects} fixed" if best.defects else "something broke"
 
 

@@ -100,7 +100,9 @@ def render_terminal(
     more = rendered([indented(Text(others, "dim"))]) if omitted else ""
     room -= _line_count(*chosen, printed, more)
     pictures = (rendered(_picture(verdict, exercise, width, has_passing=each)) for each in (True, False))
-    picture = next((each for each in pictures if _line_count(each) <= room and not printed), "")
+    picture = next((each for each in pictures if each and _line_count(each) <= room and not printed), "")
+    if not picture and room > 0:
+        picture = rendered(_picture_elsewhere(verdict))
     return "".join([head, lessons_text, title, *chosen[:1], printed, picture, *chosen[1:], more, foot])
 
 
@@ -196,7 +198,7 @@ class _PageParts:
             line = printable_line(finding.location.text.strip())
             place = (f"{printable(str(finding.location), MOST_PLACE)}: ", "dim")
             lines.append(indented(Text.assemble(place, line, no_wrap=True, overflow="ellipsis")))
-        notes = [cause_label(cause, self._exercise), size_words(finding), f"seen in {self._listed(cause.checks)}"]
+        notes = [cause_label(cause, self._exercise), size_words(finding), f"found by {self._listed(cause.checks)}"]
         lines.append(indented(Text(" · ".join(filter(None, notes)), "dim")))
         return lines
 
@@ -223,8 +225,17 @@ def _picture(verdict: Verdict, exercise: Exercise, width: int, *, has_passing: b
     cause = next(iter(group_causes(verdict)), None)
     lines = shaded(cause.picture, width - INDENT, has_passing=has_passing) if cause and cause.picture else []
     if cause and cause.pictured and lines:
-        lines = [picture_title(cause, exercise), *lines]
-    return [indented(Text(line, no_wrap=True)) for line in lines]
+        lines = [Text(picture_title(cause, exercise)), *lines]
+    for line in lines:
+        line.no_wrap = True
+    return [indented(line) for line in lines]
+
+
+def _picture_elsewhere(verdict: Verdict) -> list[Line]:
+    """Return a line that names the command that shows the picture of the first cause; none if it has none."""
+    cause = next(iter(group_causes(verdict)), None)
+    text = f"python -m grader report {verdict.exercise} has a picture of this"
+    return [indented(Text(text, "dim"))] if cause and cause.picture else []
 
 
 def _not_gradable(verdict: Verdict) -> list[Line]:

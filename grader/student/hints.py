@@ -96,7 +96,7 @@ def _instead_of_steps(
     """
     name, is_fixed = exercise.id, verdict.outcome is Result.FIXED
     if verdict.is_right_so_far() and not has_number:
-        message = f"Nothing wrong is seen in {name} here: hand it in, and it is found out."
+        message = f"The checks here find nothing wrong in {name}: hand it in, and the other checks decide."
         return _without_steps(exercise, message)
     if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
@@ -121,7 +121,7 @@ def _caveat(judged: DefectVerdict, exercise: Exercise) -> str:
     if judged.status is not DefectStatus.UNKNOWN:
         return ""
     reason = f": {reason_words(judged.reason, check_names(exercise))}" if judged.reason else ""
-    return f"Whether your file still has it is not known{reason}. You may have mended it already."
+    return f"You may have fixed this bug already; the checks can't tell{reason}."
 
 
 def _remaining(exercise: Exercise, verdict: Verdict, crash: Cause | None) -> list[Defect]:

@@ -1,8 +1,10 @@
 """Group failed checks by cause. Pages show each cause once, with its most specific finding."""
 
+from math import prod
+
 from msgspec import Struct
 
-from grader.checks.outcome import FailureKind, Finding, Outcome, Picture, Status
+from grader.checks.outcome import FailureKind, Finding, Mode, Outcome, Picture, Status
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Verdict
 
@@ -63,10 +65,10 @@ def group_causes(verdict: Verdict) -> list[Cause]:
     return sorted(causes, key=_position)
 
 
-def _position(cause: Cause) -> tuple[bool, bool, bool, bool, bool]:
-    """Sort key: crashes first; single-defect causes before ambiguous ones; dropout and similar findings last."""
-    is_failed, is_general, is_unlocated = _rank(cause.status, cause.finding)
-    return is_failed, cause.finding.kind in SHOWN_LAST, len(cause.defects) > 1, is_general, is_unlocated
+def _position(cause: Cause) -> tuple[bool | int, ...]:
+    """Sort key: the simplest call first, then causes of a single defect before ambiguous ones."""
+    finding = cause.finding
+    return *_simplicity(cause.status, finding), len(cause.defects) > 1, *_generality(finding), _size(finding)
 
 
 def shown_causes(verdict: Verdict) -> list[Cause]:
@@ -86,14 +88,8 @@ def hiding_crash(causes: list[Cause]) -> Cause | None:
 def describe_hidden_defects(verdict: Verdict, crash: Cause) -> str:
     """Return a sentence about the defects behind a crash that hides the others; empty if there are none."""
     others = [defect for defect in verdict.defects if defect.id not in crash.defects]
-    present = sum(defect.status is DefectStatus.PRESENT for defect in others)
-    unknown = sum(defect.status is DefectStatus.UNKNOWN for defect in others)
-    if not present + unknown:
-        return ""
-    lies = "1 more defect lies there" if present == 1 else f"{present} more defects lie there"
-    left = "1 more defect lies" if unknown == 1 else f"{unknown} more defects lie"
-    known = [lies] * bool(present) + [f"whether {left} there is not known"] * bool(unknown)
-    return f"Nothing behind this crash can be seen yet: {', and '.join(known)}."
+    is_hiding = any(defect.status is not DefectStatus.FIXED for defect in others)
+    return "This crash hides everything after it, possibly another bug." if is_hiding else ""
 
 
 def _cause(members: list[Outcome], verdict: Verdict) -> Cause:
@@ -124,6 +120,23 @@ def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
     return status, finding.signature(), finding.calling_variant, *fields, *finding.named_sizes.items()
 
 
-def _rank(status: Status, finding: Finding) -> tuple[bool, bool, bool]:
-    """Sort key: the most specific finding first."""
-    return status is Status.FAILED, finding.kind in GENERAL_KINDS, finding.location is None
+def _rank(status: Status, finding: Finding) -> tuple[bool | int, ...]:
+    """Sort key: the finding of the simplest call first, then the most specific one, then that of the smallest sizes."""
+    return *_simplicity(status, finding), *_generality(finding), _size(finding)
+
+
+def _simplicity(status: Status, finding: Finding) -> tuple[bool, ...]:
+    """Sort key: crashes first, values before dropout, evaluation before training, plain calls before variants."""
+    variant = finding.calling_variant
+    in_training = finding.in_training or (variant is not None and variant.mode is Mode.TRAINING)
+    return status is Status.FAILED, finding.kind in SHOWN_LAST, in_training, variant is not None
+
+
+def _generality(finding: Finding) -> tuple[bool, bool]:
+    """Sort key: kinds of failure that one cause shows, before those that many causes show."""
+    return finding.kind in GENERAL_KINDS, finding.location is None
+
+
+def _size(finding: Finding) -> int:
+    """Return the product of the sizes at which the check failed."""
+    return prod(finding.size_case.values())

@@ -26,7 +26,7 @@ class Result(StrEnum):
 STATUS_WORDS = {
     DefectStatus.FIXED: "fixed",
     DefectStatus.PRESENT: "still there",
-    DefectStatus.UNKNOWN: "not known",
+    DefectStatus.UNKNOWN: "can't tell yet",
 }
 """The words for a status on pages and in hints."""
 

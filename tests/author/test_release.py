@@ -345,7 +345,7 @@ def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand
     told = load_exercise(module.parent / "exercise.yaml")
     total = len(told.checks) + told.edition.hidden_checks
     starter = run_in(edition, "exercise_03")
-    note = f"{total - 1} of {total} checks run here. The others, and points, come with the hand-in"
+    note = f"{total - 1} of {total} checks run here. The others run, and your points come, when you hand in"
     assert (starter.returncode, starter.stderr) == (1, "")
     assert starter.stdout.splitlines()[1] == f"{note}."
     assert "✗ defect 1 · still there" in starter.stdout
@@ -588,7 +588,7 @@ def test_the_edition_can_be_installed_in_a_fresh_environment(edition, tmp_path):
     subprocess.run([*pip, *options, "-e", "."], cwd=edition, check=True, timeout=120)
     done = run_in(edition, "exercise_03", python=python)
     assert (done.returncode, done.stderr) == (1, "")
-    assert re.search(r"^\d+ of \d+ checks run here\. The others, points", done.stdout, re.MULTILINE)
+    assert re.search(r"^\d+ of \d+ checks run here\. The others run", done.stdout, re.MULTILINE)
     where = subprocess.run(
         [python, "-c", "import grader; print(grader.__file__)"],
         cwd=tmp_path,

@@ -79,7 +79,7 @@ def test_of_what_has_no_weights_the_expected_number_stands_beside_the_one_seen(o
     """With the very inputs of the check, so that it is the number of the finding."""
     done = run_cli("try", exercise_id, cwd=own_course.root)
     why, *lines = done.stdout.splitlines()
-    numbers = re.search(r"expected (\S+), saw ([-\d.e]+)", why)
+    numbers = re.search(r"expected (\S+), got ([-\d.e]+)", why)
     assert numbers, why
     assert lines[-2] == f">>> value{which}"
     seen, _, expected = lines[-1].partition("   # expected ")

@@ -134,9 +134,9 @@ def test_what_is_known_to_be_there_is_hinted_at_before_what_is_not_known(own_cou
 def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended(own_course, exercise, steps):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.FIXED}, own_course)
     hint = next_hint(own_course, exercise, verdict)
-    assert hint.title == "exercise_03 · defect 1 · not known · 7 points"
+    assert hint.title == "exercise_03 · defect 1 · can't tell yet · 7 points"
     page = " ".join(render_hint(hint).split())
-    assert "is not known: no check that ran tells. You may have mended it already." in page
+    assert "You may have fixed this bug already; the checks can't tell: no check that ran shows it." in page
     for _ in range(2):
         hint = next_hint(own_course, exercise, verdict)
     assert "python -m grader try exercise_03 runs your file" in hint.next_action
@@ -149,7 +149,7 @@ def test_where_nothing_wrong_is_seen_the_next_step_is_to_hand_it_in(own_course, 
     assert "hand it in" in next_hint(own_course, exercise, verdict).next_action
     page = render_terminal(verdict, exercise)
     assert "Not yet" not in page
-    assert "Nothing wrong is seen here" in page
+    assert "Nothing wrong found here" in page
     assert "Next: hand it in" in page
     remember_verdict(own_course, verdict)
     entry = OverviewLine(

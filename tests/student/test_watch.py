@@ -251,7 +251,7 @@ def test_keys_give_a_hint_the_diff_and_the_report_again(watch, module, starter):
     assert watch.new == ""
     watch.press("xr")
     told = watch.verdict()
-    assert " · told again" in told
+    assert " · shown again" in told
     assert watch.verdicts() == 1
 
 
@@ -263,7 +263,7 @@ def test_a_watch_that_was_stopped_and_goes_on_reads_keys_again(watch):
     while watch.is_restored() and time.monotonic() < deadline:
         time.sleep(0.01)
     watch.press("r")
-    assert " · told again" in watch.verdict()
+    assert " · shown again" in watch.verdict()
 
 
 def ways_to_end() -> list:
@@ -382,7 +382,7 @@ def test_a_sealed_edition_is_watched_with_all_defects_and_says_how_many_checks_r
     fix = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
     with Watch(edition, "exercise_03", kit=edition) as watch:
         told = watch.verdict()
-        assert re.search(r"\d+ of \d+ checks run here\. The others, and points, come with the hand-in\.", told)
+        assert re.search(r"\d+ of \d+ checks run here\. The others run, and your points come, when you hand in\.", told)
         assert "defect 1 · still there" in told
         watch.forget()
         (edition / "exercises/exercise_03/attention.py").write_text(fix, encoding="utf-8")

@@ -47,18 +47,20 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
     for value in values:
         require_declared(value, context.exercise, check, case.sizes)
     first, second = map(flatten, values)
+    for one in first:
+        require_finite(one, "output")
     if any(not torch.equal(one, other) for one, other in zip(first, second, strict=True)):
         raise Failure(
             FailureKind.DROPOUT,
             action="in eval mode, the same input twice",
             expected="the same output",
-            observed="another",
+            observed="two different ones",
         )
     module.training = True
     if all(_returns_equal_outputs(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
         raise Failure(
             FailureKind.NO_DROPOUT,
-            action=f"in training mode with dropout 0.5, one input {MOST_DRAWS} times",
+            action=f"two calls in eval mode, then one input {MOST_DRAWS} times in training mode with dropout 0.5",
             expected="different outputs",
             observed="the same one every time",
         )

@@ -46,9 +46,8 @@ def _compare_keys(observed: dict[str, Any], expected: dict[str, Any]) -> None:
     if missing or extra:
         raise Failure(
             FailureKind.STATE,
-            item="the state dict, which old checkpoints must fit",
-            expected=missing or "no more",
-            observed=excerpt(extra) or "none of these",
+            expected=missing,
+            observed=excerpt(extra),
         )
 
 

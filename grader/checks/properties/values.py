@@ -23,7 +23,7 @@ from grader.checks.compare import (
 )
 from grader.checks.context import Context, runs
 from grader.checks.outcome import CallingVariant, Dtype, FailureKind, Gradients, History, Mode
-from grader.checks.outputs import declared_output, require_declared
+from grader.checks.outputs import axes_of_outputs, declared_output, require_declared
 from grader.checks.properties.side_effects import require_inputs_kept
 from grader.checks.properties.symmetries import PRECISE, roughly, scale_inputs
 from grader.checks.proxies import ModuleProxy
@@ -75,7 +75,8 @@ def try_matches_reference(check: MatchesReference, context: Context, case: Case)
                 failure.add(explanation=explanations.explain_by_mask(tensor, unmasked, *within))
             raise
     if case.calling_variants and context.are_calling_variants_tried():
-        compare_in_calling_variants(case, check.method, ours, theirs, context.exercise)
+        axes = axes_of_outputs(context.exercise, check)
+        compare_in_calling_variants(case, check.method, ours, theirs, context.exercise, axes=axes)
 
 
 def _unmasked(check: MatchesReference, context: Context, theirs: ModuleProxy, case: Case) -> Any:
@@ -95,7 +96,11 @@ def _compare_plainly(
     check: MatchesReference, context: Context, ours: ModuleProxy, theirs: ModuleProxy, case: Case
 ) -> None:
     interface = context.exercise.interface
-    what = Compared(action=f"with the same {interface.kind.shared}, {check.method or interface.called()}")
+    called = "calls of this check's own" if check.variation else check.method or interface.called()
+    what = Compared(
+        action=f"with the same {interface.kind.shared}, {called}",
+        axes=() if check.variation else axes_of_outputs(context.exercise, check),
+    )
     if not check.gradients:
         expected = theirs.call(check.method, **case.inputs)
         parts = [] if check.variation else parts_of(interface, expected)
@@ -159,7 +164,7 @@ def try_keeps_dtype(check: KeepsDtype, context: Context, case: Case) -> None:
     inputs = {**case.inputs, **scale_inputs(case, check.loudness, check.dtype)}
     tolerance = PRECISE[check.dtype] if check.precise else roughly(check.dtype, check.loudness)
     times = f", inputs {check.loudness:g} times as large" if check.loudness != 1 else ""
-    what = Compared(action=f"in {check.dtype}{times}")
+    what = Compared(action=f"in {check.dtype}{times}", axes=axes_of_outputs(context.exercise, check))
     expected = theirs.call(check.method, **inputs)
     parts = parts_of(context.exercise.interface, expected)
     compare(ours.call(check.method, **inputs), expected, what, tolerance, parts)
@@ -178,9 +183,8 @@ def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -
     if missing or extra:
         raise Failure(
             FailureKind.PARAMETERS,
-            item="parameters",
-            expected=missing or "no more",
-            observed=extra or "none of these",
+            expected=missing,
+            observed=extra,
             deviation="; ".join(_misfits(ours, theirs)),
         )
 

@@ -130,7 +130,7 @@ def _test_of_defect(defect: DefectVerdict, exercise: Exercise, number: int, find
     if is_fixed:
         output = f"Fixed: {described.title.strip().rstrip('.')}. {described.story()}"
     elif defect.status is DefectStatus.UNKNOWN:
-        output = f"Not known: {reason_words(defect.reason, check_names(exercise)) if defect.reason else ''}"
+        output = f"Can't tell yet: {reason_words(defect.reason, check_names(exercise)) if defect.reason else ''}"
     else:
         output = "\n".join(("Still there.", *findings[:MAX_FINDINGS]))
     return StudentTest(

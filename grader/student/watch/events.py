@@ -183,7 +183,7 @@ def _head(event: VerdictEvent) -> list[Line]:
     if event.change is not None and event.verdict.outcome is not Result.NOT_GRADABLE:
         parts.append((f" · {event.change.in_words(event.exercise)}", "bold"))
     if event.is_repeated:
-        parts.append(" · told again")
+        parts.append(" · shown again")
     remark: list[Line] = [Text(event.remark)] if event.remark else []
     return [Text.assemble(*parts), *remark]
 

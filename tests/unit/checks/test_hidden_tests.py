@@ -110,7 +110,7 @@ def test_what_pytest_calls_a_failure_is_one_and_is_told_in_its_own_words(own_cou
     assert {check["status"] for check in seen.values()} == {"failed"}
     assert seen["test_told"]["finding"] == "the size of the output: expected 12, saw none"
     assert seen["test_fails"]["finding"] == "the size of the output is not kept"
-    assert seen["test_raises"]["finding"] == "expected SubjectRaisedError, saw no exception"
+    assert seen["test_raises"]["finding"] == "expected SubjectRaisedError, got no exception"
     assert seen["test_bare"]["finding"] == "an assertion of this check does not hold"
     assert len(seen["test_long"]["finding"]) < 500
     assert len(seen) == 5

@@ -48,7 +48,7 @@ WRONG = {
     "std=0.02": ("std=0.04", "inner.weight in 16 new modules: expected a spread near 0.0"),
     "        nn.init.normal_(self.inner.weight, std=0.02)\n": ("", "inner.weight in 16 new modules: expected a spread"),
     "        nn.init.zeros_(self.out.bias)\n": ("", "out.bias in 16 new modules: expected 5 zeros"),
-    "torch.ones(width)": ("torch.full((width,), 0.5)", "gain in 16 new modules: expected a mean near 1, saw 0.5"),
+    "torch.ones(width)": ("torch.full((width,), 0.5)", "gain in 16 new modules: expected a mean near 1, got 0.5"),
     "nn.init.normal_(self.inner.weight, std": (
         "nn.init.normal_(self.inner.weight, 0.03, std",
         "inner.weight in 16 new modules: expected a mean near",

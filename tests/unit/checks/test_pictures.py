@@ -33,7 +33,7 @@ def test_values_are_drawn_around_the_one_that_is_furthest_off() -> None:
     seen[1, 20, 35] += 2
     picture = drawn(seen, expected)
     assert (picture.kind, picture.place, picture.first) == (PictureKind.VALUES, "[1]", (8, 23))
-    assert [each.title for each in picture.maps] == ["expected", "seen", "difference"]
+    assert [each.title for each in picture.maps] == ["expected", "yours", "difference"]
     ((row, column),) = picture.maps[2].marked
     assert picture.maps[2].cells[row][column] == pytest.approx(2, abs=1e-5)
     assert sum(value != 0 for cells in picture.maps[2].cells for value in cells) == 1
@@ -66,7 +66,7 @@ def test_weights_are_drawn_for_each_head_wherever_the_axis_of_the_keys_is(keys: 
     assert (picture.kind, picture.across, picture.place) == (PictureKind.WEIGHTS, H, "[1]")
     heads = range(H)
     assert [each.title for each in picture.maps] == [
-        f"{side}, head {n}" for side in ("expected", "seen") for n in heads
+        f"{side}, head {n}" for side in ("expected", "yours") for n in heads
     ]
     assert picture.maps[-1].cells[0] == pytest.approx([1 / K] * K)
     assert [bool(each.marked) for each in picture.maps] == [False, False, True] * 2

@@ -57,7 +57,7 @@ def test_sizes_are_those_of_the_call_and_what_the_module_was_built_with_is_told(
         if outcome.finding and outcome.finding.sizes
     }
     assert seen == {
-        "values_with_one_key_head": "wrong already with batch=1, words=1, dim=12, n_heads=1, "
+        "values_with_one_key_head": "fails even at batch=1, words=1, dim=12, n_heads=1, "
         "built with n_kv_heads=1, window=1"
     }
 
@@ -66,7 +66,7 @@ def test_calls_in_turn_tell_no_size_that_each_call_has_for_itself(judge_text: Ju
     text = judge_text.variant("exercise_28", frozenset({"folded-without-scale"}))
     seen = {each.check: each.finding for each in judge_text("exercise_28", text).checks if each.finding}
     assert "called with batch=3, then fold(), then with batch=4" in sentence(seen["values_once_folded"])
-    assert comparison_words(seen["values_once_folded"].sizes) == "wrong already with n_in=6, n_out=5, rank=2"
+    assert comparison_words(seen["values_once_folded"].sizes) == "fails even at n_in=6, n_out=5, rank=2"
 
 
 def test_a_fault_in_between_is_seen_by_the_comparison_with_the_reference(judge_text: Judge) -> None:

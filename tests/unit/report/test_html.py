@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
+from rich.text import Text
 
 from grader.checks.outcome import (
     Explanation,
@@ -160,12 +161,27 @@ def test_no_defect_that_is_still_there_is_named_for_any_variant(judge_text, exer
                 assert html.escape(defect.title) in page
 
 
+def plain(lines: list[Text]) -> list[str]:
+    """Return lines without their styles."""
+    return [line.plain for line in lines]
+
+
 def test_a_map_has_one_shade_for_each_step_of_the_scale_and_a_sign_for_what_is_no_number() -> None:
-    lines = shaded(values([[0.0, 4.0, -2.0]], [[0.0, float("nan"), -2.0]]), 80)
+    lines = plain(shaded(values([[0.0, 4.0, -2.0]], [[0.0, float("nan"), -2.0]]), 80))
     assert lines[0].split() == ["expected", "seen"]
-    assert lines[1] == "  ██▒▒       ??▒▒"
-    assert lines[2] == "down: last axis but one · across: last axis · █ ±4 · [] furthest off"
-    assert shaded(values([[0.0] * 40], [[1.0] * 40]), 80) == []
+    assert lines[1] == "  ██-▒       ??-▒"
+    assert lines[2] == "rows: last axis but one · columns: last axis · ██ 4, -█ -4 · [] furthest off"
+    assert shaded(values([[0.0] * 41], [[1.0] * 41]), 80) == []
+
+
+def test_wide_maps_are_put_below_each_other() -> None:
+    lines = plain(shaded(values([[1.0] * 30], [[-1.0] * 30]), 80))
+    assert lines[:4] == ["expected", "█" * 60, "seen", "-█" * 30]
+
+
+def test_positive_and_negative_cells_have_different_colours() -> None:
+    line = shaded(values([[4.0, -4.0]], [[0.0, 0.0]]), 80)[1]
+    assert [str(span.style) for span in line.spans] == ["cyan", "yellow"]
 
 
 def test_what_is_marked_is_framed_on_a_page_and_bracketed_in_a_terminal() -> None:
@@ -174,8 +190,8 @@ def test_what_is_marked_is_framed_on_a_page_and_bracketed_in_a_terminal() -> Non
         maps=[Map(title="moved by", cells=[[1.0, 0.5], [0.2, 1.0]], marked=[(0, 1)])],
         rows="output",
     )
-    assert shaded(picture, 80)[1] == "██[]"
-    assert draw(picture).count('fill="none" stroke="#000"') == 1
+    assert plain(shaded(picture, 80))[1] == "██[]"
+    assert draw(picture).count('fill="none" stroke="currentColor"') == 1
 
 
 def test_the_title_of_a_small_map_is_not_cut_off() -> None:
@@ -201,23 +217,28 @@ def test_what_passes_stands_below_what_fails() -> None:
     )
     assert "Right with heads=1:" in draw(picture)
     assert draw(picture).count("<svg") == 4
-    assert "right with heads=1:" not in shaded(picture, 80)
-    assert shaded(picture, 80, has_passing=True)[3:] == ["right with heads=1:", "expected   seen", "██         ██"]
+    assert "right with heads=1:" not in plain(shaded(picture, 80))
+    assert plain(shaded(picture, 80, has_passing=True))[3:] == [
+        "right with heads=1:",
+        "expected   seen",
+        "██         ██",
+    ]
 
 
 def test_weights_stand_in_a_line_for_what_was_expected_and_one_for_what_was_seen() -> None:
     heads = [Map(title=f"{side}, head {head}", cells=[[1.0, 0.0]]) for side in ("expected", "seen") for head in (0, 1)]
-    lines = shaded(Picture(kind=PictureKind.WEIGHTS, maps=heads, across=2, place="", rows="query", columns="key"), 80)
+    picture = Picture(kind=PictureKind.WEIGHTS, maps=heads, across=2, place="", rows="query", columns="key")
+    lines = plain(shaded(picture, 80))
     assert lines[0] == "expected, head 0   expected, head 1"
     assert lines[2] == "seen, head 0   seen, head 1"
-    assert lines[-1] == "down: query · across: key · █ 1 · [] furthest off"
+    assert lines[-1] == "rows: query · columns: key · ██ 1 · [] furthest off"
 
 
 def test_missing_gradients_are_bars_with_none_where_there_is_none() -> None:
     maps = [Map(title="expected", cells=[[4.0, 1.0]]), Map(title="seen", cells=[[4.0, 0.0]], marked=[(0, 1)])]
     picture = Picture(kind=PictureKind.GRADIENTS, maps=maps, names=["W_q.weight", "<b>"])
-    lines = shaded(picture, 80)
-    assert lines[0].split() == ["gradient", "of", "expected", "seen"]
+    lines = plain(shaded(picture, 80))
+    assert lines[0].split() == ["gradient", "of", "expected", "yours"]
     assert lines[2].split() == ["<b>", 5 * "█", "none"]
     assert "&lt;b&gt;" in draw(picture)
     assert "<b>" not in draw(picture)

@@ -174,7 +174,7 @@ def test_which_usual_tests_missed_a_defect_is_told_after_its_fix_and_once(verdic
     exercise = load_exercise(course.description(verdict_of(name).exercise))
     html, output = (render(verdict_of(name), exercise) for render in (render_section, NotebookVerdict))
     for page in (screen(name), html, repr(output)):
-        assert page.count("usual tests passed") == times
+        assert page.count("passes the usual tests") == times
 
 
 def test_a_page_says_once_that_nothing_could_be_graded(screen):

@@ -158,8 +158,8 @@ def test_a_forward_of_another_signature_is_told_what_it_is_called_with(grade, st
     ("before", "after", "finding"),
     [
         ("W_key", "W_k", "its parameters are not the interface's: there is no parameter W_key.weight"),
-        ("        return context_vec\n", "", "expected a tensor, saw None"),
-        ("return context_vec", "return context_vec, attn_weights", "expected a tensor, saw a tuple of 2"),
+        ("        return context_vec\n", "", "expected a tensor, got None"),
+        ("return context_vec", "return context_vec, attn_weights", "expected a tensor, got a tuple of 2"),
         ("        super().__init__()\n", "", "AttributeError: cannot assign module before Module.__init__() call"),
         ("return context_vec", "return context_vec @ x", "attention.py, line 49: return context_vec @ x\n"),
     ],

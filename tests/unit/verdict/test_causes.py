@@ -1,0 +1,43 @@
+"""The order of findings: the simplest true thing first."""
+
+from typing import Any
+
+from grader.checks.outcome import CallingVariant, FailureKind, Finding, Mode, Outcome, Scale, Status
+from grader.verdict.causes import group_causes
+from grader.verdict.verdict import Result, Verdict
+
+
+def verdict_with(**findings: Finding) -> Verdict:
+    checks = [Outcome(check=name, status=Status.FAILED, finding=finding) for name, finding in findings.items()]
+    return Verdict(
+        exercise="exercise_03", file="attention.py", outcome=Result.NOT_FIXED, reason=None, score=0, max_score=10,
+        seed=1, defects=[], regressions=[*findings], checks=checks, isolation={}, seconds=0.1,
+    )  # fmt: skip
+
+
+def found(kind: FailureKind, **fields: Any) -> Finding:
+    return Finding(kind=kind, item="output", expected="1", observed="2", **fields)
+
+
+def test_values_come_before_dropout_evaluation_before_training_and_plain_calls_before_variants() -> None:
+    causes = group_causes(
+        verdict_with(
+            dropout=found(FailureKind.NO_DROPOUT),
+            variant=found(FailureKind.CALLING_VARIANT, calling_variant=CallingVariant(scale=Scale.LARGE)),
+            training=found(FailureKind.SUM, in_training=True),
+            in_training_variant=found(FailureKind.SUM, calling_variant=CallingVariant(mode=Mode.TRAINING)),
+            plain=found(FailureKind.LEAK),
+        )
+    )
+    assert [cause.checks[0] for cause in causes] == ["plain", "variant", "training", "in_training_variant", "dropout"]
+
+
+def test_of_one_cause_the_finding_at_the_smallest_sizes_is_shown() -> None:
+    (cause,) = group_causes(
+        verdict_with(
+            large=found(FailureKind.VALUES, size_case={"tokens": 7}),
+            small=found(FailureKind.VALUES, size_case={"tokens": 2}),
+        )
+    )
+    assert cause.finding.size_case == {"tokens": 2}
+    assert cause.checks == ["small", "large"]
