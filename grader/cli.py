@@ -10,12 +10,13 @@ from grader.commands.arguments import (
     complete_exercise,
     course_option,
     current_course,
+    exercise_titled,
     looks_like_an_exercise,
     require_exercise,
 )
 from grader.commands.evaluation import EVALUATION_COMMANDS
 from grader.commands.instructor import INSTRUCTOR_COMMANDS
-from grader.commands.student import STUDENT_COMMANDS, list_exercises
+from grader.commands.student import ALIASES, STUDENT_COMMANDS, list_exercises
 from grader.errors import KitError, UsageError
 from grader.report.console import (
     accept_all_characters,
@@ -90,7 +91,7 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section of the help page for each audience."""
         for title, commands in SECTIONS.items():
-            available = [each for each in commands if self.get_command(ctx, str(each.name))]
+            available = [each for each in commands if self.get_command(ctx, str(each.name)) and not each.hidden]
             if available:
                 with formatter.section(title):
                     formatter.write_dl([(str(each.name), each.get_short_help_str(SHORT_HELP)) for each in available])
@@ -99,10 +100,14 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Put the command before the exercise, or `grade` if none is given. Raise `UsageError` for unknown words."""
+        args = [ALIASES.get(args[0], args[0]), *args[1:]]
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             if not looks_like_an_exercise(name):
                 with ctx:
+                    titled = exercise_titled(current_course(), " ".join(args))
+                    if titled is not None:
+                        return super().resolve_command(ctx, ["grade", titled])
                     available = tuple(each for each in self.list_commands(ctx) if self.get_command(ctx, each))
                     require_exercise(current_course(), name, available)
             has_command = args[1:] and args[1] in {each.name for each in STUDENT_COMMANDS}

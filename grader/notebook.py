@@ -25,7 +25,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import changes
 from grader.student.explanations import load_explained
-from grader.student.hints import next_hint
+from grader.student.hints import next_hint, uncounted_on_error
 from grader.student.progress import remember_verdict
 from grader.submission import Chunk, Submission
 from grader.submission.reading import LONE_SURROGATE
@@ -195,7 +195,7 @@ class GraderMagics(Magics):
     @line_magic
     def hint(self, line: str) -> None:
         """`%hint exercise_03`: give one more hint for the class or function that `%grade` grades."""
-        _print_errors(lambda: click.echo(_hint(_exercise(line), self._definitions(_exercise(line))), nl=False))
+        _print_errors(lambda: _print_hint(_exercise(line), self._definitions(_exercise(line))))
 
     @line_magic
     def diff(self, line: str) -> None:
@@ -231,10 +231,12 @@ def _trap(exercise_id: str, cell: str) -> str:
     return render_trap(PooledTrapJudge(_trap_pool, _course()).judge(exercise_id, trap, secrets.randbelow(MAX_SEED)))
 
 
-def _hint(exercise_id: str, submission: Submission) -> str:
+def _print_hint(exercise_id: str, submission: Submission) -> None:
     course = _course()
     verdict = _judged(course, exercise_id, submission, is_attempt=False)
-    return render_hint(next_hint(course, load_exercise(course.description(exercise_id)), verdict))
+    with uncounted_on_error(course, exercise_id):
+        hint = next_hint(course, load_exercise(course.description(exercise_id)), verdict)
+        click.echo(render_hint(hint), nl=False)
 
 
 def _diff(exercise_id: str) -> str:

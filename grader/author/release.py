@@ -19,7 +19,7 @@ from grader.spec.edition import Sealed, SealedDefect
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course, write_product
+from grader.spec.paths import SEALED, Course, write_product
 from grader.submission import Unreadable, read_submission
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
@@ -158,7 +158,7 @@ def _files(course: Course, prepared: list[Prepared], contents: Contents) -> dict
         Path("exercises/README.md"): _overview(course, exercises, contents),
     }
     for each in prepared:
-        here = Path("exercises") / each.exercise.id
+        here = Path(SEALED) / each.exercise.id
         files |= _exercise_files(course, each.exercise, contents)
         files[here / "exercise.yaml"] = _description(each.exercise, each.hidden, contents)
         files |= {here / path: content for path, content in each.files.items()}
@@ -293,6 +293,7 @@ def _description(exercise: Exercise, hidden_checks: int, contents: Contents) -> 
         "interface": msgspec.to_builtins(exercise.interface),
         "sizes": exercise.sizes,
         "nothing_else_broke": exercise.nothing_else_broke,
+        "announces": str(exercise.announces),
         "defects": [],
         "checks": [_without_defaults(msgspec.structs.replace(check, for_=())) for check in exercise.checks],
         "limits": msgspec.to_builtins(exercise.limits),

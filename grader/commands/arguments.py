@@ -1,5 +1,6 @@
 """Arguments that several commands share: the course, the exercise, the seed."""
 
+import contextlib
 import difflib
 import re
 from collections.abc import Callable, Iterable
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from grader.errors import UsageError
+from grader.errors import SpecError, UsageError
 from grader.spec.paths import EXERCISE_ID, Course, find_course
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -23,6 +24,9 @@ COMMAND_SIMILARITY = 0.7
 SHORT_NAME_LENGTH = 3
 SHORT_NAME_SIMILARITY = 0.66
 """`COMMAND_SIMILARITY` for names of three letters: one wrong letter gives a similarity of 2/3."""
+
+SHORTEST_TITLE = 6
+"""The fewest characters that are looked up in titles; shorter words are mistyped commands."""
 
 EXERCISE_NUMBER = re.compile(r"(?:exercise[ _-]?)?0*(\d+)", re.IGNORECASE)
 
@@ -91,6 +95,20 @@ def exercise_called(course: Course, name: str) -> str | None:
     if path.exists():
         return next((part for part in path.resolve().parts if part in ids and part in _parts(course, path)), None)
     return None
+
+
+def exercise_titled(course: Course, words: str) -> str | None:
+    """Return the id of the only exercise whose title contains these words; None if there is none, or several."""
+    from grader.spec.loading import load_exercise
+
+    wanted, found = words.casefold().strip(), []
+    if len(wanted) < SHORTEST_TITLE:
+        return None
+    for exercise_id in course.exercise_ids():
+        with contextlib.suppress(SpecError):
+            if wanted in load_exercise(course.description(exercise_id)).title.casefold():
+                found.append(exercise_id)
+    return found[0] if len(found) == 1 else None
 
 
 def _parts(course: Course, path: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Commands for students: the list, grade, watch, hint, trap, try, diff, reset, solution, report."""
+"""Commands for students: the list, start, grade, watch, hint, trap, try, diff, reset, solution, report."""
 
 import contextlib
 from pathlib import Path
@@ -18,7 +18,7 @@ from grader.report.console import (
     width,
 )
 from grader.report.tables import OverviewLine
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Announcement, Exercise
 from grader.spec.paths import Course, write_product
 from grader.submission.choice import Choice
 from grader.verdict.verdict import Verdict
@@ -52,6 +52,7 @@ def _overview(course: Course) -> list[OverviewLine]:
                 progress=progress,
                 difficulty=exercise.difficulty,
                 theme=exercise.theme,
+                announces_count=exercise.announces is Announcement.COUNT,
             )
         )
     return entries
@@ -212,11 +213,12 @@ def watch(exercise_id: str | None) -> None:
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
     """Give the next hint for the first defect that is not fixed, or for defect number DEFECT."""
     from grader.report.tables import render_hint
-    from grader.student.hints import next_hint
+    from grader.student.hints import next_hint, uncounted_on_error
 
     course, exercise, _, verdict = _graded_now(exercise_id)
-    next_step = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
-    print_report(render_hint(next_step, width=width(), color=has_color()))
+    with uncounted_on_error(course, exercise.id):
+        next_step = next_hint(course, exercise, verdict, number or 0, only_given=only_given)
+        print_report(render_hint(next_step, width=width(), color=has_color()))
 
 
 def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
@@ -343,4 +345,35 @@ def report(exercise_id: str, output: Path | None) -> None:
     click.echo(f"Wrote {path}. Open it in a browser. You don't hand this in.")
 
 
-STUDENT_COMMANDS = (grade, watch, hint, trap, try_, diff, reset, solution, report)
+@click.command()
+@course_option
+def start() -> None:
+    """Show the steps of your first hunt, and which of them you have done."""
+    from grader.report.tables import first_hunt, render_start
+
+    course = current_course()
+    entry = first_hunt(_overview(course))
+    if entry is None:
+        raise UsageError("there are no exercises yet; make one with python -m grader new")
+    file = course.shown(course.editable_files(entry.exercise)[0])
+    print_report(render_start(entry, file, width=width(), color=has_color()))
+
+
+@click.command("list", hidden=True)
+@course_option
+def list_() -> None:
+    """Print the list of exercises, as `python -m grader` does."""
+    list_exercises()
+
+
+@click.command("help", hidden=True)
+@click.pass_context
+def help_(ctx: click.Context) -> None:
+    """Print the list of commands, as `python -m grader --help` does."""
+    click.echo(ctx.find_root().get_help())
+
+
+ALIASES = {"ls": "list", "status": "list", "progress": "list", "next": "list", "hints": "hint", "check": "grade"}
+"""Words that people type, and the command that each of them means."""
+
+STUDENT_COMMANDS = (start, list_, help_, grade, watch, hint, trap, try_, diff, reset, solution, report)

@@ -23,6 +23,7 @@ from grader.report.phrases import (
     cause_word,
     defect_label,
     defect_note,
+    defect_points,
     findings_title,
     lessons,
     line_and_caret,
@@ -31,12 +32,13 @@ from grader.report.phrases import (
     points,
     regression_row,
     result_and_points,
+    shown_defects,
 )
 from grader.report.picture import draw
 from grader.report.terminal import MARKS, render_terminal
 from grader.report.view import Attempt
 from grader.sandbox.text import as_arguments
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Announcement, Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, shown_causes
 from grader.verdict.verdict import STATUS_WORDS, Verdict
@@ -88,8 +90,10 @@ def render_report(
         first_checks.setdefault(descriptions.get(outcome.check, HIDDEN_TEST), check_name(outcome.check, names))
     checks = [_check(outcome, descriptions, causes.get(outcome.check), first_checks, names) for outcome in ordered]
     page = _environment().get_template("page.html.j2")
-    style = Markup(_template("style.css"))  # noqa: S704 - the kit's own style sheet
-    return page.render(view=view, section=section, style=style, checks=checks, attempts=[*map(_attempt, attempts)])
+    style = Markup(_template("style.css"))  # noqa: S704 - our own
+    return page.render(
+        view=view, section=section, style=style, checks=checks, attempts=[_attempt(each, exercise) for each in attempts]
+    )
 
 
 def _descriptions(exercise: Exercise) -> dict[str, str]:
@@ -128,17 +132,15 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
 
 
 def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
-    numbers = exercise.numbers()
     rows = []
-    for defect in sorted(verdict.defects, key=lambda each: numbers[each.id]):
+    for defect in shown_defects(verdict, exercise):
         note = printable(defect_note(defect, exercise, verdict))
-        extra = ", extra" if defect.stretch else ""
         rows.append(
             {
                 "what": defect_label(defect, exercise),
                 "mark": MARKS[defect.status][0],
                 "state": STATUS_WORDS[defect.status],
-                "earned": f"{points(defect.points)} of {points(defect.max_points)}{extra}",
+                "earned": defect_points(defect, verdict, exercise),
                 "note": note,
             }
         )
@@ -208,12 +210,13 @@ def _finding_text(finding: Finding, numbered: _NumberedCause | None) -> str:
     return "; ".join(filter(None, (f"see finding {numbered.number}", sizes)))
 
 
-def _attempt(attempt: Attempt) -> dict[str, str]:
+def _attempt(attempt: Attempt, exercise: Exercise) -> dict[str, str]:
+    count = f" of {attempt.defects}" if exercise.announces is Announcement.COUNT else ""
     return {
         "at": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at)),
         "outcome": attempt.outcome.replace("_", " "),
         "points": points(attempt.score),
-        "fixed": f"{attempt.fixed} of {attempt.defects}" + (f", {attempt.extras} extra" if attempt.extras else ""),
+        "fixed": f"{attempt.fixed}{count}" + (f", {attempt.extras} extra" if attempt.extras else ""),
     }
 
 
@@ -248,7 +251,7 @@ class NotebookVerdict:
 
     @property
     def defects(self) -> list[ShownDefect]:
-        """Return the defects in the order of their numbers."""
+        """Return the defects that the page lists, in the order of their numbers."""
         titles = {defect.id: defect.title for defect in self._exercise.defects}
         numbers = self._exercise.numbers()
         shown = [
@@ -259,7 +262,7 @@ class NotebookVerdict:
                 max_points=each.max_points,
                 name=titles.get(each.id, "") if each.status is DefectStatus.FIXED else "",
             )
-            for each in self._verdict.defects
+            for each in shown_defects(self._verdict, self._exercise)
         ]
         return sorted(shown, key=lambda each: each.number)
 

@@ -10,9 +10,9 @@ from grader.checks.outcome import FailureKind, Status
 from grader.report.check_names import check_name, check_names, listed_checks
 from grader.report.console import INDENT, Line, marked, printable, printable_line
 from grader.report.findings import reason_words
-from grader.spec.exercise import Defect, Exercise
-from grader.verdict.attribution import DefectStatus
-from grader.verdict.causes import Cause, group_causes, hiding_crash
+from grader.spec.exercise import Announcement, Defect, Exercise
+from grader.verdict.attribution import DefectStatus, UnknownReason
+from grader.verdict.causes import Cause, group_causes, hiding_crash, shown_causes
 from grader.verdict.verdict import DefectVerdict, Result, Verdict
 
 OPEN_LAYERS = {
@@ -190,6 +190,43 @@ def defect_note(defect: DefectVerdict, exercise: Exercise, verdict: Verdict) -> 
     return reason_words(defect.reason, check_names(exercise)) if defect.reason else ""
 
 
+def shown_defects(verdict: Verdict, exercise: Exercise) -> list[DefectVerdict]:
+    """Return the defects that a page lists, in the order of their numbers.
+
+    Unless the exercise announces their number, these are the fixed ones, and those that a finding is about.
+    """
+    numbers = exercise.numbers()
+    ordered = sorted(verdict.defects, key=lambda defect: numbers[defect.id])
+    if not _hides_count(verdict, exercise):
+        return ordered
+    found = {defect for cause in shown_causes(verdict) for defect in cause.defects}
+    return [each for each in ordered if each.status is DefectStatus.FIXED or each.id in found or _was_touched(each)]
+
+
+def _was_touched(defect: DefectVerdict) -> bool:
+    """Return whether the defect is unknown because the student changed something about it."""
+    touched = (UnknownReason.FAILS_DIFFERENTLY, UnknownReason.FIXED_IN_PART)
+    return defect.status is DefectStatus.UNKNOWN and defect.reason is not None and defect.reason.kind in touched
+
+
+def _hides_count(verdict: Verdict, exercise: Exercise) -> bool:
+    """Return whether the number of defects is not known to the student: it is once everything is fixed."""
+    return exercise.announces is Announcement.NOTHING and verdict.outcome is not Result.FIXED
+
+
+def defect_points(defect: DefectVerdict, verdict: Verdict, exercise: Exercise) -> str:
+    """Return the points of a defect as its row shows them; the points of all rows would give their number away."""
+    if _hides_count(verdict, exercise):
+        return points_with_unit(defect) if defect.status is DefectStatus.FIXED else ""
+    return f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
+
+
+def points_with_unit(defect: DefectVerdict | Defect) -> str:
+    """Return the points with their unit, as in "1 extra point"."""
+    noun = "point" if defect.points == 1 else "points"
+    return f"{points(defect.points)} {'extra ' if defect.stretch else ''}{noun}"
+
+
 def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
     """Return whether a finding is about the defect, or a crash hides all other findings."""
     causes = group_causes(verdict)
@@ -198,16 +235,17 @@ def _is_shown(defect: DefectVerdict, verdict: Verdict) -> bool:
 
 def regression_row(verdict: Verdict, exercise: Exercise) -> RegressionRow:
     """Return the table's last row: whether anything besides the defects broke, and its points."""
-    worth = points(exercise.nothing_else_broke)
+    worth, is_hidden = points(exercise.nothing_else_broke), _hides_count(verdict, exercise)
     other = "else " if exercise.defects else ""
+    earned = "" if is_hidden else f"0 of {worth}"
     if verdict.regressions:
         note = f"your change broke {listed_checks(verdict.regressions, check_names(exercise))}"
-        return RegressionRow(mark="✗", style="red", state=f"something {other}broke", earned=f"0 of {worth}", note=note)
+        return RegressionRow(mark="✗", style="red", state=f"something {other}broke", earned=earned, note=note)
     if verdict.outcome is Result.FIXED:
         state = f"nothing {other}broke"
         return RegressionRow(mark="✓", style="green", state=state, earned=f"{worth} of {worth}", note="")
-    note = "awarded once every bug is fixed"
-    return RegressionRow(mark="·", style="dim", state="nothing else broke so far", earned=f"0 of {worth}", note=note)
+    note = "" if is_hidden else "awarded once every bug is fixed"
+    return RegressionRow(mark="·", style="dim", state="nothing else broke so far", earned=earned, note=note)
 
 
 def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:

@@ -29,6 +29,8 @@ class OverviewLine(Struct, frozen=True, kw_only=True):
     progress: Progress
     difficulty: int = 0
     theme: str = ""
+    announces_count: bool = False
+    """Whether the line may show how many defects there are."""
 
     def is_done(self) -> bool:
         """Return whether the exercise was fixed once."""
@@ -57,9 +59,33 @@ def render_overview(entries: list[OverviewLine], *, width: int = 100, color: boo
         upcoming = min(remaining, key=_difficulty).exercise
         lines.append(Text(f"Next, easiest first: read exercises/{upcoming}/README.md, then", "dim"))
         lines.append(Text(f"  python -m grader {upcoming}", "dim"))
-    elif entries:
+    elif entries and done == len(entries):
         lines.append(Text("You have solved every hunt.", "bold green"))
     return render_page(lines, width, color=color)
+
+
+def first_hunt(entries: Sequence[OverviewLine]) -> OverviewLine | None:
+    """Return the easiest exercise; None if there are none."""
+    return min(entries, key=_difficulty, default=None)
+
+
+def render_start(entry: OverviewLine, file: str, *, width: int = 100, color: bool = False) -> str:
+    """Render the steps of the first hunt, with a mark at those that are done, and where to go from there."""
+    name, progress = entry.exercise, entry.progress
+    steps = [
+        (f"Read the story: exercises/{name}/README.md", bool(progress.attempts)),
+        (f"Grade the code as it is: python -m grader {name}", bool(progress.attempts)),
+        ("Read the page: what your code does, what was expected, and at which sizes", bool(progress.attempts)),
+        (f"Stuck? Ask for a step: python -m grader hint {name}", any(progress.hints_given.values())),
+        (f"Fix what you found in {file}, and grade again", any(each.fixed for each in progress.attempts)),
+        ('Go on until the page says "Fixed"', entry.is_done()),
+    ]
+    lines: list[Line] = [Text(f"Your first hunt: {name} · {entry.title}", "bold"), Text()]
+    for number, (step, is_done) in enumerate(steps, 1):
+        mark = Text(f"✓ {number}", "green") if is_done else Text(f"· {number}", "dim")
+        lines.append(beside(mark, Text(step, "dim" if is_done else ""), MARGIN))
+    end = "You have finished your first hunt. python -m grader lists the others." if entry.is_done() else ""
+    return render_page([*lines, *([Text(), Text(end, "bold green")] if end else [])], width, color=color)
 
 
 def render_completed_theme(theme: str, hunts: Sequence[Exercise], *, width: int = 100, color: bool = False) -> str:
@@ -132,6 +158,8 @@ def _state(entry: OverviewLine) -> tuple[str, str, str]:
         return "✗", "red", "does not run"
     if entry.is_open():
         return "·", "green", "nothing wrong found here"
+    if not entry.announces_count:
+        return "✗", "yellow", f"{best.score:g} of {progress.max_score:g} points"
     return "✗", "yellow", f"{best.fixed} of {best.defects} fixed" if best.defects else "something broke"
 
 

@@ -18,14 +18,15 @@ from grader.report.phrases import (
     checks_note,
     defect_label,
     defect_note,
+    defect_points,
     findings_title,
     foot_lines,
     lessons,
     line_and_caret,
     open_layers_lines,
     picture_title,
-    points,
     regression_row,
+    shown_defects,
 )
 from grader.report.picture import shaded
 from grader.sandbox.text import as_arguments
@@ -133,7 +134,6 @@ class _PageParts:
 
     def __init__(self, exercise: Exercise, *, names: bool, is_low: bool, width: int) -> None:
         self._exercise = exercise
-        self._numbers = exercise.numbers()
         self._check_names = check_names(exercise)
         self._names = names
         self._is_low = is_low
@@ -143,8 +143,7 @@ class _PageParts:
         """Return a row for each defect and one for regressions, or the reason why the file is not gradable."""
         if not verdict.was_checked():
             return _not_gradable(verdict)
-        ordered = sorted(verdict.defects, key=lambda defect: self._numbers[defect.id])
-        rows = [self._defect(defect, verdict) for defect in ordered]
+        rows = [self._defect(defect, verdict) for defect in shown_defects(verdict, self._exercise)]
         last = regression_row(verdict, self._exercise)
         return [*rows, self._row((last.mark, last.style), last.state, last.earned, last.note)]
 
@@ -168,7 +167,7 @@ class _PageParts:
         note = defect_note(defect, self._exercise, verdict)
         if self._names:
             note = f"{defect.id}: {note}" if note else defect.id
-        earned = f"{points(defect.points)} of {points(defect.max_points)}" + (", extra" if defect.stretch else "")
+        earned = defect_points(defect, verdict, self._exercise)
         state = f"{defect_label(defect, self._exercise)} · {STATUS_WORDS[defect.status]}"
         return self._row(MARKS[defect.status], state, earned, note)
 

@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import combinations
 from typing import Annotated
 
@@ -120,6 +121,13 @@ class Limits(Record, frozen=True, kw_only=True):
     """The limit of printed output, in bytes."""
 
 
+class Announcement(StrEnum):
+    """What students are promised about the defects before they find them."""
+
+    COUNT = "count"  # how many there are, and the points of each
+    NOTHING = "nothing"
+
+
 EDITION_KEYS = ("edition",)
 """Keys that `release` writes and authors do not."""
 
@@ -131,7 +139,7 @@ class Exercise(Record, frozen=True, kw_only=True):
 
     DISPLAY_ONLY = (
         *("title", "difficulty", "theme", "source", "story", "nothing_else_broke", "equivalents"),
-        *("decoy", *EDITION_KEYS),
+        *("decoy", "announces", *EDITION_KEYS),
     )
 
     id: str
@@ -164,6 +172,8 @@ class Exercise(Record, frozen=True, kw_only=True):
     """The exercise's heading in the list of hunts. Exercises without a theme come last."""
     decoy: str = ""
     """What looks wrong in the starter but is right, and why. Students read it once everything is right."""
+    announces: Announcement = Announcement.NOTHING
+    """Whether students learn the number of defects, or only about those that they find."""
     edition: AnyEdition = Full()
     """The edition of the course folder."""
 

@@ -27,6 +27,9 @@ def exercise_number(exercise_id: str) -> int:
 
 STARTERS = ".starter"
 
+SEALED = ".sealed"
+"""The folder of a student edition with what students need not see: descriptions and recorded answers."""
+
 USUAL_MODULE = "attention.py"
 """The name of an exercise's module if the exercise has no starter yet."""
 
@@ -98,9 +101,9 @@ class Course:
         return path.parent / STARTERS / path.name
 
     def description(self, exercise_id: str) -> Path:
-        """Return the path of the exercise.yaml. A student edition has it in `exercises/`."""
-        home = self.root / "solutions" if (self.root / "solutions").is_dir() else self.root / "exercises"
-        return home / exercise_id / "exercise.yaml"
+        """Return the path of the exercise.yaml. A student edition has it in a hidden folder."""
+        has_solutions = (self.root / "solutions").is_dir()
+        return self.root / ("solutions" if has_solutions else SEALED) / exercise_id / "exercise.yaml"
 
     def reference(self, exercise_id: str) -> Path:
         return self.root / "solutions" / exercise_id / self.module_name(exercise_id)
@@ -110,11 +113,11 @@ class Course:
 
     def answers(self, exercise_id: str) -> Path:
         """Return the path of the recorded answers of a sealed edition."""
-        return self.exercise_folder(exercise_id) / "answers.safetensors"
+        return self.root / SEALED / exercise_id / "answers.safetensors"
 
     def explanations(self, exercise_id: str) -> Path:
         """Return the path of the locked explanations of a sealed edition."""
-        return self.exercise_folder(exercise_id) / "explanations.safetensors"
+        return self.root / SEALED / exercise_id / "explanations.safetensors"
 
     def hidden_tests(self, exercise_id: str) -> Path:
         return self.root / "tests" / "hidden" / exercise_id
@@ -151,7 +154,7 @@ class Course:
 
     def secret_folders(self) -> tuple[str, ...]:
         """Return the folders that submissions must not read: they contain references, hidden tests and others' work."""
-        return tuple(str((self.root / name).absolute()) for name in ("exercises", "solutions", "tests"))
+        return tuple(str((self.root / name).absolute()) for name in ("exercises", "solutions", "tests", SEALED))
 
     def state_folder(self) -> Path:
         """Return the folder of the kit's own files: progress, hints given, copies of students' files, caches."""

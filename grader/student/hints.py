@@ -1,5 +1,7 @@
 """Hints for the student's current file: one more step at each call, for the first defect that is not fixed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 
 import msgspec
@@ -8,9 +10,9 @@ from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
-from grader.report.phrases import misspelt_name
+from grader.report.phrases import misspelt_name, points_with_unit
 from grader.report.view import Hint, Progress
-from grader.spec.exercise import Defect, Exercise
+from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
@@ -64,7 +66,7 @@ def next_hint(
         message = f"Defect {label} is fixed: {defect.title}."
         return Hint(title=f"{exercise.id} · defect {label}", next_action=message)
     count = _count_step(course, exercise, progress, defect, only_given=only_given)
-    worth = f"{defect.points:g} {'extra ' if defect.stretch else ''}{'point' if defect.points == 1 else 'points'}"
+    worth = [points_with_unit(defect)] if exercise.announces is Announcement.COUNT else []
     command = f"python -m grader hint {exercise.id}"
     others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id]
     if count < len(defect.hints):
@@ -75,12 +77,26 @@ def next_hint(
     else:
         next_action = f"That was the last one. What follows is yours: {_next_commands(exercise)}"
     return Hint(
-        title=f"{exercise.id} · defect {label} · {STATUS_WORDS[judged.status]} · {worth}",
+        title=" · ".join([exercise.id, f"defect {label}", STATUS_WORDS[judged.status], *worth]),
         steps=[" ".join(text.split()) for text in defect.hints[:count]],
         total=len(defect.hints),
         next_action=next_action,
         caveat=_caveat(judged, exercise),
     )
+
+
+@contextmanager
+def uncounted_on_error(course: Course, exercise_id: str) -> Iterator[None]:
+    """Give and show a hint in this block. If it cannot be shown, it does not count as given."""
+    before = load_progress(course, exercise_id)
+    try:
+        yield
+    except BaseException:
+        given = before.hints_given
+        save_progress(
+            course, exercise_id, msgspec.structs.replace(load_progress(course, exercise_id), hints_given=given)
+        )
+        raise
 
 
 def _without_steps(exercise: Exercise, message: str) -> Hint:

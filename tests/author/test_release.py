@@ -160,7 +160,7 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
         for kind in ("sealed", "sealed without hints"):
             if exercise_id not in HANDED_OUT[kind]:
                 continue
-            told = load_exercise(editions[kind] / "exercises" / exercise_id / "exercise.yaml")
+            told = load_exercise(editions[kind] / ".sealed" / exercise_id / "exercise.yaml")
             given = {" ".join(text.split()) for defect in told.defects for text in defect.hints if text}
             assert given == (hints if HINTS[kind] else set())
             assert told.has_hints() == HINTS[kind]
@@ -171,14 +171,17 @@ def test_no_hint_is_in_the_edition_without_hints_and_each_is_in_the_one_with_the
 @pytest.mark.parametrize("kind", HINTS)
 def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
     paths = set(released[kind])
-    assert {path.parts[0] for path in paths} == {"README.md", "pyproject.toml", "exercises", "grader"}
-    folder = Path("exercises/exercise_03")
-    assert {str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)} == {
+    assert {path.parts[0] for path in paths} == {"README.md", "pyproject.toml", "exercises", "grader", ".sealed"}
+    sealed = Path(".sealed/exercise_03")
+    assert {str(path.relative_to(sealed)) for path in paths if path.is_relative_to(sealed)} == {
         "key.json",
         "answers.safetensors",
         *(["explanations.safetensors"] if HINTS[kind] else []),
-        "README.md",
         "exercise.yaml",
+    }
+    folder = Path("exercises/exercise_03")
+    assert {str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)} == {
+        "README.md",
         "attention.py",
         "attention.ipynb",
         ".starter/attention.py",
@@ -191,7 +194,7 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
 
 def test_what_stands_in_for_a_reference_is_a_small_safetensors_file(released):
     for exercise_id in QUICK:
-        content = released["sealed"][Path("exercises", exercise_id, "answers.safetensors")]
+        content = released["sealed"][Path(".sealed", exercise_id, "answers.safetensors")]
         assert len(content) <= MOST_BYTES
         seeds = {name.split("/")[0] for name in load(content)}
         assert {int(seed) - KEY_SEED for seed in seeds} <= {0, 1, 2}
@@ -214,7 +217,7 @@ def test_an_exercise_with_too_much_to_record_is_sealed_without_its_largest_size_
 
 def test_the_sealed_key_has_numbers_for_names_and_no_syntax_trees(course, released):
     for exercise_id in QUICK:
-        key = json.loads(released["sealed"][Path("exercises", exercise_id, "key.json")])
+        key = json.loads(released["sealed"][Path(".sealed", exercise_id, "key.json")])
         exercise = load_exercise(course.description(exercise_id))
         assert key["methods"] == {}
         assert len(key["signatures"]) == 2 ** len(exercise.defects)
@@ -236,7 +239,7 @@ def test_the_description_says_what_there_is_to_earn_and_how_many_checks_follow(c
     for kind, exercises in HANDED_OUT.items():
         for exercise_id in exercises:
             whole = load_exercise(course.description(exercise_id))
-            path = editions[kind] / "exercises" / exercise_id / "exercise.yaml"
+            path = editions[kind] / ".sealed" / exercise_id / "exercise.yaml"
             told, data = load_exercise(path), yaml.safe_load(path.read_text())
             assert data["defects"] == []
             assert told.equivalents == []
@@ -342,7 +345,7 @@ def test_what_lies_behind_a_crash_is_known_at_home_for_the_untouched_starter_alo
 @pytest.mark.slow
 def test_the_page_says_how_many_checks_ran_and_that_points_are_given_at_the_hand_in(course, edition):
     module = edition / "exercises/exercise_03/attention.py"
-    told = load_exercise(module.parent / "exercise.yaml")
+    told = load_exercise(edition / ".sealed/exercise_03/exercise.yaml")
     total = len(told.checks) + told.edition.hidden_checks
     starter = run_in(edition, "exercise_03")
     note = f"{total - 1} of {total} checks run here. The others run, and your points come, when you hand in"
@@ -406,7 +409,7 @@ def test_what_was_revealed_stays_and_a_damaged_file_is_a_sentence(course, editio
     module.write_bytes(starter)
     assert "Nobody kept" not in run_in(edition, "exercise_03").stdout
     (edition / ".grader/explained/exercise_03.json").unlink()
-    (module.parent / "explanations.safetensors").write_bytes(b"odd")
+    (edition / ".sealed/exercise_03/explanations.safetensors").write_bytes(b"odd")
     module.write_bytes(course.reference("exercise_03").read_bytes())
     damaged = run_in(edition, "exercise_03")
     assert damaged.returncode == 3
@@ -420,7 +423,7 @@ def test_all_explanations_are_opened_by_right_answers_alone(course, whole_editio
 
 
 def test_a_check_whose_answers_are_not_recorded_waits_for_the_hand_in(course, edition):
-    path = edition / "exercises/exercise_03/exercise.yaml"
+    path = edition / ".sealed/exercise_03/exercise.yaml"
     data = yaml.safe_load(path.read_text())
     data["checks"].append({"property": "calls_in_turn", "id": "another", "calls": [{"tokens": 4}, {"tokens": 1}]})
     path.write_text(yaml.safe_dump(data, sort_keys=False))
@@ -532,7 +535,7 @@ def test_the_list_the_differences_and_a_fresh_start_work_in_the_edition(edition)
     module.write_bytes(starter + b"\nMINE = 1\n")
     assert "+MINE = 1\n" in run_in(edition, "diff", "exercise_03").stdout
     run_in(edition, "exercise_03")
-    assert re.search(rf"exercise_03 .*{title} +0 of 1 fixed", run_in(edition).stdout)
+    assert re.search(rf"exercise_03 .*{title} +0 of 10 points", run_in(edition).stdout)
     assert "your version is kept as" in run_in(edition, "reset", "exercise_03").stdout
     assert module.read_bytes() == starter
     refused = run_in(edition, "solution", "exercise_03", "--yes")
@@ -610,7 +613,7 @@ def test_the_readme_of_the_edition_has_two_commands_and_speaks_of_nothing_that_w
         assert "torch==2.13.0" in block[0]
         assert not re.search(r"solutions/|tests/|reference|instructor|defect", readme)
         for exercise_id in Course(root=edition).exercise_ids():
-            assert load_exercise(edition / "exercises" / exercise_id / "exercise.yaml").title in readme
+            assert load_exercise(edition / ".sealed" / exercise_id / "exercise.yaml").title in readme
 
 
 def test_the_command_says_what_it_wrote(course, run_cli, tmp_path):

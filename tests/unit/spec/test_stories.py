@@ -3,9 +3,15 @@
 import re
 
 import pytest
+from msgspec import structs
 
+from grader.checks.outcome import FailureKind, Finding, Map, Outcome, Picture, PictureKind, SizeComparison, Status
+from grader.report.terminal import render_terminal
+from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from tests.support.paths import CORPUS, ROOT
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from tests.support.paths import ROOT
 
 EXERCISES = sorted(path.name for path in (ROOT / "exercises").glob("exercise_*"))
 HEADINGS = ["## The story", "## The interface a fix must keep", "## How to work on it"]
@@ -45,15 +51,77 @@ def test_an_exercise_without_a_mask_is_not_described_with_one(course, page):
         assert "mask:" not in description
 
 
-def test_the_readmes_opening_screen_is_the_one_that_is_shown_and_solves_nothing(course):
+def invented(course) -> tuple[Exercise, Verdict]:
+    """An exercise that does not exist, and a verdict on it: the page in README.md spoils no hunt."""
+    found = Finding(
+        kind=FailureKind.MIXING,
+        action="changing sample 1",
+        item="output",
+        place="sample 0",
+        expected="no change",
+        observed="0.208",
+        sizes=SizeComparison(failed={"batch": 3}, passed={"batch": 1}),
+        picture=Picture(
+            kind=PictureKind.MOVEMENT,
+            maps=[
+                Map(
+                    title="how far it moved",
+                    cells=[[0.9 if row == column else 0.2 for column in range(3)] for row in range(3)],
+                    marked=[(row, column) for row in range(3) for column in range(3) if row != column],
+                )
+            ],
+            rows="output at sample",
+            columns="changed sample",
+        ),
+    )
+    values = Finding(kind=FailureKind.VALUES, item="output", expected="0.1", observed="0.2")
+    failed = {"samples_do_not_mix": found, "values": values, "values_with_bias": values}
+    checks = [Outcome(check=name, status=Status.FAILED, finding=finding) for name, finding in failed.items()]
+    checks += [Outcome(check=f"passed_{number}", status=Status.PASSED) for number in range(11)]
+    real = load_exercise(course.description("exercise_03"))
+    described = [
+        structs.replace(real.defects[0], id="axis", title="the answers were normalized over the questions", points=3),
+        structs.replace(real.defects[0], id="batch", points=4),
+    ]
+    exercise = structs.replace(
+        real, id="exercise_99", title="The translator who answered himself", defects=described, nothing_else_broke=3
+    )
+    status = {"axis": DefectStatus.FIXED, "batch": DefectStatus.PRESENT}
+    defects = [
+        DefectVerdict(
+            id=each.id,
+            number=exercise.numbers()[each.id],
+            status=status[each.id],
+            points=each.points if status[each.id] is DefectStatus.FIXED else 0,
+            max_points=each.points,
+            stretch=False,
+        )
+        for each in described
+    ]
+    verdict = Verdict(
+        exercise="exercise_99",
+        file="exercises/exercise_99/attention.py",
+        outcome=Result.NOT_FIXED,
+        reason=None,
+        score=3,
+        max_score=10,
+        seed=7,
+        defects=defects,
+        regressions=[],
+        checks=checks,
+        isolation={},
+        seconds=0.22,
+        causes={name: ["batch"] for name in failed},
+    )
+    return exercise, verdict
+
+
+def test_the_readmes_opening_screen_is_the_page_of_an_invented_exercise(course):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = readme.partition("```\n")[2].partition("```")[0]
-    golden = (CORPUS / "golden" / "starter.txt").read_text(encoding="utf-8")
-    golden = golden.replace("· attention.py", "· exercises/exercise_03/attention.py")
-    assert re.sub(r"[\d.]+ s\n", "0.00 s\n", block) == golden
-    for defect in load_exercise(course.description("exercise_03")).defects:
-        assert defect.id not in readme
-        assert defect.title not in readme
+    exercise, verdict = invented(course)
+    assert exercise.id not in course.exercise_ids()
+    assert block == render_terminal(verdict, exercise, width=100, known={"axis"})
 
 
 ROW = re.compile(r"^\| \[(exercise_\d+)\]\(\1/README\.md\) ([●○]{5}) \|(.*)\|$", re.MULTILINE)
