@@ -41,12 +41,14 @@ from grader.sandbox.text import as_arguments
 from grader.spec.exercise import Announcement, Exercise
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, describe_hidden_defects, hiding_crash, shown_causes
-from grader.verdict.verdict import STATUS_WORDS, Verdict
+from grader.verdict.verdict import STATUS_WORDS, Result, Verdict
 
 MOST_TEXT = 600
 HIDDEN_TEST = "A check that was written for this exercise alone."
 MOST_PICTURES = 3
 """The most pictures on one page; more rarely add anything."""
+
+TONES = {DefectStatus.FIXED: "good", DefectStatus.PRESENT: "bad", DefectStatus.UNKNOWN: "open"}
 
 BEHIND_CRASH = "the crash above hides the result of this check"
 
@@ -85,15 +87,39 @@ def render_report(
         for check in cause.checks
     }
     names = check_names(exercise)
-    first_checks: dict[str, str] = {}
-    for outcome in ordered:
-        first_checks.setdefault(descriptions.get(outcome.check, HIDDEN_TEST), check_name(outcome.check, names))
-    checks = [_check(outcome, descriptions, causes.get(outcome.check), first_checks, names) for outcome in ordered]
+    described: set[str] = set()
+    rows = [_check(outcome, descriptions, causes.get(outcome.check), names, described) for outcome in ordered]
+    passed = sum(outcome.status is Status.PASSED for outcome in ordered)
+    failed = len(rows) - passed
+    checks = [
+        {"title": "checks that do not pass", "rows": rows[:failed], "is_open": True},
+        {"title": "checks that pass", "rows": rows[failed:], "is_open": False},
+    ]
     page = _environment().get_template("page.html.j2")
     style = Markup(_template("style.css"))  # noqa: S704 - our own
-    return page.render(
-        view=view, section=section, style=style, checks=checks, attempts=[_attempt(each, exercise) for each in attempts]
-    )
+    shown_attempts = [_attempt(each, exercise) for each in attempts]
+    chart = _chart(attempts, verdict.max_score)
+    return page.render(view=view, section=section, style=style, checks=checks, attempts=shown_attempts, chart=chart)
+
+
+CHART_HEIGHT, BAR_WIDTH, BAR_GAP, MOST_BARS = 48, 10, 4, 60
+"""Sizes of the chart of attempts, in units of the SVG, and the most attempts in it."""
+
+
+def _chart(attempts: Sequence[Attempt], max_score: float) -> Markup:
+    """Draw the points of the last attempts as bars; nothing if there is only one attempt."""
+    shown = attempts[-MOST_BARS:]
+    if len(shown) < 2:  # noqa: PLR2004 - one bar shows nothing
+        return Markup("")
+    bars = []
+    for number, attempt in enumerate(shown):
+        height = max(round(CHART_HEIGHT * min(attempt.score / max_score, 1.0)) if max_score else 0, 2)
+        place = f'x="{number * (BAR_WIDTH + BAR_GAP)}" y="{CHART_HEIGHT - height}"'
+        bars.append(f'<rect {place} width="{BAR_WIDTH}" height="{height}" fill="currentColor"/>')
+    wide = len(shown) * (BAR_WIDTH + BAR_GAP)
+    label = f"points of the last {len(shown)} attempts, from {points(shown[0].score)} to {points(shown[-1].score)}"
+    opening = f'<svg role="img" aria-label="{label}" viewBox="0 0 {wide} {CHART_HEIGHT}" width="{wide}"'
+    return Markup(f'<figure>{opening} height="{CHART_HEIGHT}">{"".join(bars)}</svg></figure>')  # noqa: S704 - our own
 
 
 def _descriptions(exercise: Exercise) -> dict[str, str]:
@@ -112,6 +138,8 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
         "exercise": verdict.exercise,
         "title": exercise.title,
         "result": result,
+        "tone": "good" if verdict.outcome is Result.FIXED else "bad",
+        "next": _next_steps(verdict, exercise),
         "score": score,
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
@@ -139,14 +167,27 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
             {
                 "what": defect_label(defect, exercise),
                 "mark": MARKS[defect.status][0],
+                "tone": TONES[defect.status],
                 "state": STATUS_WORDS[defect.status],
                 "earned": defect_points(defect, verdict, exercise),
                 "note": note,
             }
         )
     last = regression_row(verdict, exercise)
-    rows.append({"what": "the rest", "mark": last.mark, "state": last.state, "earned": last.earned, "note": last.note})
-    return rows
+    tone = {"✓": "good", "✗": "bad"}.get(last.mark, "open")
+    rest = {"what": "everything else", "mark": last.mark, "tone": tone, "state": last.state}
+    return [*rows, {**rest, "earned": last.earned, "note": last.note}]
+
+
+def _next_steps(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
+    """Return what a student can do now, each step with its command."""
+    name = exercise.id
+    if verdict.outcome is Result.FIXED:
+        return [{"text": "Choose the next hunt", "command": "python -m grader"}]
+    steps = [{"text": "Run your file at the sizes that fail", "command": f"python -m grader try {name}"}]
+    if exercise.has_hints():
+        steps.insert(0, {"text": "Ask for a hint", "command": f"python -m grader hint {name}"})
+    return [*steps, {"text": "Read the story again", "command": f"exercises/{name}/README.md"}]
 
 
 def _cause(cause: Cause, exercise: Exercise, *, has_picture: bool, has_printed: bool) -> dict[str, Any]:
@@ -176,22 +217,23 @@ def _check(
     outcome: Outcome,
     descriptions: Mapping[str, str],
     numbered: _NumberedCause | None,
-    first_checks: Mapping[str, str],
     names: CheckNames,
+    described: set[str],
 ) -> dict[str, str]:
     """Return the row of a check: its name, status, description and finding.
 
-    If several checks have the same description, all but the first refer to the first; `first_checks` maps each
-    description to its first check.
+    A description that is in `described` was given with an earlier check, and is left out; a new one is added to it.
     """
-    name, description = check_name(outcome.check, names), descriptions.get(outcome.check, HIDDEN_TEST)
-    first_check = first_checks[description]
-    if description != HIDDEN_TEST and first_check != name:
-        description = f'What "{first_check}" looks at, with other inputs or settings.'
+    description = descriptions.get(outcome.check, HIDDEN_TEST)
+    is_new = description not in described
+    described.add(description)
+    has_passed = outcome.status is Status.PASSED
     return {
-        "name": name,
+        "name": check_name(outcome.check, names),
+        "mark": "✓" if has_passed else "✗",
+        "tone": "good" if has_passed else "bad",
         "status": str(outcome.status).replace("_", " "),
-        "description": description,
+        "description": description if is_new else "",
         "finding": _finding_text(outcome.finding, numbered) if outcome.finding else "",
     }
 

@@ -35,7 +35,7 @@ ORANGE, BLUE, GREY = (194, 101, 10), (33, 102, 172), (150, 150, 150)
 """The colours of the two ends of the scale, and of NaN and infinities. Colour-blind readers can tell them apart, and
 neither reads as right or wrong. Zero is transparent, so that it does not glare on a dark page."""
 
-DARK_FROM = 0.55
+DARK_FROM = 0.85
 """The share of the scale above which a cell's number is white."""
 
 CAPTIONS = {

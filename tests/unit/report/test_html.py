@@ -40,7 +40,7 @@ PAYLOADS = [
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "main", "section", "h1", "h2", "h3", "p", "strong", "code"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "ol", "li", "pre", "span", "figure", "figcaption"),
-    *("svg", "rect", "text", "div"),
+    *("svg", "rect", "text", "div", "ul", "details", "summary"),
 }
 
 
@@ -104,9 +104,8 @@ def test_what_several_checks_look_at_and_saw_alike_is_told_once(exercise) -> Non
     checks = [Outcome(check=name, status=Status.FAILED, finding=finding) for name in names]
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
     page = html.unescape(render_report(verdict, exercise))
-    looks_at = [(type(check).__doc__ or "").split("\n\n")[0] for check in tried[1:]]
-    assert [page.count(each) for each in looks_at] == [1, 1]
-    assert page.count('What "values" looks at, with other inputs or settings.') == 1
+    descriptions = [(type(check).__doc__ or "").split("\n\n")[0] for check in tried[1:]]
+    assert [page.count(each) for each in descriptions] == [1, 1]
     assert page.count("see finding 1") == len(names)
 
 
@@ -283,7 +282,25 @@ def test_a_crash_that_many_checks_see_is_told_once_and_pointed_to_by_the_others(
     verdict = msgspec.structs.replace(verdict_saying("x", exercise), checks=checks)
     page = render_report(verdict, exercise)
     assert page.count("boom in the middle") == 1
-    assert page.count("<strong>saw</strong> see finding 1</p>") == 3
+    assert page.count("<p>see finding 1</p>") == 3
+
+
+def test_attempts_are_a_chart_and_a_folded_table(exercise) -> None:
+    attempts = [
+        Attempt(at=1.7e9 + number, outcome=Result.NOT_FIXED, score=score, fixed=0, defects=2)
+        for number, score in enumerate((0.0, 3.5, 7.0))
+    ]
+    page = render_report(verdict_saying("x", exercise), exercise, attempts)
+    assert "points of the last 3 attempts, from 0 to 7" in page
+    assert "<summary>3 attempts, newest last</summary>" in page
+    assert "points of the last" not in render_report(verdict_saying("x", exercise), exercise, attempts[:1])
+
+
+def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:
+    checks = [Outcome(check="values", status=Status.PASSED), Outcome(check="full-context", status=Status.TIMED_OUT)]
+    page = render_report(msgspec.structs.replace(verdict_saying("x", exercise), checks=checks), exercise)
+    assert "<details open><summary>1 checks that do not pass</summary>" in page
+    assert "<details><summary>1 checks that pass</summary>" in page
 
 
 def test_what_did_not_run_is_said_before_the_verdict_is(exercise) -> None:
