@@ -1,4 +1,4 @@
-"""Commands for teams that train and evaluate models: make fresh hunts."""
+"""Commands for teams that train and evaluate models: make fresh hunts, audit the verdicts."""
 
 import itertools
 import time
@@ -40,4 +40,34 @@ def fresh(folder: Path, seed: int | None, count: int, bases: tuple[str, ...]) ->
     click.echo(f"Grade one: python -m grader --course {folder} exercise_01")
 
 
-EVALUATION_COMMANDS = (fresh,)
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@course_option
+@click.option("--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Audit this one; by default all.")
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Grade every case so many times.")
+@click.option("--jobs", type=click.IntRange(1), help="Submissions to grade at once; by default one per core.")
+@click.option("--without-attacks", is_flag=True, help="Leave out the hostile submissions.")
+def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | None, without_attacks: bool) -> None:
+    """Grade all cases whose truth is known, and write the counts as a page and as JSON."""
+    from grader.evaluation.audit.running import write_audit  # a student edition does not have it
+
+    with progress_bar("grading") as advance:
+        written = write_audit(
+            current_course(),
+            folder,
+            exercise_ids=exercise_ids,
+            seeds=seeds,
+            with_attacks=not without_attacks,
+            jobs=jobs,
+            advance=advance,
+        )
+    refused, passed = (
+        sum(getattr(row, field).count for row in written.corpora) for field in ("right_refused", "wrong_passed")
+    )
+    earned = sum(row.earned.count for row in written.attacks)
+    click.echo(f"{len(written.gradings):,} gradings in {written.seconds:.0f} s.")
+    click.echo(f"Right refused: {refused}. Wrong passed: {passed}. Attacks that earned too much: {earned}.")
+    click.echo(f"Wrote {folder / 'index.html'} and {folder / 'audit.json'}.")
+
+
+EVALUATION_COMMANDS = (fresh, audit)

@@ -38,6 +38,9 @@ MOST_FAULTS_TRIED = 10
 NUMBERS_OF_DEFECTS = {1: 4, 2: 4, 3: 2}
 """How often a hunt has so many defects."""
 
+MOST_RUNNERS = 8
+"""Runners that are kept with the answers of their references, which take memory."""
+
 POINTS = 3.0
 NOTHING_ELSE_BROKE = 1.0
 MOST_SYMPTOMS = 4
@@ -163,10 +166,13 @@ class Maker:
         )
 
     def _runner(self, base: str) -> Runner:
-        if base not in self._runners:
-            exercise = load_exercise(self._course.description(base))
-            self._runners[base] = Runner(self._course, exercise, self._source)
-        return self._runners[base]
+        runner = self._runners.pop(base, None)
+        if runner is None:
+            runner = Runner(self._course, load_exercise(self._course.description(base)), self._source)
+        self._runners[base] = runner  # the last one used comes last
+        while len(self._runners) > MOST_RUNNERS:
+            self._runners.pop(next(iter(self._runners))).close()
+        return runner
 
 
 class _Origin(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,160 @@
+"""The cases of an audit: sources whose right verdict is known, and how each corpus was made."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from grader.errors import UsageError
+from grader.spec.exercise import Exercise
+from grader.spec.fragments import put_back
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.spec.wrong_fixes import Expectation, load_wrong_fixes
+
+ATTACKED = "exercise_03"
+"""The exercise that the attacks of the corpus are submitted to."""
+
+
+class Corpus(StrEnum):
+    """A collection of cases."""
+
+    REFERENCES = "references"
+    ALTERNATIVES = "alternatives"
+    VARIANTS = "variants"
+    WRONG_FIXES = "wrong fixes"
+    ATTACKS = "attacks"
+
+
+ORIGINS = {
+    Corpus.REFERENCES: (
+        "The right solution of each exercise. Checks compare submissions with it. "
+        "Tuned: a proof holds only if the reference gets all points."
+    ),
+    Corpus.ALTERNATIVES: (
+        "Other right solutions, written to differ from the reference. "
+        "Tuned: a proof holds only if each of them gets all points."
+    ),
+    Corpus.VARIANTS: (
+        "The reference with every subset of its defects put back, but the empty one; the whole set is the starter. "
+        "Tuned: a proof holds only if every subset is identified. A variant with extra defects alone counts as right."
+    ),
+    Corpus.WRONG_FIXES: (
+        "Files that are nearly right, each with a fault that a hasty fix may have. Those that lose only extra points "
+        "are left out. Tuned: the kit's tests require that each of them is refused."
+    ),
+    Corpus.ATTACKS: (
+        f"Hostile and broken submissions to {ATTACKED}, each with the most points that it deserves. Those that tests "
+        "make when they run are left out. Tuned: the kit's tests require these points."
+    ),
+}
+"""How each corpus was made, and whether the checks were tuned on it."""
+
+
+class Attack(Struct, frozen=True, kw_only=True):
+    """The right verdict on an attack; its other fields are for the kit's tests."""
+
+    outcome: str
+    score: float | None = None
+    max_score: float | None = None
+
+    def most_points(self) -> float:
+        """Return the most points that the attack deserves."""
+        return max(each for each in (self.score, self.max_score, 0.0) if each is not None)
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A source whose right verdict is known."""
+
+    corpus: Corpus
+    exercise: str
+    name: str
+    source: str | Path
+    is_right: bool = False
+    """Whether it deserves all points."""
+    expect: Expectation = Expectation()
+    """The statuses that are known of some defects, or of all."""
+    most_points: float | None = None
+    """The most points that an attack deserves."""
+
+
+def cases_of(course: Course, exercise_ids: list[str]) -> Iterator[Case]:
+    """Yield the cases of some exercises, without attacks."""
+    for exercise_id in exercise_ids:
+        course.require(exercise_id)
+        path = course.reference(exercise_id)
+        if not path.is_file():
+            raise UsageError(f"{exercise_id} has no reference here; audit a course with solutions/")
+        exercise, reference = load_exercise(course.description(exercise_id)), path.read_text(encoding="utf-8")
+        everything = Expectation(fixed=[defect.id for defect in exercise.defects])
+        yield Case(
+            corpus=Corpus.REFERENCES,
+            exercise=exercise_id,
+            name="reference",
+            source=reference,
+            is_right=True,
+            expect=everything,
+        )
+        for other in sorted(course.alternatives(exercise_id).glob("*.py")):
+            yield Case(corpus=Corpus.ALTERNATIVES, exercise=exercise_id, name=other.stem, source=other, is_right=True)
+        yield from _variants(exercise, reference)
+        for fix in load_wrong_fixes(course, exercise_id):
+            if not fix.expect.extra_only:
+                yield Case(
+                    corpus=Corpus.WRONG_FIXES,
+                    exercise=exercise_id,
+                    name=fix.name,
+                    source=fix.text,
+                    expect=fix.expect,
+                )
+
+
+def _variants(exercise: Exercise, reference: str) -> Iterator[Case]:
+    """Yield the variants that lack all points: stretch defects alone cost none, and so are right."""
+    for subset in exercise.subsets():
+        if subset:
+            chosen = [defect for defect in exercise.defects if defect.id in subset]
+            yield Case(
+                corpus=Corpus.VARIANTS,
+                exercise=exercise.id,
+                name="+".join(sorted(subset)),
+                source=put_back(reference, chosen),
+                is_right=all(defect.stretch for defect in chosen),
+                expect=Expectation(
+                    present=sorted(subset),
+                    fixed=[defect.id for defect in exercise.defects if defect.id not in subset],
+                ),
+            )
+
+
+def attacks_of(course: Course) -> Iterator[Case]:
+    """Yield the attacks that are files. Those that tests make when they run are left out."""
+    folder = course.root / "tests" / "corpus" / "attacks"
+    shared = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
+    for page in sorted(folder.glob("*/expected.yaml")):
+        expected = msgspec.convert(yaml.safe_load(page.read_bytes()), dict[str, Attack])
+        for name, attack in expected.items():
+            path = page.parent / name
+            if not path.is_file():
+                continue
+            yield Case(
+                corpus=Corpus.ATTACKS,
+                exercise=ATTACKED,
+                name=f"{page.parent.name}/{name}",
+                source=_with_shared(path, shared),
+                most_points=attack.most_points(),
+            )
+
+
+def _with_shared(path: Path, shared: dict[str, str]) -> str | Path:
+    """Return the text of an attack with the files that it includes, or its path if it includes none."""
+    content = path.read_bytes()
+    if b"# include " not in content:
+        return path
+    text = content.decode("utf-8", "surrogateescape")
+    for name, included in shared.items():
+        text = text.replace(f"# include {name}\n", included)
+    return text

@@ -1,0 +1,130 @@
+"""Run an audit: grade every case at every seed, and write the page and its data."""
+
+import platform
+import shlex
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from grader.api import grade_many
+from grader.errors import UsageError
+from grader.evaluation.audit.cases import ORIGINS, Case, Corpus, attacks_of, cases_of
+from grader.evaluation.audit.counting import attack_rows, flips, grading_of, percentile, rows_by
+from grader.evaluation.audit.intervals import LEVEL
+from grader.evaluation.audit.published import NOT_CLAIMED, PUBLISHED
+from grader.evaluation.audit.records import Audit, Grading
+from grader.evaluation.seeds import Split, seed_of
+from grader.processes.examiner_process import usable_cores
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course, write_product
+from grader.verdict.digest import kit_version, torch_version
+
+Advance = Callable[[int, int], None]
+
+
+def write_audit(
+    course: Course,
+    folder: Path,
+    *,
+    exercise_ids: Iterable[str] = (),
+    seeds: int = 1,
+    with_attacks: bool = True,
+    jobs: int | None = None,
+    advance: Advance = lambda _done, _total: None,
+) -> Audit:
+    """Grade the corpora of a course, write `index.html` and `audit.json` into the folder, and return the figures.
+
+    Raise `UsageError` for an unknown exercise, and whatever `grade_many` raises for the whole machine.
+    """
+    if seeds < 1:
+        raise UsageError(f"seeds is {seeds}; use 1 or more")
+    chosen = list(dict.fromkeys(exercise_ids))
+    audited = chosen or course.exercise_ids()
+    cases = list(cases_of(course, audited))
+    attacks = list(attacks_of(course))
+    known_attacks = len(attacks)
+    cases += attacks if with_attacks else []
+    numbers = [seed_of(Split.HELD_OUT, index) for index in range(seeds)]
+    jobs = jobs or usable_cores()
+    started = time.monotonic()
+    gradings, isolation = _graded(course, cases, numbers, jobs, advance)
+    audit = _audit(course, gradings, isolation, numbers, audited, jobs, time.monotonic() - started)
+    given = [f"--seeds {seeds}", f"--jobs {jobs}"]
+    options = given + [f"--exercise {each}" for each in chosen] + ([] if with_attacks else ["--without-attacks"])
+    audit = msgspec.structs.replace(
+        audit,
+        command=" ".join(["python -m grader audit", *options, shlex.quote(str(folder))]),
+        attacks_left_out=0 if with_attacks else known_attacks,
+    )
+    write_product(folder / "audit.json", msgspec.json.format(msgspec.json.encode(audit), indent=1) + b"\n")
+    write_product(folder / "index.html", render_audit(audit).encode())
+    return audit
+
+
+def render_audit(audit: Audit) -> str:
+    """Return the page, which shows what is in the records and nothing else."""
+    templates = Environment(
+        loader=PackageLoader("grader.evaluation"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return templates.get_template("audit.html.j2").render(
+        audit=audit, origins=ORIGINS, published=PUBLISHED, not_claimed=NOT_CLAIMED
+    )
+
+
+def _graded(
+    course: Course, cases: list[Case], seeds: list[int], jobs: int, advance: Advance
+) -> tuple[list[Grading], dict[str, bool]]:
+    """Return all gradings, in the order of the cases, and the protections that held in each of them."""
+    kinds = {
+        each: str(load_exercise(course.description(each)).interface.kind_name)
+        for each in {case.exercise for case in cases}
+    }
+    found: dict[tuple[int, int], Grading] = {}
+    isolation: dict[str, bool] = {}
+    for seed in seeds:
+        submissions = ((case.exercise, case.source, index) for index, case in enumerate(cases))
+        verdicts = grade_many(submissions, course=course.root, seed=seed, jobs=jobs, ordered=False, errors="return")
+        for index, verdict in verdicts:
+            found[seed, index] = grading_of(cases[index], kinds[cases[index].exercise], verdict)
+            for layer, holds in verdict.isolation.items():
+                isolation[layer] = isolation.get(layer, True) and holds
+            advance(len(found), len(cases) * len(seeds))
+    return [found[key] for key in sorted(found, key=lambda key: (key[1], seeds.index(key[0])))], isolation
+
+
+def _audit(
+    course: Course,
+    gradings: list[Grading],
+    isolation: dict[str, bool],
+    seeds: list[int],
+    exercises: list[str],
+    jobs: int,
+    seconds: float,
+) -> Audit:
+    times = [each.seconds for each in gradings if each.corpus is not Corpus.ATTACKS]
+    return Audit(
+        version=kit_version(course),
+        torch_version=torch_version(),
+        python_version=platform.python_version(),
+        command="",
+        level=LEVEL,
+        seeds=seeds,
+        exercises=exercises,
+        isolation=isolation,
+        corpora=rows_by(gradings, lambda each: each.corpus),
+        kinds=rows_by(gradings, lambda each: each.kind),
+        hunts=rows_by(gradings, lambda each: each.exercise),
+        flips=flips(gradings),
+        attacks=attack_rows(gradings),
+        attacks_left_out=0,
+        jobs=jobs,
+        seconds=seconds,
+        rate=len(gradings) / seconds / jobs if seconds else 0.0,
+        median_seconds=percentile(times, 0.5),
+        tail_seconds=percentile(times, 0.99),
+        longest_seconds=max(times, default=0.0),
+        gradings=gradings,
+    )

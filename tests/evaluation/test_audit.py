@@ -1,0 +1,263 @@
+"""The audit: its counts are counted a second time from its data, and its bounds from the binomial distribution."""
+
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from grader import Result
+from grader import api as interface
+from grader.checks.outcome import FailureKind, Finding
+from grader.errors import UsageError
+from grader.evaluation.audit.cases import Corpus, attacks_of, cases_of
+from grader.evaluation.audit.counting import attack_rows, flips, grading_of, percentile, rows_by, share
+from grader.evaluation.audit.intervals import clopper_pearson
+from grader.evaluation.audit.published import PUBLISHED
+from grader.evaluation.audit.records import Audit, Grading
+from grader.evaluation.audit.running import render_audit, write_audit
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from grader.verdict.attribution import DefectStatus
+from grader.verdict.verdict import not_gradable
+from tests.support.paths import ROOT
+from tests.support.watching import small_course
+
+COURSE = Course(root=ROOT)
+
+
+def audited(course: Course, folder: Path) -> Audit:
+    """The audit of one hunt at two seeds, written into the folder."""
+    written = write_audit(course, folder, exercise_ids=["exercise_29"], seeds=2, with_attacks=False, jobs=1)
+    interface._pool.close()
+    return written
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The audit of one hunt without alternatives and wrong fixes, with the folder that it was written into."""
+    course = Course(root=small_course(tmp_path_factory.mktemp("course"), "exercise_29"))
+    folder = tmp_path_factory.mktemp("audit")
+    return folder, audited(course, folder)
+
+
+def tail(count: int, total: int, share: float) -> float:
+    """The probability of at least so many."""
+    return sum(math.comb(total, k) * share**k * (1 - share) ** (total - k) for k in range(count, total + 1))
+
+
+@pytest.mark.parametrize(("count", "total"), [(0, 1), (0, 100), (1, 20), (3, 37), (18, 20), (200, 240), (7, 7)])
+def test_bounds_are_where_the_binomial_tails_say(count, total):
+    lower, upper = clopper_pearson(count, total)
+    assert lower <= count / total <= upper
+    if count:
+        assert tail(count, total, lower) == pytest.approx(0.025, abs=1e-9)
+    if count < total:
+        assert 1 - tail(count + 1, total, upper) == pytest.approx(0.025, abs=1e-9)
+    assert (lower == 0) == (count == 0)
+    assert (upper == 1) == (count == total)
+
+
+def test_bounds_agree_with_published_ones_and_nothing_has_none():
+    lower, upper = clopper_pearson(0, 10)
+    assert (lower, upper) == (0, pytest.approx(1 - 0.025**0.1))
+    assert clopper_pearson(0, 0) is None
+    with pytest.raises(ValueError, match="3 of 2"):
+        clopper_pearson(3, 2)
+
+
+def grading(name: str, *, corpus=Corpus.ALTERNATIVES, is_right=True, has_all=True, seed=1, **fields) -> Grading:
+    known = {
+        "exercise": "exercise_03",
+        "kind": "module",
+        "outcome": Result.FIXED if has_all else Result.NOT_FIXED,
+        "score": 10.0 if has_all else 0.0,
+        "max_score": 10.0,
+        "most_points": None,
+        "exact": 2,
+        "unknown": 0,
+        "false": 0,
+        "seconds": 0.1,
+    }
+    return Grading(name=name, corpus=corpus, is_right=is_right, has_all=has_all, seed=seed, **known | fields)
+
+
+def test_a_case_counts_once_and_an_error_at_any_seed_counts():
+    gradings = [
+        grading("a", seed=1),
+        grading("a", seed=2, has_all=False),
+        grading("b"),
+        grading("wrong", is_right=False, has_all=False, seed=1, unknown=1),
+        grading("wrong", is_right=False, has_all=True, seed=2, false=1),
+        grading("kit", outcome=Result.NOT_JUDGED, score=None, has_all=False, exact=0),
+    ]
+    (row,) = rows_by(gradings, lambda each: each.kind)
+    counted = {
+        name: (each.count, each.total) for name, each in structs.asdict(row).items() if name not in ("name", "gradings")
+    }
+    assert counted == {
+        "right_refused": (1, 2),
+        "wrong_passed": (1, 1),
+        "exact": (10, 12),
+        "unknown": (1, 12),
+        "false": (1, 12),
+        "not_judged": (1, 4),
+    }
+    assert (flips(gradings).count, flips(gradings).total) == (2, 4)
+
+
+def test_an_attack_earns_what_is_above_its_points_and_is_in_no_other_table():
+    attacks = [
+        grading("wire/a.py", corpus=Corpus.ATTACKS, is_right=False, most_points=0.0),
+        grading("wire/b.py", corpus=Corpus.ATTACKS, is_right=False, most_points=10.0),
+        grading("exec/c.py", corpus=Corpus.ATTACKS, is_right=False, has_all=False, most_points=0.0),
+    ]
+    rows = attack_rows(attacks)
+    assert [(row.name, row.earned.count, row.earned.total, row.names) for row in rows] == [
+        ("wire", 1, 2, ["wire/a.py"]),
+        ("exec", 0, 1, []),
+    ]
+    assert rows_by(attacks, lambda each: each.corpus) == []
+
+
+def test_percentiles_are_values_that_occurred():
+    values = [float(number) for number in range(1, 101)]
+    assert (percentile(values, 0.5), percentile(values, 0.99), percentile([3.0], 0.99)) == (50, 99, 3)
+    assert percentile([], 0.5) == 0
+
+
+def test_every_corpus_has_cases_and_every_attack_its_points():
+    cases = list(cases_of(COURSE, ["exercise_03"]))
+    assert {case.corpus for case in cases} == set(Corpus) - {Corpus.ATTACKS}
+    variants = {case.name: case.is_right for case in cases if case.corpus is Corpus.VARIANTS}
+    assert variants == {
+        "long-sequence-unmasked": True,
+        "mask-discarded": False,
+        "long-sequence-unmasked+mask-discarded": False,
+    }
+    attacks = list(attacks_of(COURSE))
+    assert len(attacks) > 200
+    assert all(case.most_points is not None for case in attacks)
+    assert len({case.name for case in attacks}) == len(attacks)
+
+
+def test_an_audit_of_one_hunt_is_counted_again_from_its_data(written):
+    folder, audit = written
+    counted_again(folder, audit)
+    assert [row.name for row in audit.corpora] == ["references", "variants"]
+
+
+@pytest.mark.slow
+def test_an_audit_of_all_corpora_of_a_hunt_is_counted_again_from_its_data(tmp_path):
+    audit = audited(COURSE, tmp_path)
+    counted_again(tmp_path, audit)
+    assert len(audit.gradings) == 2 * len(list(cases_of(COURSE, ["exercise_29"])))
+    assert [row.name for row in audit.corpora] == ["references", "alternatives", "variants", "wrong fixes"]
+
+
+def counted_again(folder: Path, audit: Audit) -> None:
+    """Count the gradings of an audit without the kit's functions, and compare."""
+    data = msgspec.json.decode((folder / "audit.json").read_bytes(), type=Audit)
+    assert data == audit
+    assert len(data.seeds) == len(set(data.seeds)) == 2
+    for row in data.corpora:
+        lines = [each for each in data.gradings if each.corpus == row.name]
+        right, wrong = ({each.name for each in lines if each.is_right is truth} for truth in (True, False))
+        got_all = [each for each in lines if each.outcome == "fixed" and each.score == each.max_score]
+        assert row.gradings == len(lines)
+        assert (row.right_refused.count, row.right_refused.total) == (0, len(right))
+        assert (row.wrong_passed.count, row.wrong_passed.total) == (0, len(wrong))
+        assert sorted(each.name for each in got_all) == sorted([*right, *right])
+        assert row.exact.count == sum(each.exact for each in lines)
+        assert row.exact.total == sum(each.exact + each.unknown + each.false for each in lines)
+    assert data.flips.count == 0
+    assert sum(row.gradings for row in data.corpora) == sum(row.gradings for row in data.kinds) == len(data.gradings)
+    options = "--seeds 2 --jobs 1 --exercise exercise_29 --without-attacks"
+    assert data.command == f"python -m grader audit {options} {folder}"
+
+
+class _Text(HTMLParser):
+    """The visible text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._hidden = False
+
+    def handle_starttag(self, tag, attrs):
+        self._hidden = tag == "style"
+
+    def handle_endtag(self, tag):
+        self._hidden = False
+
+    def handle_data(self, data):
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def test_the_page_shows_no_number_that_is_not_in_its_data(written):
+    folder, audit = written
+    reader = _Text()
+    reader.feed((folder / "index.html").read_text(encoding="utf-8"))
+    text = " ".join(reader.parts)
+    shown = set(
+        re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)", text.replace(audit.version, "").replace(audit.command, ""))
+    )
+    shares = [
+        each
+        for row in (*audit.corpora, *audit.kinds, *audit.hunts)
+        for each in structs.asdict(row).values()
+        if hasattr(each, "total")
+    ]
+    shares.append(audit.flips)
+    known = {str(number) for each in shares for number in (each.count, each.total)}
+    known |= {f"{100 * bound:.1f}" for each in shares for bound in (each.lower, each.upper) if bound is not None}
+    known |= {str(row.gradings) for row in (*audit.corpora, *audit.kinds, *audit.hunts)}
+    known |= {
+        str(each)
+        for each in (*audit.seeds, len(audit.gradings), audit.jobs, len(audit.exercises), audit.attacks_left_out)
+    }
+    known |= {f"{audit.seconds:.1f}", f"{audit.rate:.2f}", f"{100 * audit.level:g}"}
+    known |= {f"{each:.2f}" for each in (audit.median_seconds, audit.tail_seconds, audit.longest_seconds)}
+    known |= set(re.findall(r"\d+(?:\.\d+)?", " ".join(f"{each.value} {each.note}" for each in PUBLISHED)))
+    known |= {"99"}  # the percentile
+    known |= set(re.findall(r"\d+(?:\.\d+)*", f"{audit.torch_version} {audit.python_version}"))
+    assert shown - known == set()
+    assert "2412.16336" in text
+
+
+def test_a_row_without_cases_shows_none_and_names_are_escaped(written):
+    _, audit = written
+    nothing = structs.replace(audit, flips=share(0, 0), command="<b>")
+    page = render_audit(nothing)
+    assert "at others: none" in page
+    assert "&lt;b&gt;" in page
+
+
+def test_a_verdict_is_compared_with_what_is_known():
+    case = next(each for each in cases_of(COURSE, ["exercise_29"]) if each.corpus is Corpus.VARIANTS)
+    (present,) = case.expect.present
+    exercise = load_exercise(COURSE.description("exercise_29"))
+    verdict = not_gradable(exercise, "loss.py", 1, Finding(kind=FailureKind.LOAD))
+    assert grading_of(case, "loss", verdict).exact == 0  # nothing was checked
+    defects = [
+        structs.replace(each, status=DefectStatus.PRESENT if each.id == present else DefectStatus.FIXED)
+        for each in verdict.defects
+    ]
+    judged = structs.replace(verdict, outcome=Result.NOT_FIXED, defects=defects)
+    right = grading_of(case, "loss", judged)
+    assert (right.exact, right.unknown, right.false, right.has_all) == (len(defects), 0, 0, False)
+    claimed = structs.replace(case, expect=structs.replace(case.expect, present=[], fixed=[present]))
+    assert (grading_of(claimed, "loss", judged).exact, grading_of(claimed, "loss", judged).false) == (0, 1)
+    unknown = structs.replace(judged, defects=[structs.replace(each, status=DefectStatus.UNKNOWN) for each in defects])
+    assert (grading_of(case, "loss", unknown).exact, grading_of(case, "loss", unknown).unknown) == (0, len(defects))
+
+
+def test_wrong_orders_are_errors(tmp_path):
+    with pytest.raises(UsageError, match="there is no exercise_99"):
+        write_audit(COURSE, tmp_path, exercise_ids=["exercise_99"])
+    with pytest.raises(UsageError, match="seeds is 0; use 1 or more"):
+        write_audit(COURSE, tmp_path, seeds=0)
