@@ -21,6 +21,7 @@ from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
 from grader.spec.paths import SEALED, Course, write_product
 from grader.submission import Unreadable, read_submission
+from grader.trap.reading import TEMPLATE
 
 COURSE_FOLDERS = ("exercises", "grader", "solutions", "tests")
 
@@ -239,7 +240,11 @@ def _exercise_files(course: Course, exercise: Exercise, contents: Contents) -> d
     """Return what a student reads and edits of an exercise."""
     files = {path: source.read_bytes() for path, source in _sources(course, exercise).items()}
     story = Path("exercises") / exercise.id / "README.md"
-    return files | {story: _page(files[story].decode(), contents)}
+    trap = course.trap(exercise.id).relative_to(course.root)
+    return files | {
+        story: _page(files[story].decode(), contents),
+        trap: TEMPLATE.format(exercise=exercise.id).encode(),
+    }
 
 
 def _sources(course: Course, exercise: Exercise) -> dict[Path, Path]:

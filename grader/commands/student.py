@@ -20,6 +20,7 @@ from grader.report.console import (
 from grader.report.tables import OverviewLine
 from grader.spec.exercise import Announcement, Exercise
 from grader.spec.paths import Course, write_product
+from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.verdict import Verdict
 
@@ -258,14 +259,26 @@ def trap(
     if path is not None:
         require_file(path)
     written = read_trap(course, exercise_id, path)
+    own = _own_fix(course, exercise_id)
     with judging_note(written.label) as clear:
-        result = judge_trap(course, exercise_id, written, seed=seed, strict=strict)
+        result = judge_trap(course, exercise_id, written, seed=seed, own=own, strict=strict)
         clear()
     if as_json:
         click.echo(render_trap_json(result).encode())  # UTF-8 wherever stdout goes
     else:
         print_report(render_trap(result, width=width(), color=has_color()))
     ctx.exit(0 if result.catches_all() else 1)
+
+
+def _own_fix(course: Course, exercise_id: str) -> Submission | None:
+    """Return the student's file if every check that runs here passes."""
+    from grader.student.progress import load_progress
+    from grader.submission.choice import choose_file
+
+    progress = load_progress(course, exercise_id)
+    read = choose_file(course, exercise_id).read
+    is_right = progress.is_solved() or 0 < progress.checks == progress.passed
+    return read if is_right and isinstance(read, Submission) else None
 
 
 @click.command("try")

@@ -40,7 +40,9 @@ def render_trap(result: TrapResult, *, width: int = 100, color: bool = False) ->
         lines.append(Text(f"No test ran: {_problem(result)}", "red"))
     lines += [_row(label, _test_words(test)) for label, test in _labelled("right", list(result.tests))]
     lines += [_row(label, _defect_words(defect)) for label, defect in _labelled("defective", list(result.defects))]
-    if result.subsets.of > len(result.defects):
+    if result.is_at_home and result.subsets.of:
+        lines.append(_row("defective", Text(f"the starter  {'caught' if result.subsets.caught else 'not caught'}")))
+    elif result.subsets.of > len(result.defects):
         lines.append(_row("", Text(f"all subsets  {result.subsets.caught} of {result.subsets.of} caught")))
     if result.half_mended.of:
         words = f"{result.half_mended.caught} of {result.half_mended.of} caught; they are extra"
@@ -197,6 +199,9 @@ def _notes(result: TrapResult) -> list[str]:
 
 
 def _total(result: TrapResult) -> Text:
+    if result.is_at_home:
+        words = "Here your own fix counts as right. The other implementations, and points, come with the hand-in"
+        return Text(f"{words} · seed {result.seed} · {result.seconds:.2f} s")
     extra = f" and {points(result.extra)} extra" if result.extra else ""
     earned = f"Trap: {points(result.score)} of {points(result.max_score)} points{extra}"
     style = "bold green" if result.catches_all() else "bold"

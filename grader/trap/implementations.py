@@ -7,7 +7,7 @@ from msgspec import Struct
 from grader.errors import UsageError
 from grader.spec.exercise import Exercise
 from grader.spec.fragments import put_back
-from grader.spec.paths import TRAP, Course
+from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import Submission, read_submission, submission_from_text
 
@@ -39,11 +39,6 @@ class Implementation(Struct, frozen=True, kw_only=True):
 
 def implementations_of(course: Course, exercise: Exercise) -> list[Implementation]:
     """Return all implementations of an exercise, the reference first."""
-    if not exercise.edition.HAS_REFERENCE:
-        raise UsageError(
-            f"this edition has no right implementation of {exercise.id} to run your trap on; hand in {TRAP} with your "
-            "fix, or try it on your own file"
-        )
     reference = course.reference(exercise.id).read_text(encoding="utf-8")
     numbers = exercise.numbers()
     found = [_right(1, submission_from_text(reference), is_reference=True)]
@@ -68,6 +63,16 @@ def implementations_of(course: Course, exercise: Exercise) -> list[Implementatio
         own = frozenset({number}) if role is Role.DEFECTIVE else frozenset()
         found.append(Implementation(role=role, number=number, source=submission_from_text(fix.text), defects=own))
     return found
+
+
+def implementations_at_home(course: Course, exercise: Exercise, own: Submission) -> list[Implementation]:
+    """Return what a sealed edition has: the student's own fix, which is taken to be right, and the starter."""
+    module, _ = course.editable_files(exercise.id)
+    starter = read_submission(course.pristine(module), module.name)
+    if not isinstance(starter, Submission):
+        raise UsageError(f"{course.shown(module)}: {starter.reason}")
+    combined = Implementation(role=Role.COMBINED, number=1, source=starter)
+    return [_right(1, own, is_reference=True), combined]
 
 
 def _right(number: int, source: Submission, *, is_reference: bool = False) -> Implementation:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from contextlib import closing
 
-from grader.errors import BrokenExerciseError
+from grader.errors import BrokenExerciseError, UsageError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import WorkerSource
 from grader.sandbox.protocol import TestRun
@@ -14,6 +14,7 @@ from grader.sandbox.traps.messages import MOST_TESTS
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
+from grader.submission import Submission
 from grader.trap.counting import (
     Observation,
     count_caught,
@@ -22,7 +23,7 @@ from grader.trap.counting import (
     count_told_apart,
     score_of,
 )
-from grader.trap.implementations import Implementation, Role, implementations_of
+from grader.trap.implementations import Implementation, Role, implementations_at_home, implementations_of
 from grader.trap.relay import TRAP_SECONDS, Ending, Relay, Session, Trap
 from grader.trap.result import TrapResult
 
@@ -38,12 +39,13 @@ def judge_trap(
     trap: Trap,
     *,
     seed: int | None = None,
+    own: Submission | None = None,
     strict: bool = False,
     spawn: bool = not CAN_FORK,
 ) -> TrapResult:
-    """Return the result of a trap, judged with new worker processes."""
+    """Return the result of a trap, judged with new worker processes. `own` is for a sealed edition; see `TrapJudge`."""
     with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=True, for_tests=True)) as source:
-        return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed)
+        return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed, own=own)
 
 
 class TrapJudge:
@@ -58,18 +60,28 @@ class TrapJudge:
         trap: Trap,
         *,
         seed: int | None = None,
+        own: Submission | None = None,
         roles: Collection[Role] = tuple(Role),
         seconds: float = TRAP_SECONDS,
     ) -> TrapResult:
         """Return the result of a trap on the implementations with these roles.
 
-        Its tests may run for so many seconds. Raises `BrokenExerciseError` if there is nothing to run it on.
+        Its tests may run for so many seconds. In a sealed edition, `own`, the student's fix, is the right one.
+        Raises `UsageError` if it is missing there, and `BrokenExerciseError` if a full edition has none.
         """
         started = time.monotonic()
         exercise = load_exercise(self._course.description(exercise_id))
         seed = secrets.randbelow(MAX_SEED) if seed is None else seed
         relay = Relay(self._source, exercise, trap, seconds=seconds, strict=self._strict)
-        implementations = [each for each in implementations_of(self._course, exercise) if each.role in roles]
+        if exercise.edition.HAS_REFERENCE:
+            implementations = [each for each in implementations_of(self._course, exercise) if each.role in roles]
+        elif own is not None:
+            implementations = implementations_at_home(self._course, exercise, own)
+        else:
+            raise UsageError(
+                f"fix {exercise.id} first: here, your own fix is the right implementation that your trap must accept; "
+                "the other implementations wait for the hand-in"
+            )
         return _Judgement(relay, exercise, implementations, trap.label, seed).result(started)
 
 
@@ -120,6 +132,7 @@ class _Judgement:
             subsets=subsets,
             half_mended=count_caught(tests, self._observations, (Role.HALF_MENDED,)),
             told_apart=count_told_apart(tests, self._observations),
+            is_at_home=not self._exercise.edition.HAS_REFERENCE,
             right=sum(each.role is Role.RIGHT for each in self._implementations),
             score=score,
             max_score=max_score,

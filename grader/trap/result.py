@@ -104,10 +104,14 @@ class TrapResult(Struct, frozen=True, kw_only=True):
     extra: float = 0.0
     """Points for stretch defects."""
     is_time_up: bool = False
+    is_at_home: bool = False
+    """Whether it ran on the student's own fix and the starter alone, and points come with the hand-in."""
     isolation: dict[str, bool] = {}
     seconds: float = 0.0
 
     def catches_all(self) -> bool:
-        """Return whether every defect that is not extra is caught."""
+        """Return whether every defect that is not extra is caught; at home, whether the starter is."""
+        if self.is_at_home:
+            return 0 < self.subsets.caught == self.subsets.of
         wanted = [each for each in self.defects if not each.stretch]
         return bool(wanted) and all(each.caught is Caught.ALWAYS for each in wanted)

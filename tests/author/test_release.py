@@ -184,6 +184,7 @@ def test_the_edition_holds_nothing_but_what_students_work_with(released, kind):
         "README.md",
         "attention.py",
         "attention.ipynb",
+        "trap.py",
         ".starter/attention.py",
         ".starter/attention.ipynb",
     }
@@ -563,6 +564,24 @@ def test_a_student_tries_their_file_in_the_sealed_edition_too(edition):
     module.write_text(module.read_text() + "\nprint('here I am')\n")
     done = run_in(edition, "try", "exercise_03")
     assert "here I am" in done.stdout, (done.stdout, done.stderr)
+
+
+def test_a_trap_runs_at_home_on_the_own_fix_and_the_starter(course, edition):
+    trap = edition / "exercises/exercise_03/trap.py"
+    assert trap.read_text(encoding="utf-8").count("\n") == 2
+    early = run_in(edition, "trap", "exercise_03")
+    assert early.returncode == 2
+    assert "fix exercise_03 first" in early.stderr
+    module = edition / "exercises/exercise_03/attention.py"
+    module.write_text(course.reference("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
+    run_in(edition, "exercise_03")
+    empty = run_in(edition, "trap", "exercise_03")
+    assert "there is no test in it" in empty.stdout
+    trap.write_text(course.model_trap("exercise_03").read_text(encoding="utf-8"), encoding="utf-8")
+    done = run_in(edition, "trap", "exercise_03")
+    assert "the starter  caught" in done.stdout
+    assert "points, come with the hand-in" in " ".join(done.stdout.split())
+    assert done.returncode == 0
 
 
 def test_students_have_no_instructors_commands(editions):

@@ -41,6 +41,14 @@ def taken(course, root, skipped=None):
         return [loader.load(entry) for entry in layout]
 
 
+def test_a_trap_is_nobodys_module(tmp_path):
+    for name in ("ada/exercise_03/attention.py", "ada/exercise_03/trap.py", "bob/exercise_03/trap.py"):
+        put(tmp_path, name)
+    submissions, lines = listed(tmp_path)
+    assert submissions == [("ada", "exercise_03", "ada/exercise_03/attention.py")]
+    assert any("nothing to grade" in line for line in lines)
+
+
 def test_both_layouts_of_folders_are_found_in_the_order_of_students_and_exercises(tmp_path):
     for name in (
         "bob/exercise_03.py",

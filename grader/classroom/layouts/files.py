@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 from msgspec import Struct
 
 from grader.report.console import printable
-from grader.spec.paths import USUAL_MODULE
+from grader.spec.paths import TRAP, USUAL_MODULE
 from grader.submission.reading import NO_LINK, READ
 
 SUFFIXES = (".py", ".ipynb")
@@ -45,7 +45,7 @@ SAME_ID = "several students under one id, each graded under an id of its own"
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
 """Kinds of files that may contain submissions and could not be read."""
 
-CLUTTER = {"README.md", "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
+CLUTTER = {"README.md", TRAP, "__MACOSX", "__pycache__", "Thumbs.db", "desktop.ini"}
 """Files that the course hands out beside the exercise, or that operating systems create. All dot-files count too."""
 
 

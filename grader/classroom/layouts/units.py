@@ -37,7 +37,7 @@ from grader.classroom.layouts.files import (
     stems,
     storable,
 )
-from grader.spec.paths import exercise_number
+from grader.spec.paths import TRAP, exercise_number
 
 MAX_DEPTH = 12
 """The most levels of folders in which a student's files are searched."""
@@ -260,6 +260,8 @@ class UnitSubmissions:
         """Return the exercise to which a file belongs, or else the kind under which the file is skipped."""
         *folders, _ = Path(file.name).parts
         stem, suffix = _stem(file.name), Path(file.name).suffix.lower()
+        if f"{stem}{suffix}".lower() == TRAP:
+            return "", LEFT_BEHIND
         named = meant_exercise(stem, self._exercises)
         if suffix not in SUFFIXES or not (named or stem.lower() in self._stems):
             return "", STRAY if suffix in SUFFIXES and not folders else LEFT_BEHIND
