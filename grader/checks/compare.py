@@ -7,6 +7,7 @@ deviation is a tensor (*S) of differences in units of the tolerance.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import StrEnum
 from typing import Any
 
 import torch
@@ -23,6 +24,40 @@ MOST_DIGITS = 17
 """This many digits distinguish any two float64 numbers."""
 
 
+class Relation(StrEnum):
+    """How two compared values should be related."""
+
+    CLOSE = "close"
+    DIFFERENT = "different"
+    UNCHANGED = "unchanged"  # equal at some places of one axis
+    CHANGED = "changed"  # different from some place of one axis on
+    SHAPE = "shape"
+    DTYPE = "dtype"
+    FINITE = "finite"
+    GRADIENT = "gradient"  # `name` gets a gradient
+    PARAMETERS = "parameters"  # names and shapes of the module's parameters
+    CODE = "code"  # `code` holds
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """The comparison that failed, with the values themselves, so that `try` can repeat it.
+
+    `expected` is a tensor, a shape, a dtype or a dictionary of shapes. UNCHANGED and CHANGED compare `observed` with
+    `expected` at `places` of an axis, whose unit is `name`. With `is_exact`, PARAMETERS allows no other parameters.
+    """
+
+    relation: Relation
+    observed: Any = None
+    expected: Any = None
+    relative: float = 0.0
+    absolute: float = 0.0
+    axis: int = 0
+    places: list[int] = []
+    name: str = ""
+    is_exact: bool = True
+    code: str = ""
+
+
 class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an assertion
     """A property does not hold.
 
@@ -31,6 +66,8 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
     `deviation` is compared with that of variants: a tensor of differences in units of the tolerance, or a text of the
     kit; None if the kind suffices. `compared` identifies the compared values, for pictures. `wrong` is the element that
     is furthest off. `returned` is the value that contains it, unless the last call returned that value.
+    `comparison` is the comparison that failed. A hidden check passes `code` instead: the comparison as an expression of
+    Python, in which `outs` is the list of values that the submission's calls returned.
     """
 
     def __init__(
@@ -52,6 +89,8 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         deviation: Any = None,
         compared: "Compared | None" = None,
         wrong: WrongElement | None = None,
+        comparison: Comparison | None = None,
+        code: str = "",
     ) -> None:
         kind, detail = parse_kind(kind)
         if compared is not None:
@@ -76,6 +115,7 @@ class Failure(AssertionError):  # noqa: N818 - hidden checks raise it like an as
         self.deviation = deviation
         self.compared = compared
         self.wrong = wrong
+        self.comparison = Comparison(relation=Relation.CODE, code=code) if code else comparison
         self.returned: Any = None
 
     def __str__(self) -> str:
@@ -313,6 +353,12 @@ def _compare_gradient(observed: torch.Tensor | None, expected: torch.Tensor | No
                 expected="none",
                 observed=f"one of up to {number(float(observed.abs().max()))}",
                 deviation=_deviation(observed, torch.zeros_like(observed), FLOAT32_GRADIENT),
+                comparison=Comparison(
+                    relation=Relation.CLOSE,
+                    observed=observed,
+                    expected=torch.zeros_like(observed),
+                    absolute=100 * NEGLIGIBLE,
+                ),
             )
         return
     _require_gradient(observed, name)
@@ -331,6 +377,7 @@ def _require_gradient(observed: torch.Tensor | None, name: str) -> None:
             expected="the loss to reach it",
             observed="None" if observed is None else "all zeros",
             deviation=name,
+            comparison=Comparison(relation=Relation.GRADIENT, name=name),
         )
 
 
@@ -355,6 +402,7 @@ def require_shape(observed: torch.Tensor, shape: list[int], what: Compared | str
             expected=f"shape {tuple(shape)}",
             observed=f"{tuple(observed.shape)}",
             deviation=observed.shape,
+            comparison=Comparison(relation=Relation.SHAPE, observed=observed, expected=shape),
         )
 
 
@@ -363,7 +411,12 @@ def require_dtype(observed: torch.Tensor, dtype: torch.dtype, what: Compared | s
     if observed.dtype != dtype:
         wanted, found = (str(each).removeprefix("torch.") for each in (dtype, observed.dtype))
         raise Failure(
-            FailureKind.DTYPE, compared=_compared(what), expected=f"dtype {wanted}", observed=found, deviation=found
+            FailureKind.DTYPE,
+            compared=_compared(what),
+            expected=f"dtype {wanted}",
+            observed=found,
+            deviation=found,
+            comparison=Comparison(relation=Relation.DTYPE, observed=observed, expected=wanted),
         )
 
 
@@ -383,6 +436,7 @@ def require_finite(observed: torch.Tensor, what: Compared | str, expected: torch
             elements=bad.numel(),
             picture=pictures.values(observed, expected, first, axes) if expected is not None else None,
             deviation=_deviation(observed, torch.zeros_like(observed) if expected is None else expected, FLOAT32),
+            comparison=Comparison(relation=Relation.FINITE, observed=observed),
         )
 
 
@@ -415,6 +469,13 @@ def require_close(
         explanation=explanations.explain(observed, expected, tolerance.relative, tolerance.absolute),
         deviation=_deviation(observed, expected, tolerance),
         wrong=pictures.WrongElement(tensor=observed, index=worst),
+        comparison=Comparison(
+            relation=Relation.CLOSE,
+            observed=observed,
+            expected=expected,
+            relative=tolerance.relative,
+            absolute=tolerance.absolute,
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from grader.checks.case import Case
 from grader.checks.proxies import ModuleProxy, Subject
 from grader.checks.reference_cache import ReferenceCache
+from grader.checks.tape import Step, Tape
 from grader.spec.exercise import Exercise
 from grader.spec.properties import Property
 
@@ -17,7 +18,7 @@ class Context:
 
     `read_printed` returns the new output on stdout. `are_calling_variants_tried` returns whether checks still call the
     module in calling variants: they stop once it did not answer in one. `last_returned` returns the value of the
-    submission's last call.
+    submission's last call. `tape` records the requests of a size case.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Context:
         read_printed: Callable[[], bytes] = bytes,
         are_calling_variants_tried: Callable[[], bool] = lambda: True,
         last_returned: Callable[[], Any] = lambda: None,
+        tape: Tape | None = None,
     ) -> None:
         self.subject = subject
         self.reference = reference
@@ -36,6 +38,16 @@ class Context:
         self.read_printed = read_printed
         self.are_calling_variants_tried = are_calling_variants_tried
         self.last_returned = last_returned
+        self._tape = tape
+
+    def begin_size_case(self) -> None:
+        """Drop what the tape recorded at smaller sizes."""
+        if self._tape is not None:
+            self._tape.steps = []
+
+    def recorded_steps(self) -> list[Step]:
+        """Return the requests of this size case if they are recorded."""
+        return [] if self._tape is None else self._tape.steps
 
     def pair(
         self, check: Property, case: Case, dtype: str = "", variation: str = ""

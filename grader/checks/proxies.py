@@ -138,6 +138,8 @@ class RemoteProxy:
 
     def _logged(self, value: Any, *, is_forward: bool) -> Any:
         """Log a returned value, and whether it has the form that the interface declares for `forward`; return it."""
+        if self._session.tape is not None:
+            self._session.tape.note_value(value)
         shapes = self._session.exercise.interface.outputs
         self._session.log.note_returned(value, has_form=is_forward and self._is_entry and has_form(value, shapes))
         return value
@@ -145,12 +147,15 @@ class RemoteProxy:
     def differentiate(self, cotangents: list[torch.Tensor] | None, method: str = "", **inputs: Any) -> Pass:
         assert cotangents is not None, "only the reference draws them"
         returned = self._request(method, inputs, [from_tensor(cotangent) for cotangent in cotangents])
-        return Pass(
+        passed = Pass(
             value=self._logged(_decoded(returned.value), is_forward=False),  # a gradient may be missing
             cotangents=cotangents,
             parameters=_tensors(returned.parameter_gradients),
             inputs=_tensors(returned.input_gradients),
         )
+        if self._session.tape is not None:
+            self._session.tape.note_gradients({**passed.parameters, **passed.inputs})
+        return passed
 
     def inputs_after(self) -> Tensors:
         if self._after is None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 import torch
 from msgspec import structs
 
+from grader.checks.case import seed_of
 from grader.checks.compare import Advice, Failure, counted_comparisons
 from grader.checks.context import Context
 from grader.checks.findings import crash_finding, outcome_of_error
@@ -30,6 +31,7 @@ from grader.checks.session import (
     SubjectTimedOutError,
 )
 from grader.checks.size_cases import SizeCasePlan, size_cases_of
+from grader.checks.tape import FailedCheck, Tape
 from grader.checks.walk import SizeCaseFailedError, run_at, walk
 from grader.errors import BrokenExerciseError, SpecError, WorkerKilledError
 from grader.processes.workers import WorkerSource, protections
@@ -206,6 +208,37 @@ class Runner:
             session.close()
         return self._examination(runs, unloadable, methods, session.isolation, time.monotonic() - started)
 
+    def record(self, submission: Submission, seed: int, check_id: str) -> FailedCheck | None:
+        """Run one check again and record its requests; None if it does not fail now."""
+        check = next(each for each in self._checks if each.name == check_id)
+        session = Session(
+            self._source,
+            self.exercise,
+            submission,
+            strict=self._strict,
+            name=self._name,
+            reference_seconds=self.reference.seconds,
+        )
+        try:
+            session.load()
+            for _ in range(2):  # the second time if the reference's answers were dropped
+                session.tape = Tape()
+                session.begin_check()
+                session.allow_all()
+                self.reference.begin(check.name, seed, "float32")
+                error = _error_of(check, self._context(session), seed)
+                if not self.reference.is_to_be_repeated():
+                    break
+            if error is None or isinstance(error, NotRecordedError):
+                return None
+            if isinstance(error, SizeCaseFailedError):
+                seeds = [seed_of(error.size_case.name)]
+                return FailedCheck(check=check_id, error=error.error, steps=error.steps, seeds=seeds)
+            steps = session.tape.steps if session.tape else []
+            return FailedCheck(check=check_id, error=error, steps=steps, seeds=[seed_of(f"{seed}/{check.name}")])
+        finally:
+            session.close()
+
     def _examination(
         self,
         runs: list[_CheckRun],
@@ -304,6 +337,7 @@ class Runner:
             read_printed=session.printed,
             are_calling_variants_tried=lambda: session.observed.answers_in_calling_variants,
             last_returned=lambda: session.log.returned,
+            tape=session.tape,
         )
 
     def _result(self, session: Session, check: str, error: Exception | None, seconds: float) -> _CheckRun:
@@ -365,6 +399,17 @@ def _failure_point(error: Exception | None, comparisons: int) -> FailurePoint | 
     if isinstance(error, SizeCaseFailedError):
         return error.point
     return FailurePoint(comparisons=comparisons) if error is not None else None
+
+
+def _error_of(check: RunnableCheck, context: Context, seed: int) -> Exception | None:
+    """Run a check and return its error."""
+    with warnings.catch_warnings(), counted_comparisons(0):
+        warnings.simplefilter("ignore")
+        try:
+            check.run(context, seed)
+        except Exception as error:  # noqa: BLE001 - the caller shows it
+            return error
+    return None
 
 
 def _with_message(crash: Finding, message: str) -> Finding:

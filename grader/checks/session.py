@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from grader.checks.outcome import Location
+from grader.checks.tape import Tape
 from grader.processes.deadlines import LEAST_CHECK_SECONDS, TIMES_THE_REFERENCE, TimeBudget
 from grader.processes.workers import DiedError, KilledError, KilledUnconfinedError, Worker, WorkerSource, require_closed
 from grader.sandbox import protocol
@@ -134,6 +135,8 @@ class Session:
         self.isolation: Isolation | None = None
         self.observed = Observed()
         self.log = CheckLog()
+        self.tape: Tape | None = None
+        """Where requests are recorded; None for none, as in every judgement."""
         self.ends: list[str] = []
         """How each former worker ended. The modules built in it are lost."""
         self._strict = strict
@@ -180,6 +183,8 @@ class Session:
 
         Raises `SubjectError` if the submission raises, dies, hangs, or sends an invalid message.
         """
+        if self.tape is not None:
+            self.tape.note_request(message)
         way = _way(message)
         if way is Way.IN_TRAINING:
             self._require_no_hangs_in_training()

@@ -14,6 +14,7 @@ from grader.checks.pictures import beside, recorded
 from grader.checks.properties import try_case
 from grader.checks.session import SubjectRaisedError
 from grader.checks.size_cases import SizeCase, SizeCasePlan, runs_only_ends
+from grader.checks.tape import Step
 from grader.spec.properties import Property
 
 
@@ -36,12 +37,14 @@ class SizeCaseFailedError(Exception):
         value_path: str | None,
         point: FailurePoint,
         in_training: bool,
+        steps: list[Step],
         without_gradients: bool = False,
     ) -> None:
         super().__init__(str(error))
         self.error = error
         self.size_case = size_case
         self.point = point
+        self.steps = steps
         self.without_gradients = without_gradients
         self._in_training = in_training
         self.sizes = SizeComparison()
@@ -130,6 +133,7 @@ def _run_in_grad_mode(
     `tolerated` is the number of those comparisons.
     """
     context.read_printed()  # discard output printed at smaller sizes
+    context.begin_size_case()
     with recorded() as compared, counted_comparisons(tolerated) as counted:
         try:
             case = context.reference.draw(size_case.name, partial(_draw_case, context, check, size_case))
@@ -139,9 +143,16 @@ def _run_in_grad_mode(
             returned = context.last_returned() if failure is None or failure.returned is None else failure.returned
             value_path = failure.wrong.path_within(returned) if failure and failure.wrong else None
             printed = last_lines(context.read_printed())
+            steps = context.recorded_steps()
             point = FailurePoint(size_case=size_case.name, grad=grad, comparisons=counted.done)
             return SizeCaseFailedError(
-                error, size_case, printed=printed, value_path=value_path, point=point, in_training=check.training
+                error,
+                size_case,
+                printed=printed,
+                value_path=value_path,
+                point=point,
+                in_training=check.training,
+                steps=steps,
             )
     return PassedSizeCase(sizes=size_case.sizes, compared=compared)
 

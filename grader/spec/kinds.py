@@ -91,10 +91,6 @@ class Kind:
     returns_outputs: ClassVar[bool] = False
     """Whether the interface's `outputs` describe the subject's own return value, not its adapter's."""
 
-    # How it is shown
-    trial: ClassVar[str] = "{entry}({inputs}, {arguments})"
-    """A description of what the adapter does, for students."""
-
     # How `new` recognizes and describes it
     precedence: ClassVar[int] = 3
     """`new` chooses the definition whose kind has the lowest number; among equals, the last one in the file."""
@@ -214,7 +210,6 @@ class Optimizer(Kind):
     adapter_arguments = ("steps", "closure")
     handed_first = ("parameters",)
     shared = "parameters and gradients"
-    trial = "{entry}([{inputs}], {arguments}), and some steps of it"
     precedence = 2
     inputs_are = "the parameters' first values"
     own_inputs: ClassVar[dict[str, Shape]] = {"weights": ["rows", "columns"], "bias": ["columns"]}
@@ -253,7 +248,6 @@ class TrainingStep(Kind):
     handed_first = ("model", "optimizer")
     adapter_arguments = ("width", "outputs", "learning_rate", "momentum", "unused")
     shared = "model and batches"
-    trial = "{entry}(model, optimizer, ...) for each step of {inputs}, with {arguments}"
     precedence = 0
     inputs_are = "what each step gets by keyword, with an axis of steps in front"
     input_axes: ClassVar[Shape] = ["batch"]
@@ -305,7 +299,6 @@ class Dataset(Kind):
     offers_class = True
     adapter = "dataset"
     is_built_from_inputs = True
-    trial = "{entry}({inputs}, {arguments}), and its items over two epochs"
     precedence = 2
     inputs_are = "what it is made of, by keyword"
     whole_inputs: ClassVar[dict[str, Any] | None] = {"integers": 50, "shape": ["items"]}

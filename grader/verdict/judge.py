@@ -1,13 +1,14 @@
 """Judge a submission: from a file, or from source text, to its verdict."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Self
 
 from msgspec import structs
 
 from grader.checks.outcome import REFERENCE, Examination, Key, Status, has_defect
+from grader.checks.tape import FailedCheck
 from grader.errors import WorkerKilledError
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import Fingerprinter, WorkerSource
@@ -65,6 +66,32 @@ def judging_file(
     assert isinstance(choice.read, Submission)
     with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
         yield judge(exercise_id, choice.read, name, seed)
+
+
+def judge_and_record(
+    course: Course,
+    exercise_id: str,
+    choice: Choice,
+    checks_of: Callable[[Verdict], Iterable[str]],
+    *,
+    spawn: bool = not CAN_FORK,
+) -> tuple[Verdict, FailedCheck | None]:
+    """Judge a file; then record the requests of the first of the checks `checks_of(verdict)` that fails again.
+
+    Raises what `judging_file` raises.
+    """
+    name, seed = course.shown(choice.path), secrets.randbelow(MAX_SEED)
+    refused = refuse(load_exercise(course.description(exercise_id)), choice.read, name, seed)
+    if refused is not None:
+        return refused, None
+    assert isinstance(choice.read, Submission)
+    with open_judge(course, spawn=spawn, first=exercise_id) as judge:
+        verdict = judge(exercise_id, choice.read, name, seed)
+        for check in checks_of(verdict):
+            failed = judge.record(exercise_id, choice.read, verdict.seed, check)
+            if failed is not None:
+                return verdict, failed
+    return verdict, None
 
 
 @contextmanager
@@ -161,6 +188,11 @@ class Judge:
         examination = find_partial_fixes(exercise, key, examination, examine_at_points)
         examination = structs.replace(examination, identified_defects=_identified_defects(exercise, indistinguishable))
         return make_verdict(exercise, key, examination, file, seed)
+
+    def record(self, exercise_id: str, submission: Submission, seed: int, check: str) -> FailedCheck | None:
+        """Run a check that failed once more, and return the requests of its failing size case."""
+        self.open(exercise_id)
+        return self._runners[exercise_id].record(submission, seed, check)
 
     def prepare(self, exercise_id: str) -> None:
         """Clean up after the last worker and start the next one, between two requests."""

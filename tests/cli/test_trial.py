@@ -1,16 +1,16 @@
 """A student's own run of their file, and what they see of a failing check's prints."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-import torch
 
 from grader.report.terminal import render_terminal
-from grader.spec.fragments import put_back
 from grader.spec.loading import load_exercise
-from grader.student.trial import describe, is_observed
 from tests.support.commands import run_program
 from tests.support.paths import ROOT
 
@@ -25,65 +25,98 @@ def edited(course, line: str, exercise_id: str = EXERCISE) -> None:
     module.write_text(text.replace(PLACE, f"        {line}\n"), encoding="utf-8")
 
 
-def test_a_file_is_run_once_at_the_smallest_sizes_that_fail(own_course, run_cli):
+def test_the_failed_check_is_repeated_with_its_own_numbers(own_course, run_cli):
     edited(own_course, "print('mine', tuple(x.shape))")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (1, "")
     why, *lines = done.stdout.splitlines()
-    assert why.startswith('# in "future does not leak": changing token 1 changed the output at token 0 by ')
-    assert lines == [
-        ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)",
-        ">>> module.eval()(x=<tensor (1, 3, 4) of float32>)",
-        "mine (1, 3, 4)",
-        "<tensor (1, 3, 6) of float32>",
-    ]
+    claim = re.fullmatch(
+        r'# in "future does not leak": (changing token 1 changed the output at token 0 by (\S+); expected no change)',
+        why,
+    )
+    assert claim, why
+    assert ">>> module = CausalSelfAttention(input_dim=4, output_dim=6, context_length=8, dropout=0.0)" in lines
+    assert lines.count("mine (1, 3, 4)") == 2
+    moved = next(
+        line for line in lines if line.startswith("token 1 changed; outputs at tokens [0, 1, 2] changed; by: ")
+    )
+    assert float(moved.partition("tensor([")[2].partition(",")[0]) == pytest.approx(float(claim[2]), rel=0.01)
+    assert lines[-1] == f"AssertionError: {claim[1]}"
 
 
-def test_no_line_about_a_trial_is_wider_than_the_terminal(own_course, terminal):
-    shown = terminal(own_course, ["try", "exercise_33"], "").rpartition("\x1b[K")[2]  # what follows "Judging ..."
-    lines = shown.splitlines()
-    why = lines[: next(number for number, line in enumerate(lines) if line.startswith(">>> "))]
-    assert len(why) > 1
-    assert all(line.startswith("# ") and len(line) <= 100 for line in why)
-    parts = lines[lines.index("tuple of 12:") + 1 :]
-    assert [line.split()[0] for line in parts[:12]] == [f"[{number}]" for number in range(12)]
+def written_scripts(own_course, run_cli, exercise_ids: list[str], folder: Path) -> dict[str, tuple[str, Path, Path]]:
+    """For each exercise the page's finding, the script for the starter, and the same script for the reference."""
+    scripts = {}
+    for exercise_id in exercise_ids:
+        done = run_cli("try", exercise_id, "--code", cwd=own_course.root)
+        assert (done.returncode, done.stderr) == (0, ""), (exercise_id, done.stderr)
+        module, _ = own_course.editable_files(exercise_id)
+        right = folder / f"right_{exercise_id}"
+        right.mkdir()
+        shutil.copy(own_course.reference(exercise_id), right / module.name)
+        mine, theirs = folder / f"{exercise_id}.py", folder / f"{exercise_id}_right.py"
+        mine.write_text(done.stdout, encoding="utf-8")
+        theirs.write_text(done.stdout.replace(repr(str(module.parent)), repr(str(right))), encoding="utf-8")
+        assert "grader" not in done.stdout.replace(str(own_course.root), "")
+        scripts[exercise_id] = done.stdout.splitlines()[0], mine, theirs
+    return scripts
 
 
-def test_what_fits_a_line_stands_in_one():
-    value = torch.ones(2), (None, None)
-    line = "tuple of 2: <tensor (2,) of float32>; tuple of 2: None; None"
-    parts = ["tuple of 2:", "  [0] <tensor (2,) of float32>", "  [1] tuple of 2: None; None"]
-    assert describe(value, len(line)).splitlines() == [line]
-    assert describe(value, len(line) - 1).splitlines() == parts
+def errors_of(*scripts: Path) -> dict[str, str]:
+    """Run scripts in an interpreter without the kit."""
+    command = [sys.executable, str(ROOT / "tests/support/run_scripts.py"), *map(str, scripts)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def require_failures_of_the_page(own_course, run_cli, exercise_ids: list[str], folder: Path) -> None:
+    """Each script fails on the starter as the page says, and passes on the reference."""
+    scripts = written_scripts(own_course, run_cli, exercise_ids, folder)
+    errors = errors_of(*(path for _, *paths in scripts.values() for path in paths))
+    for exercise_id, (note, mine, theirs) in scripts.items():
+        if note == "# an ordinary call: no check that ran failed":
+            assert errors[str(mine)] == "", exercise_id
+        else:
+            claim = note.partition('": ')[2]
+            shown = " ".join(errors[str(mine)].removeprefix("AssertionError: ").split())
+            assert shown[:150] == claim[:150], exercise_id
+        assert errors[str(theirs)] == "", exercise_id
+
+
+def test_a_script_shows_the_failure_without_the_kit_and_passes_on_the_reference(own_course, run_cli, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scripts")
+    require_failures_of_the_page(own_course, run_cli, ["exercise_03", "exercise_31"], folder)
 
 
 @pytest.mark.slow
-def test_calls_in_turn_are_made_in_turn_and_the_place_of_the_finding_is_looked_at(own_course, run_cli):
-    exercise = load_exercise(own_course.description("exercise_19"))
-    without_crash = [each for each in exercise.defects if exercise.numbers()[each.id] == 1]
-    reference = own_course.reference(exercise.id).read_text(encoding="utf-8")
-    own_course.editable_files(exercise.id)[0].write_text(put_back(reference, without_crash), encoding="utf-8")
-    done = run_cli("try", "exercise_19", cwd=own_course.root)
-    why, *lines = done.stdout.splitlines()
-    place = re.search(r"the last call's output at (\[[\d, ]+\]): expected ", why)
-    assert place, why
-    assert re.fullmatch(r">>> value = module\.eval\(\)\(x=<tensor \(1, 4, 6\) of float32>, more=True\)", lines[1])
-    assert re.fullmatch(r">>> value = module\(x=<tensor \(1, 3, 6\) of float32>, more=True\)", lines[2])
-    assert lines[3:5] == ["<tensor (1, 3, 6) of float32>", f">>> value{place[1]}"]
-    assert re.fullmatch(r"-?[\d.e-]+   # with new random weights, so not the number above", lines[5])
+@pytest.mark.parametrize("part", range(4))
+def test_the_script_of_every_starter_shows_the_failure_of_its_page(own_course, run_cli, tmp_path_factory, part):
+    folder = tmp_path_factory.mktemp("scripts")
+    require_failures_of_the_page(own_course, run_cli, own_course.exercise_ids()[part::4], folder)
+
+
+IN_VARIANTS = {
+    "in float64": "x = x.float()",
+    "in training mode": "x = x + self.training",
+    "under no_grad": "x = x if torch.is_grad_enabled() else x + 1",
+    "inputs transposed in memory": "x = x if x.is_contiguous() else x + 1",
+    "after others in the same tensors": "x = self.__dict__.setdefault('first', x.clone())",
+    "after a call under inference_mode": "x = self.__dict__.setdefault('first', x.clone())",
+}
+"""Lines that make a right module fail in some calling variants alone, by the words of one of them."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("exercise_id", "which"), [("exercise_29", ".item()"), ("exercise_31", "[0]")])
-def test_of_what_has_no_weights_the_expected_number_stands_beside_the_one_seen(own_course, run_cli, exercise_id, which):
-    """With the very inputs of the check, so that it is the number of the finding."""
-    done = run_cli("try", exercise_id, cwd=own_course.root)
-    why, *lines = done.stdout.splitlines()
-    numbers = re.search(r"expected (\S+), got ([-\d.e]+)", why)
-    assert numbers, why
-    assert lines[-2] == f">>> value{which}"
-    seen, _, expected = lines[-1].partition("   # expected ")
-    assert (float(seen), expected) == (pytest.approx(float(numbers[2]), rel=0.01, abs=1e-6), numbers[1])
+@pytest.mark.parametrize("line", [*dict.fromkeys(IN_VARIANTS.values())])
+def test_a_calling_variant_is_repeated_with_its_mode_dtype_layout_and_history(own_course, run_cli, tmp_path, line):
+    module, _ = own_course.editable_files(EXERCISE)
+    module.write_bytes(own_course.reference(EXERCISE).read_bytes())
+    edited(own_course, line)
+    scripts = written_scripts(own_course, run_cli, [EXERCISE], tmp_path)
+    note, mine, theirs = scripts[EXERCISE]
+    errors = errors_of(mine, theirs)
+    assert errors[str(mine)], (note, mine.read_text())
+    assert errors[str(theirs)] == "", theirs.read_text()
 
 
 def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
@@ -92,18 +125,6 @@ def test_an_error_is_shown_from_the_students_own_line_on(own_course, run_cli):
     assert done.returncode == 1
     assert "ZeroDivisionError: division by zero" in done.stdout
     assert "grader" not in done.stdout.partition("Traceback")[2].replace(str(own_course.root), "")
-
-
-@pytest.mark.slow
-def test_what_is_no_number_is_counted(own_course, run_cli):
-    module, _ = own_course.editable_files(EXERCISE)
-    text = module.read_text(encoding="utf-8")
-    module.write_text(
-        text + "\n_forward = CausalSelfAttention.forward\n"
-        "CausalSelfAttention.forward = lambda self, x: _forward(self, x) * float('nan')\n"
-    )
-    done = run_cli("try", EXERCISE, cwd=own_course.root)
-    assert re.search(r"<tensor \(.*\) of float32, (\d+) of \1 nan>$", done.stdout.strip())
 
 
 def test_of_a_file_that_does_not_parse_the_line_is_shown_and_no_call_or_line_of_the_kits(own_course, run_cli):
@@ -119,7 +140,7 @@ def test_breakpoint_and_input_are_answered_from_the_terminal(own_course, termina
     edited(own_course, "answer = input('who? '); breakpoint()")
     told = terminal(own_course, ["try", EXERCISE], "somebody\np answer\nc\n")
     assert "'somebody'" in told
-    assert "<tensor" in told
+    assert "out = tensor(" in told
 
 
 @pytest.mark.slow
@@ -163,29 +184,6 @@ def test_the_solution_is_shown_beside_ones_own_only_after_a_question(own_course,
     assert shown.count("+        attn_scores = attn_scores.masked_fill") == 2
 
 
-@pytest.mark.parametrize(
-    ("exercise_id", "told"),
-    [
-        (
-            "exercise_29",
-            "language_loss(logits=<tensor (1, 2, 3) of float32>, tokens=<tensor (1, 2) of int64>)",
-        ),
-        ("exercise_32", "PocketAdamW([matrix="),
-        pytest.param(
-            "exercise_33", "training_step(model, optimizer, ...) for each step of x=<tensor ", marks=pytest.mark.slow
-        ),
-        pytest.param("exercise_34", "likely_words(logits=", marks=pytest.mark.slow),
-    ],
-)
-def test_what_is_no_module_is_tried_as_the_checks_try_it(own_course, run_cli, exercise_id, told):
-    done = run_cli("try", exercise_id, cwd=own_course.root)
-    why, first, *shown = done.stdout.splitlines()
-    assert why.startswith("# ")
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert first.removeprefix(">>> ").removeprefix("value = ").startswith(told)
-    assert "<tensor" in shown[0]
-
-
 def test_a_file_that_is_not_there_is_refused_without_a_traceback(own_course, run_cli):
     for path in own_course.editable_files(EXERCISE):
         path.unlink()
@@ -207,7 +205,8 @@ def test_of_a_file_in_which_nothing_fails_a_trial_says_so(own_course, run_cli, j
     module, _ = own_course.editable_files(EXERCISE)
     module.write_text(judge_text.variant(EXERCISE, frozenset()), encoding="utf-8")
     done = run_cli("try", EXERCISE, cwd=own_course.root)
-    assert done.stdout.startswith("# an ordinary call: no check that ran failed\n>>> module = ")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("# an ordinary call: no check that ran failed\n>>> torch.manual_seed(")
 
 
 @pytest.mark.slow
@@ -217,12 +216,6 @@ def test_no_compiler_is_imported_for_a_trial(own_course, run_cli):
     at_the_end = "import atexit, sys\natexit.register(lambda: print('torch._dynamo.guards' in sys.modules))\n"
     module.write_text(text + at_the_end, encoding="utf-8")
     done = run_cli("try", "exercise_32", cwd=own_course.root)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 1, done.stdout
     assert done.stdout.splitlines()[-1] == "False"
     assert not (module.parent / "__pycache__").exists()
-
-
-def test_a_number_is_told_to_be_another_than_above_only_where_it_is():
-    assert is_observed("-0.223975033", "-0.224")
-    assert not is_observed("-0.0691", "-0.224")
-    assert not is_observed("0.224", "-0.224")

@@ -215,6 +215,8 @@ LIGHT = ("spec", "submission", "verdict", "trap", "api", "student", "report", "c
 RUN_CHECKS = {
     "grader.student.locks",
     "grader.student.mirror",
+    "grader.student.replay",
+    "grader.student.script",
     "grader.student.unlocking",
     "grader.verdict.signatures",
     "grader.verdict.variants",

@@ -3,7 +3,17 @@
 import torch
 
 from grader.checks.case import Case
-from grader.checks.compare import FLOAT32, Compared, Failure, compare, number, require_finite, require_form
+from grader.checks.compare import (
+    FLOAT32,
+    Compared,
+    Comparison,
+    Failure,
+    Relation,
+    compare,
+    number,
+    require_finite,
+    require_form,
+)
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind
 from grader.checks.outputs import nth_output, require_declared
@@ -55,6 +65,7 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             action="in eval mode, the same input twice",
             expected="the same output",
             observed="two different ones",
+            comparison=Comparison(relation=Relation.CLOSE, observed=second[0], expected=first[0]),
         )
     module.training = True
     if all(_returns_equal_outputs(module, case, times) for times in (2, SOME_DRAWS, MOST_DRAWS)):
@@ -63,6 +74,7 @@ def try_dropout_only_in_training(check: DropoutOnlyInTraining, context: Context,
             action=f"two calls in eval mode, then one input {MOST_DRAWS} times in training mode with dropout 0.5",
             expected="different outputs",
             observed="the same one every time",
+            comparison=Comparison(relation=Relation.DIFFERENT),
         )
     ours, theirs = context.pair(check, case.built_with(check.probability, 1.0))
     ours.training = theirs.training = True

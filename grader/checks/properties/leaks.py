@@ -8,7 +8,16 @@ from typing import Any
 import torch
 
 from grader.checks.case import Case
-from grader.checks.compare import UNCHANGED, Compared, Failure, number, require_finite, require_shape
+from grader.checks.compare import (
+    UNCHANGED,
+    Compared,
+    Comparison,
+    Failure,
+    Relation,
+    number,
+    require_finite,
+    require_shape,
+)
 from grader.checks.context import Context, runs
 from grader.checks.outcome import FailureKind, Map, Picture, PictureKind
 from grader.checks.outputs import declared_output, nth_output
@@ -171,6 +180,15 @@ def _require_unchanged(
             expected="no change",
             observed=number(moved[worst]),
             picture=draw(),
+            comparison=Comparison(
+                relation=Relation.UNCHANGED,
+                observed=after,
+                expected=before,
+                absolute=UNCHANGED.absolute * max(1.0, float(before.abs().max())),
+                axis=axis,
+                places=kept,
+                name=unit,
+            ),
         )
 
 
@@ -188,6 +206,15 @@ def _require_moved(before: torch.Tensor, after: torch.Tensor, axis: int, token: 
             place=f"token {token}",
             expected="a change",
             observed="no change",
+            comparison=Comparison(
+                relation=Relation.CHANGED,
+                observed=after,
+                expected=before,
+                absolute=UNCHANGED.absolute,
+                axis=axis,
+                places=list(range(token, before.size(axis))),
+                name="token",
+            ),
         )
 
 

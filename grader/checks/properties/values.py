@@ -11,7 +11,9 @@ from grader.checks.case import Case, make_case
 from grader.checks.compare import (
     FLOAT32,
     Compared,
+    Comparison,
     Failure,
+    Relation,
     compare,
     compare_gradient,
     compare_gradients,
@@ -155,6 +157,12 @@ def try_rows_sum_to_one(check: RowsSumToOne, context: Context, case: Case) -> No
             expected="each row to sum to 1",
             observed=numbers(1.0, float(sums[tuple(worst)]))[1],
             picture=pictures.lone_weights(weights, worst, check.axis),
+            comparison=Comparison(
+                relation=Relation.CLOSE,
+                observed=sums,
+                expected=torch.ones_like(sums),
+                absolute=SUM_TOLERANCE,
+            ),
         )
 
 
@@ -186,6 +194,7 @@ def try_keeps_parameters(check: KeepsParameters, context: Context, case: Case) -
             expected=missing,
             observed=extra,
             deviation="; ".join(_misfits(ours, theirs)),
+            comparison=Comparison(relation=Relation.PARAMETERS, expected=theirs),
         )
 
 

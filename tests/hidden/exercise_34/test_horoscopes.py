@@ -27,7 +27,8 @@ def test_no_kept_word_is_less_likely_than_a_dropped_one(subject, gaussian):
         if least < most:
             seen = f"saw one with logit {least:.3g} kept and one with {most:.3g} dropped"
             text = f"row {row}: expected the likeliest words, {seen}"
-            raise Failure("order", text)
+            code = f"logits[{row}][outs[0][{row}] > 0].min() >= logits[{row}][outs[0][{row}] == 0].max()"
+            raise Failure("order", text, code=code)
 
 
 def test_one_word_is_left_however_sure_the_model_is(subject, reference, gaussian):

@@ -1,0 +1,372 @@
+"""What to repeat of a failed check: the modules it built, its calls, and the comparison that failed.
+
+This runs where the checks are. Its result is plain data for a process that holds no check and no reference
+(`student/script.py`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from msgspec import Struct, structs
+
+from grader.checks.compare import Comparison, Failure, Relation
+from grader.checks.outcome import FailureKind
+from grader.checks.proxies import MisfitError
+from grader.checks.subjects import adapter_of
+from grader.checks.tape import FailedCheck, Step
+from grader.sandbox.probes import calling_variants, name_of
+from grader.sandbox.protocol import Adapter, Build, Call, TensorValue, Transfer, Value
+from grader.sandbox.values import from_python, from_tensor, outputs_of, to_python
+from grader.spec.exercise import Exercise
+
+MOST_SHOWN = 60
+"""The most elements of a tensor that is printed."""
+
+
+Pairs = list[tuple[str, torch.Tensor]]
+"""Tensors, each with its expression."""
+
+
+class BuiltModule(Struct, frozen=True, kw_only=True, tag=True):
+    """A module to build; `probe` is source that defines the class `entry`. `parameters` are given weights."""
+
+    number: int
+    entry: str
+    arguments: dict[str, Value]
+    dtype: str = ""
+    probe: str = ""
+    parameters: dict[str, TensorValue] | None = None
+
+
+class MadeCall(Struct, frozen=True, kw_only=True, tag=True):
+    """A call to make, in a calling variant if `variant` is not empty. `number` is that of its value."""
+
+    module: int
+    number: int
+    arguments: dict[str, Value]
+    method: str = ""
+    training: bool = False
+    grad: bool = True
+    variant: list[str] = []
+    sample_axes: dict[str, int] = {}
+    is_small: bool = False
+    """Whether the value is small enough to be printed."""
+    is_tensor: bool = False
+    shape: list[str | int] = []
+    """The names of the value's axes."""
+    cotangents: list[TensorValue] = []
+    """The check's factors of the outputs in the loss, if it made a backward pass."""
+    sources: dict[str, str] = {}
+    """Expressions of the inputs that are the values of earlier calls."""
+
+
+class LoadedState(Struct, frozen=True, kw_only=True, tag=True):
+    """The state dict of one module, loaded into another."""
+
+    source: int
+    target: int
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """The comparison that failed. `{3}` in an expression stands for the value of call number 3."""
+
+    relation: Relation | None = None
+    observed: str = ""
+    expected: str = ""
+    value: Value | None = None
+    """The expected value, unless `expected` is an expression."""
+    relative: float = 0.0
+    absolute: float = 0.0
+    axis: int = 0
+    places: list[int] = []
+    index: list[int] | None = None
+    """The index of the element that is furthest off."""
+    name: str = ""
+    is_exact: bool = True
+    code: str = ""
+    errors: list[str] = []
+    """The exceptions of which the last request should raise one."""
+    needs_gradients: bool = False
+
+
+class Replay(Struct, frozen=True, kw_only=True):
+    """The steps to repeat, and how they end."""
+
+    adapter: Adapter | None = None
+    steps: list[BuiltModule | MadeCall | LoadedState] = []
+    ending: Ending = Ending()
+    seeds: list[int] = []
+
+
+def plan_replay(exercise: Exercise, failed: FailedCheck, errors: list[str]) -> Replay:
+    """Return what to repeat. `errors` are the exceptions that the check accepts, if it wants one."""
+    played = list(_play(failed.steps))
+    ending = _ending(failed, played, errors)
+    adapter = adapter_of(exercise.interface)
+    steps = _needed(played, ending)
+    return Replay(adapter=adapter, steps=steps, ending=ending, seeds=failed.seeds)
+
+
+class _Played(Struct, frozen=True, kw_only=True):
+    """A step to repeat, with the value that it returned in the worker."""
+
+    step: BuiltModule | MadeCall | LoadedState
+    value: Any = None
+    gradients: dict[str, Any] = {}
+
+
+def _play(steps: list[Step]) -> Iterator[_Played]:
+    """Yield the modules and single calls of recorded requests."""
+    number = 0
+    values: Pairs = []
+    built: set[int] = set()
+    for step in steps:
+        request = step.request
+        build = request if isinstance(request, Build) else request.build if isinstance(request, Call) else None
+        if build is not None and build.module not in built:  # a call repeats a build that raised
+            built.add(build.module)
+            yield _Played(step=_built(build))
+        if isinstance(request, Transfer):
+            yield _Played(step=LoadedState(source=request.source, target=request.target))
+        if not isinstance(request, Call):
+            continue
+        for call, value in _calls(request, step.values):
+            made = structs.replace(
+                call,
+                number=number,
+                is_small=_is_small(value),
+                is_tensor=isinstance(value, torch.Tensor),
+                sources=_sources(call.arguments, values),
+            )
+            made_and_value = _Played(step=made, value=value, gradients=step.gradients)
+            values = [*_parts(made_and_value), *values]
+            yield made_and_value
+            number += 1
+
+
+def _built(build: Build) -> BuiltModule:
+    return BuiltModule(
+        number=build.module,
+        entry=build.entry,
+        arguments=build.arguments,
+        dtype=build.dtype,
+        probe=build.probe,
+        parameters=build.parameters,
+    )
+
+
+def _calls(request: Call, values: list[Any]) -> Iterator[tuple[MadeCall, Any]]:
+    """Yield the single calls of a request, each with its value; None if it returned none."""
+    if request.probe == name_of(calling_variants.call_in_variants):
+        yield from _calls_in_variants(request, values)
+        return
+    usual = MadeCall(
+        module=request.module,
+        number=0,
+        arguments=request.arguments,
+        method=request.method,
+        training=request.training,
+        grad=request.grad,
+        cotangents=request.cotangents or [],
+    )
+    for index, more in enumerate([{}, *(request.more or [])]):
+        value = values[index] if index < len(values) else None
+        yield structs.replace(usual, arguments={**request.arguments, **more}), value
+
+
+def _calls_in_variants(request: Call, values: list[Any]) -> Iterator[tuple[MadeCall, Any]]:
+    """Yield the calls of a request to call a module in calling variants."""
+    options = {name: to_python(value) for name, value in request.options.items()}
+    returned = values[0] if values and isinstance(values[0], list) else []
+    others = request.options["others"]
+    for index, words in enumerate(options["variants"][: len(returned) + 1]):
+        given = {**request.arguments}
+        if "others" in words:
+            given = {name: from_python(each) for name, each in to_python(others).items()}
+        if "loud" in words:
+            given |= {name: from_python(to_python(given[name]) * by) for name, by in options["scales"].items()}
+        if "shared" in words:
+            given |= {name: given[other] for name, other in options["shared"].items()}
+        call = MadeCall(
+            module=request.module,
+            number=0,
+            arguments=given,
+            method=options["called"],
+            training=request.training or "training" in words,
+            variant=[word for word in words if word not in ("others", "loud", "shared", "training")],
+            sample_axes=options["sample_axes"],
+        )
+        yield call, returned[index] if index < len(returned) else None
+
+
+def _is_small(value: Any) -> bool:
+    return sum(each.numel() for each in outputs_of(value) if isinstance(each, torch.Tensor)) <= MOST_SHOWN
+
+
+def _ending(failed: FailedCheck, played: list[_Played], errors: list[str]) -> Ending:
+    error = failed.error
+    if isinstance(error, MisfitError):
+        shapes = {
+            name: list(value.shape)
+            for each in played
+            if isinstance(each.step, BuiltModule)
+            for name, value in (each.step.parameters or {}).items()
+        }
+        return Ending(relation=Relation.PARAMETERS, value=from_python(shapes), is_exact=False)
+    if not isinstance(error, Failure):
+        return Ending()
+    if error.finding.kind is FailureKind.NOT_REFUSED:
+        return Ending(errors=errors)
+    comparison = error.comparison
+    if comparison is None:
+        return Ending()
+    return _ending_of(comparison, played, error)
+
+
+def _ending_of(comparison: Comparison, played: list[_Played], error: Failure) -> Ending:
+    """Return the ending for a comparison; without a relation if its values do not come from the calls."""
+    relation = comparison.relation
+    plain = Ending(
+        relation=relation,
+        relative=comparison.relative,
+        absolute=comparison.absolute,
+        axis=comparison.axis,
+        places=comparison.places,
+        index=None if error.wrong is None else error.wrong.index,
+        name=comparison.name,
+        is_exact=comparison.is_exact,
+        code=comparison.code,
+        needs_gradients=relation is Relation.GRADIENT,
+    )
+    if relation in (Relation.CODE, Relation.GRADIENT, Relation.DIFFERENT):
+        return plain
+    if relation is Relation.PARAMETERS:
+        shapes = {name: list(shape) for name, shape in comparison.expected.items()}
+        return structs.replace(plain, value=from_python(shapes))
+    observed, is_gradient = _expression(comparison.observed, played)
+    if not observed:
+        return Ending()
+    plain = structs.replace(plain, observed=observed, needs_gradients=is_gradient)
+    if isinstance(comparison.expected, torch.Tensor):
+        expected, _ = _expression(comparison.expected, played)
+        if expected and expected != observed:
+            return structs.replace(plain, expected=expected)
+        return structs.replace(plain, value=from_tensor(comparison.expected))
+    return structs.replace(plain, value=from_python(comparison.expected))
+
+
+def _sources(arguments: dict[str, Value], values: Pairs) -> dict[str, str]:
+    """Return expressions of the inputs that are the values of earlier calls."""
+    sources = {}
+    for name, value in arguments.items():
+        tensor = to_python(value)
+        if not isinstance(tensor, torch.Tensor) or tensor.numel() == 1:
+            continue
+        for expression, earlier in values:
+            if earlier.dtype == tensor.dtype and torch.equal(earlier.flatten(), tensor.flatten()):
+                sources[name] = f"{expression}.detach().view({', '.join(map(str, tensor.shape))})"
+                break
+    return sources
+
+
+def _expression(tensor: Any, played: list[_Played]) -> tuple[str, bool]:
+    """Return an expression of a tensor in the values of calls, and whether it is a gradient; empty if none fits."""
+    if not isinstance(tensor, torch.Tensor):
+        return "", False
+    last = next((each for each in reversed(played) if each.gradients), None)
+    for name, gradient in (last.gradients if last else {}).items():
+        if gradient is tensor:
+            assert isinstance(last, _Played)
+            assert isinstance(last.step, MadeCall)
+            is_input = name in last.step.arguments
+            return f"{name}.grad" if is_input else f"module.get_parameter({name!r}).grad", True
+    values = [pair for each in reversed(played) for pair in _parts(each)]
+    for candidates in (lambda: values, lambda: _changed(values), lambda: _joined(values)):
+        for expression, value in candidates():
+            if value is tensor or _is_equal(value, tensor):
+                return expression, False
+    return "", False
+
+
+def _parts(played: _Played) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors in a call's value, each with its expression."""
+    if not isinstance(played.step, MadeCall):
+        return
+    name = f"{{{played.step.number}}}"
+    value = played.value
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, tuple | list):
+        yield from ((f"{name}[{index}]", each) for index, each in enumerate(value) if isinstance(each, torch.Tensor))
+    elif isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", each) for key, each in value.items() if isinstance(each, torch.Tensor))
+
+
+def _changed(values: Pairs) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield simple functions of one value: flipped, summed, cut, in float32."""
+    for name, value in values:
+        yield f"{name}.float()", value.float()
+        for axis in range(value.dim()):
+            yield f"{name}.flip({axis})", value.flip(axis)
+            yield f"{name}.sum({axis})", value.sum(axis)
+            for kept in range(1, value.size(axis)):
+                yield f"{name}.narrow({axis}, 0, {kept})", value.narrow(axis, 0, kept)
+
+
+def _joined(values: Pairs) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield simple functions of two values: their difference, and one after the other."""
+    for name, value in values:
+        for other_name, other in values:
+            if name == other_name or value.dim() != other.dim():
+                continue
+            if value.shape == other.shape and value.dtype == other.dtype:
+                yield f"({name} - {other_name})", value - other
+            for axis in range(value.dim()):
+                sizes = ([*each.shape[:axis], *each.shape[axis + 1 :]] for each in (value, other))
+                if len({tuple(each) for each in sizes}) == 1:
+                    yield f"torch.cat([{name}, {other_name}], {axis})", torch.cat([value, other], axis)
+
+
+def _is_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
+
+
+def _needed(played: list[_Played], ending: Ending) -> list[BuiltModule | MadeCall | LoadedState]:
+    """Return the steps up to the last one that the ending needs; of calls that stand alone, only those it needs."""
+    text = ending.observed + ending.expected
+    steps = [each.step for each in played]
+    calls = [each for each in steps if isinstance(each, MadeCall)]
+    named = [each.number for each in calls if f"{{{each.number}}}" in text]
+    if not named:
+        return _of_the_last(steps, calls, ending)
+    end = max(steps.index(each) for each in calls if each.number in named)
+    modules = {each.module for each in calls if each.number in named}
+    stands_alone = ending.relation in (Relation.UNCHANGED, Relation.CHANGED)
+    variants = [each for each in calls if each.number in named and each.variant]
+
+    def is_needed(step: BuiltModule | MadeCall | LoadedState) -> bool:
+        if isinstance(step, BuiltModule):
+            return step.number in modules
+        if isinstance(step, LoadedState):
+            return {step.source, step.target} <= modules
+        return step.number in named or (step.module in modules and not (stands_alone or variants))
+
+    return [each for each in steps[: end + 1] if is_needed(each)]
+
+
+def _of_the_last(
+    steps: list[BuiltModule | MadeCall | LoadedState], calls: list[MadeCall], ending: Ending
+) -> list[BuiltModule | MadeCall | LoadedState]:
+    """Return the steps of the last module that was built, or all if the ending is an expression of many calls."""
+    if ending.relation is Relation.CODE:
+        return steps
+    numbers = [each.number for each in steps if isinstance(each, BuiltModule)][-1:]
+    if calls and calls[-1].variant:
+        calls_kept: list[MadeCall] = calls[-1:]
+    else:
+        calls_kept = [each for each in calls if each.module in numbers]
+    builds = [each for each in steps if isinstance(each, BuiltModule)]
+    if calls_kept:
+        numbers = [calls_kept[-1].module]
+    return [*[each for each in builds if each.number in numbers], *calls_kept]

@@ -1,0 +1,668 @@
+"""The script of a trial: Python that repeats a failed check without the kit, on torch and the student's file alone.
+
+Weights and inputs are drawn by the check's own seed where that gives the check's numbers, and written out elsewhere.
+This runs in the student's own process. To find out what the seed gives, it builds the student's modules.
+"""
+
+import contextlib
+import io
+import math
+import os
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from msgspec import structs
+
+from grader.checks.compare import Relation
+from grader.checks.reference import import_probe
+from grader.sandbox.probes import constructor, optimizer, training_step
+from grader.sandbox.protocol import TensorValue, Value
+from grader.sandbox.values import WORKER_SEED, copy_parameters, to_python
+from grader.spec.exercise import Exercise
+from grader.student.replay import BuiltModule, Ending, LoadedState, MadeCall, Replay
+
+FEW = 12
+"""A tensor with at most this many elements is written out although a seed would give it."""
+
+FEW_CALLS = 3
+"""More equal calls than this are made in a loop."""
+
+
+def write_script(exercise: Exercise, replay: Replay, module: ModuleType, path: Path, sentence: str) -> str:
+    """Return the script for the student's file, which is imported as `module`. It ends with the failed comparison."""
+    return "\n".join(_Script(exercise, replay, module, path, sentence).lines()) + "\n"
+
+
+class _Script:
+    """A script in the making."""
+
+    def __init__(self, exercise: Exercise, replay: Replay, module: ModuleType, path: Path, sentence: str) -> None:
+        self._exercise, self._replay, self._module, self._path = exercise, replay, module, path
+        self._sentence = sentence
+        self._names: dict[tuple[Any, ...], str] = {}
+        """The variable of each tensor, by its content."""
+        self._used: dict[str, Value] = {}
+        """The variables of inputs."""
+        self._stream: torch.Tensor | None = None
+        """The state of the generator after the draws so far; None unless the check's seed gave them."""
+        self._drawn: list[torch.Tensor] = []
+        """The inputs that the check's seed gave."""
+        self._modules: dict[int, str] = {}
+        self._calls = [each for each in replay.steps if isinstance(each, MadeCall)]
+        builds = [each for each in replay.steps if isinstance(each, BuiltModule)]
+        self._has_one_module = len(builds) == 1
+        self._builds = {each.number: each for each in builds}
+        self._mode: dict[int, bool] = {}
+        self._outs: dict[int, str] = {}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines."""
+        interface, ending = self._exercise.interface, self._replay.ending
+        entry = interface.entry()
+        yield "import sys"
+        if any("copied" in each.variant for each in self._calls):
+            yield "import copy"
+        if interface.kind.adapter == "training_step":
+            yield "from collections import OrderedDict"
+        yield ""
+        yield "import torch"
+        yield ""
+        yield f"sys.path.insert(0, {str(self._path.parent)!r})"
+        if any(each.probe for each in self._builds.values()):
+            yield f"import {self._path.stem} as submission"
+        yield f"from {self._path.stem} import {entry}"
+        yield ""
+        if ending.relation is Relation.CODE:
+            yield "outs = []"
+        yield from self._inputs()
+        if ending.errors:
+            yield from self._refusal(ending.errors)
+            return
+        yield from self._steps()
+        yield from self._comparison(ending)
+
+    # inputs
+
+    def _inputs(self) -> Iterator[str]:
+        """Define the inputs of all calls, in the order in which the check drew them."""
+        for call in self._calls:
+            for name, value in call.arguments.items():
+                if isinstance(value, TensorValue) and name not in call.sources:
+                    yield from self._input(name, value)
+
+    def _input(self, name: str, value: TensorValue) -> Iterator[str]:
+        key = _key(value)
+        if key in self._names:
+            return
+        first = self._used.get(name)
+        variable = name if first is None else self._free_name(name)
+        self._used[variable] = value
+        self._names[key] = variable
+        tensor = to_python(value)
+        if isinstance(first, TensorValue) and (lines := _as_change(variable, name, tensor, to_python(first))):
+            yield from lines
+            return
+        drawn = self._draw(tensor)
+        if drawn is None:
+            yield f"{variable} = {literal(tensor)}"
+            return
+        seed, code = drawn
+        if seed is not None:
+            yield f"torch.manual_seed({seed})"
+        yield f"{variable} = {code}"
+
+    def _free_name(self, name: str) -> str:
+        number = 2
+        while f"{name}{number}" in self._used:
+            number += 1
+        return f"{name}{number}"
+
+    def _draw(self, tensor: torch.Tensor) -> tuple[int | None, str] | None:
+        """Return the seed, or None to go on with the last one, and the call that draws a tensor; None if none does."""
+        if not tensor.is_floating_point() or not tensor.numel():
+            return None
+        dtype = "" if tensor.dtype is torch.float32 else f".to({tensor.dtype})"
+        for seed in ([None] if self._stream is not None else []) + [*self._replay.seeds]:
+            generator = torch.Generator()
+            if seed is None:
+                assert self._stream is not None
+                generator.set_state(self._stream)
+            else:
+                generator.manual_seed(seed)
+            drawn = torch.randn(tensor.shape, generator=generator)
+            for factor in (1, 60, 400):
+                if torch.equal((drawn * factor).to(tensor.dtype), tensor):
+                    self._stream = generator.get_state()
+                    self._drawn.append(tensor)
+                    times = f" * {factor}" if factor != 1 else ""
+                    code = f"torch.randn({', '.join(map(str, tensor.shape))})"
+                    return seed, f"({code}{times}){dtype}" if dtype and times else f"{code}{times}{dtype}"
+        return None
+
+    # modules
+
+    def _steps(self) -> Iterator[str]:
+        kind = self._exercise.interface.kind
+        for step in self._replay.steps:
+            if isinstance(step, MadeCall) and step.number in self._outs:
+                continue  # one of several equal calls
+            if isinstance(step, BuiltModule):
+                if not (self._replay.adapter and not step.probe):
+                    yield from self._build(step)
+            elif isinstance(step, LoadedState):
+                yield f"{self._modules[step.target]}.load_state_dict({self._modules[step.source]}.state_dict())"
+            elif self._replay.adapter and kind.adapter == "optimizer":
+                yield from self._optimize(step)
+            elif self._replay.adapter and kind.adapter == "training_step":
+                yield from self._train(step)
+            else:
+                yield from self._call(step)
+
+    def _constructor_call(self, step: BuiltModule, *, by_position: bool = False) -> str:
+        values = {name: to_python(value) for name, value in step.arguments.items()}
+        listed = [repr(each) if by_position else f"{name}={each!r}" for name, each in values.items()]
+        return f"{step.entry}({', '.join(listed)})"
+
+    def _build(self, step: BuiltModule) -> Iterator[str]:
+        name = "module" if self._has_one_module else f"module{len(self._modules) + 1}"
+        self._modules[step.number] = name
+        self._mode[step.number] = True
+        if step.probe:
+            yield from step.probe.strip("\n").split("\n")
+            yield ""
+        yield from self._further_draws(step)
+        seed, weights = self._weights(step)
+        if seed is not None:
+            yield f"torch.manual_seed({seed})"
+        yield f"{name} = {self._constructor_call(step)}"
+        if step.dtype:
+            yield f"{name} = {name}.to(torch.{step.dtype})"
+        for parameter, value in weights.items():
+            yield f"{name}.get_parameter({parameter!r}).data = {literal(value)}"
+
+    def _further_draws(self, step: BuiltModule) -> Iterator[str]:
+        """Draw the inputs of calling variants too if the check did so before it built this module."""
+        shapes = [tuple(each.shape) for each in self._drawn]
+        if self._stream is None or step.parameters is None or not shapes:
+            return
+        generator, before = torch.Generator(), self._stream
+        generator.set_state(before)
+        for shape in shapes * 2:
+            torch.randn(shape, generator=generator)
+        built = self._built(step, None)
+        missing = len(step.parameters) if built is None else len(_other_weights(built, step))
+        self._stream = generator.get_state()
+        built = self._built(step, None)
+        if built is None or len(_other_weights(built, step)) >= missing:
+            self._stream = before
+            return
+        yield f"unused = [torch.randn(shape) for shape in {shapes} * 2]  # the inputs of further calls"
+
+    def _weights(self, step: BuiltModule) -> tuple[int | None, dict[str, torch.Tensor]]:
+        """Return the seed before the module is built, or None, and the weights that building does not give."""
+        if step.parameters is not None and self._stream is not None:
+            built = self._built(step, None)
+            missing = None if built is None else _other_weights(built, step)
+            if missing is not None and len(missing) < len(step.parameters):
+                self._stream = None
+                return None, missing
+        self._stream = None
+        if self._replay.ending.relation is None:
+            return WORKER_SEED, {}  # a crash hardly depends on weights, which would fill pages
+        built = self._built(step, WORKER_SEED)
+        return WORKER_SEED, {} if built is None else _other_weights(built, step)
+
+    def _built(self, step: BuiltModule, seed: int | None) -> torch.nn.Module | None:
+        """Build the student's module, silently; None if that fails."""
+        state = torch.get_rng_state()
+        if seed is not None:
+            torch.manual_seed(seed)
+        elif self._stream is not None:
+            torch.set_rng_state(self._stream)
+        try:
+            with silent():
+                if step.probe:
+                    built = vars(import_probe(step.probe, self._module))[step.entry]
+                else:
+                    built = constructor(self._module, step.entry, None)
+                arguments = {name: to_python(value) for name, value in step.arguments.items()}
+                module: torch.nn.Module = built(**arguments)
+                return module.to(getattr(torch, step.dtype)) if step.dtype else module
+        except BaseException:  # noqa: BLE001 - the script shows the student's error
+            return None
+        finally:
+            torch.set_rng_state(state)
+
+    # calls
+
+    def _call(self, call: MadeCall) -> Iterator[str]:
+        is_module = call.module in self._modules
+        name = self._modules.get(call.module, "")
+        build = self._builds.get(call.module)
+        arguments = self._arguments(call)
+        if not is_module:
+            extra = {} if build is None else {key: repr(to_python(each)) for key, each in build.arguments.items()}
+            text = ", ".join(f"{key}={each}" for key, each in {**arguments, **extra}.items())
+            yield from self._named(call, f"{self._exercise.interface.entry()}({text})")
+            return
+        if self._mode.get(call.module) is not call.training:
+            self._mode[call.module] = call.training
+            yield f"{name}.{'train' if call.training else 'eval'}()"
+        if call.variant:
+            yield from self._call_in_variant(call, arguments)
+            return
+        if self._replay.ending.needs_gradients and call is self._calls[-1]:
+            floats = [
+                self._argument(each)
+                for each in call.arguments.values()
+                if isinstance(each, TensorValue) and "float" in each.dtype
+            ]
+            yield from (f"{each}.requires_grad_()" for each in dict.fromkeys(floats))
+        method = f".{call.method}" if call.method else ""
+        text = ", ".join(f"{key}={each}" for key, each in arguments.items())
+        equal = self._equal_calls(call)
+        if len(equal) > FEW_CALLS:
+            yield f"outs = [{name}{method}({text}) for _ in range({len(equal)})]"
+            self._outs |= {each.number: f"outs[{index}]" for index, each in enumerate(equal)}
+            return
+        yield from self._named(call, f"{name}{method}({text})", is_without_gradients=not call.grad)
+
+    def _equal_calls(self, call: MadeCall) -> list[MadeCall]:
+        """Return a call and the equal ones right after it; without those if it is one of many expressions."""
+        following = self._calls[self._calls.index(call) :]
+
+        def is_equal(other: MadeCall) -> bool:
+            return structs.replace(other, number=call.number, sources={}) == structs.replace(call, sources={})
+
+        return [call] if self._replay.ending.relation is Relation.CODE else [*takewhile(is_equal, following)]
+
+    def _named(self, call: MadeCall, code: str, *, is_without_gradients: bool = False) -> Iterator[str]:
+        """Assign a call's value to a variable, and print it if it is small."""
+        if self._replay.ending.relation is Relation.CODE:
+            name, assigned = f"outs[{call.number}]", f"outs.append({code})"
+        else:
+            name = "out" if len(self._calls) == 1 else f"out{len(self._outs) + 1}"
+            assigned = f"{name} = {code}"
+        self._outs[call.number] = name
+        if is_without_gradients:
+            yield "with torch.no_grad():"
+            yield f"    {assigned}"
+        else:
+            yield assigned
+        if self._is_last_to_print(call):
+            shown = f"{name}.detach()" if call.is_tensor else name
+            yield f'print("{name} =", {shown})'
+
+    def _is_last_to_print(self, call: MadeCall) -> bool:
+        return call.is_small and (len(self._calls) <= 3 or call is self._calls[-1])  # noqa: PLR2004 - enough to look at
+
+    def _arguments(self, call: MadeCall) -> dict[str, str]:
+        """Return the arguments of a call as expressions."""
+        return {
+            name: self._filled(call.sources[name]) if name in call.sources else self._argument(value)
+            for name, value in call.arguments.items()
+        }
+
+    def _argument(self, value: Value) -> str:
+        if isinstance(value, TensorValue):
+            return self._names[_key(value)]
+        return repr(to_python(value))
+
+    def _call_in_variant(self, call: MadeCall, arguments: dict[str, str]) -> Iterator[str]:
+        name, words, build = self._modules[call.module], call.variant, self._builds[call.module]
+        tensors = [self._argument(each) for each in call.arguments.values() if isinstance(each, TensorValue)]
+        for key, variable in zip(call.arguments, tensors, strict=False):
+            yield from _laid_out(variable, words, call.sample_axes.get(key))
+        text = ", ".join(arguments.values() if "positional" in words else (f"{k}={v}" for k, v in arguments.items()))
+        method = f".{call.method}" if call.method else ""
+        if not {"reloaded", "rebuilt", "inference_first", "converted"}.isdisjoint(words):
+            yield f"old, {name} = {name}, {self._constructor_call(build, by_position='rebuilt' in words)}"
+            yield f"{name}.load_state_dict(old.state_dict())"
+            yield f"{name}.train(old.training)"
+        if "double" in words and "converted" not in words:
+            yield f"{name} = {name}.double()"
+        in_float64 = [f"{each} = {each}.double()" for each in dict.fromkeys(tensors) if self._is_float(each)]
+        if "converted" not in words:
+            yield from in_float64 if "double" in words else []
+        yield from self._history(call, name, f"{method}({text})")
+        yield from in_float64 if "converted" in words else []
+        context = next((each for each in ("no_grad", "inference_mode") if each in words), "")
+        code = f"{name}{method}({text})"
+        out = "out"
+        self._outs[call.number] = out
+        if context:
+            yield f"with torch.{context}():"
+        yield f"{'    ' * bool(context)}{out} = {code}"
+        if call.is_small:
+            yield f'print("{out} =", {out}.detach())' if call.is_tensor else f'print("{out} =", {out})'
+
+    def _history(self, call: MadeCall, name: str, code: str) -> Iterator[str]:
+        """Do with the module what a calling variant does before its call; `code` is the call without the module."""
+        words = call.variant
+        if "modes" in words:
+            yield f"for mode in ({not call.training}, {call.training}):"
+            yield f"    {name}.train(mode){code}"
+        if "inference_first" in words:
+            yield "with torch.inference_mode():"
+            yield f"    {name}{code}"
+        if "converted" in words:
+            yield f"{name}{code}"
+            yield f"{name} = {name}.double()"
+        if "copied" in words:
+            yield f"{name} = copy.deepcopy({name})"
+        if "again" in words:
+            inputs = [
+                self._argument(each)
+                for each in call.arguments.values()
+                if isinstance(each, TensorValue) and "float" in each.dtype
+            ]
+            yield f"weights = [*{name}.parameters()]"
+            yield f"before = [each.detach().clone() for each in [{', '.join(inputs)}, *weights]]"
+            yield f"for each in [{', '.join(inputs)}]:"
+            yield "    each.copy_(each.clone().roll(1, -1))"
+            yield "for each in weights:"
+            yield "    each.data *= torch.linspace(-1.0, 0.5, each.numel(), dtype=each.dtype).view(each.shape)"
+            yield f"{name}{code}  # other values in the same tensors"
+            yield f"for each, value in zip([{', '.join(inputs)}, *weights], before):"
+            yield "    each.data.copy_(value)"
+
+    def _is_float(self, variable: str) -> bool:
+        value = self._used.get(variable)
+        return isinstance(value, TensorValue) and "float" in value.dtype
+
+    # subjects that are no modules
+
+    def _optimize(self, call: MadeCall) -> Iterator[str]:
+        """Make the steps of the kit's experiment with an optimizer."""
+        arguments = {name: to_python(each) for name, each in self._builds[call.module].arguments.items()}
+        steps, closure = arguments.pop("steps", 4), arguments.pop("closure", False)
+        names = [self._argument(each) for each in call.arguments.values()]
+        starts = [to_python(each) for each in call.arguments.values()]
+        scales = [[_scales(index, each, step) for index, each in enumerate(starts)] for step in range(steps)]
+        listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        made = f"{self._exercise.interface.entry()}([*parameters, unused], {listed})"
+        reloads = self._second_half(len(starts) + 1)
+        yield f"parameters = [torch.nn.Parameter(each) for each in ({', '.join(names)},)]"
+        yield "unused = torch.nn.Parameter(torch.ones(2))  # gets no gradient"
+        yield f"optimizer = {made}"
+        yield "history = [[each.detach().clone() for each in (*parameters, unused)]]"
+        yield f"scales = [{', '.join('[' + ', '.join(literal(each) for each in row) + ']' for row in scales)}]"
+        yield f"for step in range({steps}):"
+        if reloads:
+            yield f"    if step == {steps // 2}:  # another optimizer loads the state"
+            yield f"        state, optimizer = optimizer.state_dict(), {made}"
+            yield "        optimizer.load_state_dict(state)"
+        yield "    for each, scale in zip(parameters, scales[step]):"
+        slopes = optimizer.SLOPES
+        yield f"        each.grad = (torch.sin(each.detach() * (1 + step % {slopes})) + 0.1 * step) * scale"
+        yield f"    optimizer.step({'lambda: torch.tensor(step + 0.5)' if closure else ''})"
+        yield "    history.append([each.detach().clone() for each in (*parameters, unused)])"
+        yield "out = [torch.stack(each) for each in zip(*history)]"
+        self._outs[call.number] = "out"
+
+    def _second_half(self, count: int) -> bool:
+        """Return whether the comparison is about the run with a reloaded state, whose values come second."""
+        found = re.search(r"\}\[(\d+)\]", self._replay.ending.observed)
+        return found is not None and count <= int(found[1]) < 2 * count
+
+    def _train(self, call: MadeCall) -> Iterator[str]:
+        """Make the steps of the kit's experiment with a training step."""
+        build = self._builds[call.module]
+        arguments = {name: to_python(each) for name, each in build.arguments.items()}
+        width, outputs = arguments.pop("width", 6), arguments.pop("outputs", 3)
+        rate, momentum = arguments.pop("learning_rate", 0.1), arguments.pop("momentum", 0.9)
+        unused = arguments.pop("unused", False)
+        hidden = training_step.HIDDEN
+        inputs = {name: self._argument(each) for name, each in call.arguments.items()}
+        tensors = {name for name, each in call.arguments.items() if isinstance(each, TensorValue)}
+        steps = min(to_python(each).size(0) for each in call.arguments.values() if isinstance(each, TensorValue))
+        first, last = f"first=torch.nn.Linear({width}, {hidden})", f"last=torch.nn.Linear({hidden}, {outputs})"
+        norm, drop = f"norm=torch.nn.BatchNorm1d({hidden})", "tanh=torch.nn.Tanh(), drop=torch.nn.Dropout(0.5)"
+        yield f"model = torch.nn.Sequential(OrderedDict({first}, {norm}, {drop}, {last}))"
+        if unused:
+            yield "model.unused = torch.nn.Parameter(torch.ones(2))"
+        for name, value in (build.parameters or {}).items():
+            own = name.removeprefix("model.")
+            yield f"model.get_parameter({own!r}).data = {literal(to_python(value))}"
+        yield f"model.train({call.training})"
+        yield f"optimizer = torch.optim.SGD(model.parameters(), lr={rate}, momentum={momentum})"
+        yield f"torch.manual_seed({training_step.SEED})"
+        yield "history = []"
+        yield f"for step in range({steps}):"
+        batch = ", ".join(f"{name}={each}{'[step]' * (name in tensors)}" for name, each in inputs.items())
+        listed = "".join(f", {name}={value!r}" for name, value in arguments.items())
+        yield f"    returned = {self._exercise.interface.entry()}(model, optimizer, {batch}{listed})"
+        yield '    state = [each.clone() for name, each in model.state_dict().items() if name != "unused"]'
+        yield "    if isinstance(returned, (int, float, torch.Tensor)):"
+        yield "        state.append(torch.as_tensor(returned, dtype=torch.float64).detach())"
+        yield "    history.append(state)"
+        yield "out = [torch.stack(each) for each in zip(*history)]"
+        self._outs[call.number] = "out"
+
+    # endings
+
+    def _refusal(self, errors: list[str]) -> Iterator[str]:
+        """Make the steps, and fail unless one raises."""
+        yield "try:"
+        yield from (f"    {line}" for line in self._steps())
+        yield f"except ({', '.join(errors)},) as error:"
+        yield '    print("raised:", error)'
+        yield "else:"
+        yield f"    raise AssertionError({self._sentence!r})"
+
+    def _comparison(self, ending: Ending) -> Iterator[str]:
+        observed, expected = (self._filled(each) for each in (ending.observed, ending.expected))
+        value: Any = None if ending.value is None else to_python(ending.value)
+        message = repr(self._sentence)
+        match ending.relation:
+            case Relation.CODE:
+                yield f"assert {ending.code}, {message}"
+            case Relation.GRADIENT:
+                yield from self._gradient(ending, message)
+            case Relation.DIFFERENT:
+                names = [self._outs[each.number] for each in self._calls]
+                yield f"assert any(not torch.equal({names[0]}, each) for each in ({', '.join(names[1:])},)), {message}"
+            case Relation.PARAMETERS:
+                yield f"shapes = {{name: [*each.shape] for name, each in {self._last_module()}.named_parameters()}}"
+                yield "print(shapes)"
+                holds = f"shapes == {value!r}" if ending.is_exact else f"shapes.items() >= {value!r}.items()"
+                yield f"assert {holds}, {message}"
+            case Relation.SHAPE | Relation.DTYPE | Relation.FINITE:
+                yield f'print("shape and dtype:", tuple({observed}.shape), {observed}.dtype)'
+                yield f"assert {_form(ending.relation, observed, value)}, {message}"
+            case Relation.UNCHANGED | Relation.CHANGED:
+                yield from self._movement(ending, observed, expected, message)
+            case Relation.CLOSE:
+                yield from self._closeness(ending, observed, expected, value, message)
+            case None if self._sentence:
+                yield f"# {' '.join(self._sentence.split())}"
+
+    def _filled(self, expression: str) -> str:
+        """Put the names of variables into an expression."""
+        filled = re.sub(r"\{(\d+)\}", lambda found: self._outs.get(int(found[1]), "out"), expression)
+        kind = self._exercise.interface.kind
+        if kind.adapter == "optimizer" and self._calls:
+            count = len(self._calls[-1].arguments) + 1
+            if self._second_half(count):
+                filled = re.sub(r"\[(\d+)\]", lambda found: f"[{int(found[1]) - count}]", filled, count=1)
+        return filled.replace("module.get_parameter", f"{self._last_module()}.get_parameter")
+
+    def _last_module(self) -> str:
+        return [*self._modules.values(), "module"][max(len(self._modules) - 1, 0)]
+
+    def _gradient(self, ending: Ending, message: str) -> Iterator[str]:
+        out = self._outs[self._calls[-1].number]
+        yield from _backward(out, [])
+        yield f"gradient = {self._last_module()}.get_parameter({ending.name!r}).grad"
+        yield f'print("the gradient of {ending.name}:", gradient)'
+        yield f"assert gradient is not None and bool((gradient != 0).any()), {message}"
+
+    def _movement(self, ending: Ending, observed: str, expected: str, message: str) -> Iterator[str]:
+        unit, axis = ending.name, ending.axis
+        yield f"moved = ({observed} - {expected}).detach().abs().movedim({axis}, 0).flatten(1).amax(1)"
+        changed = f"[place for place, by in enumerate(moved.tolist()) if by > {ending.absolute:.3g}]"
+        which = self._what_changed(unit)
+        yield f'print("{which} changed; outputs at {unit}s", {changed}, "changed; by:", moved)'
+        holds = f"moved[{ending.places}].max() <= {ending.absolute:.3g}"
+        if ending.relation is Relation.CHANGED:
+            holds = f"moved[{ending.places}].max() > {ending.absolute:.3g}"
+        yield f"assert {holds}, {message}"
+
+    def _what_changed(self, unit: str) -> str:
+        """Return the token or sample in which the inputs of the two calls differ."""
+        one, other = self._calls[-2:] if len(self._calls) > 1 else (self._calls[-1],) * 2
+        for name, value in one.arguments.items():
+            changed = other.arguments.get(name)
+            if isinstance(value, TensorValue) and isinstance(changed, TensorValue) and value != changed:
+                place = _difference(to_python(changed), to_python(value))
+                if place is not None:
+                    return f"{unit} {place[1]}"
+        return "the input"
+
+    def _closeness(self, ending: Ending, observed: str, expected: str, value: Any, message: str) -> Iterator[str]:
+        if ending.needs_gradients:
+            yield from _backward(self._outs[self._calls[-1].number], self._calls[-1].cotangents)
+        if not expected:
+            yield f"expected = {literal(value)}" if isinstance(value, torch.Tensor) else f"expected = {value!r}"
+            expected = "expected"
+        if isinstance(value, bool | int | str | None) and not self._replay.ending.expected:
+            yield f"assert {observed} == {expected}, {message}"
+            return
+        if ending.index:
+            place = ", ".join(map(str, ending.index))
+            numbers = f"float({observed}[{place}]), float({expected}[{place}])"
+            yield f'print("{self._place(ending.index, observed)}: %.6g, expected %.6g" % ({numbers}))'
+        tolerance = f"rtol={ending.relative:.3g}, atol={ending.absolute:.3g}, equal_nan=True"
+        yield f"assert torch.allclose({observed}, {expected}, {tolerance}), {message}"
+
+    def _place(self, index: list[int], observed: str) -> str:
+        """Return where in a value an element is, with the names of the interface's axes for an output."""
+        interface = self._exercise.interface
+        shapes = [each for each in interface.outputs if len(each) == len(index)]
+        is_output = interface.kind.returns_outputs and not self._replay.ending.needs_gradients
+        if not (is_output and shapes and re.fullmatch(r"out\d*(\[\d+\])?", observed)):
+            return f"at {index}"
+        names = (each if isinstance(each, str) else "axis" for each in shapes[0])
+        return "at " + ", ".join(f"{name} {number}" for name, number in zip(names, index, strict=True))
+
+
+def _form(relation: Relation, observed: str, value: Any) -> str:
+    """Return the comparison of a form."""
+    if relation is Relation.SHAPE:
+        return f"list({observed}.shape) == {value!r}"
+    return f"{observed}.dtype == torch.{value}" if relation is Relation.DTYPE else f"{observed}.isfinite().all()"
+
+
+def _backward(out: str, cotangents: list[TensorValue]) -> Iterator[str]:
+    """Make a backward pass with the given factors of the outputs, or with random ones."""
+    yield f"values = [each for each in ({out} if isinstance({out}, tuple) else [{out}]) if each.is_floating_point()]"
+    if cotangents:
+        yield f"factors = [{', '.join(literal(to_python(each)) for each in cotangents)}]"
+    else:
+        yield "torch.manual_seed(0)"
+        yield "factors = [torch.randn(each.shape) for each in values]"
+    yield "sum((each * factor).sum() for each, factor in zip(values, factors) if each.requires_grad).backward()"
+
+
+def _scales(index: int, parameter: torch.Tensor, step: int) -> torch.Tensor:
+    """Return the factors of the experiment's gradients, every third of which is tiny."""
+    scale = optimizer._scale(index, parameter, step)  # noqa: SLF001 - the experiment that this script repeats
+    scale.view(-1)[:: optimizer.TINY_EVERY] *= optimizer.TINY
+    return scale
+
+
+def _other_weights(module: torch.nn.Module, step: BuiltModule) -> dict[str, torch.Tensor]:
+    """Return the weights that the worker gave a module and that building it does not give."""
+    own = dict(module.named_parameters())
+    before = {name: each.detach().clone() for name, each in own.items()}
+    copy_parameters(own, step.parameters or {})
+    return {name: each.detach() for name, each in own.items() if not torch.equal(each, before[name])}
+
+
+def _laid_out(variable: str, words: list[str], axis: int | None) -> Iterator[str]:
+    if "transposed" in words:
+        yield f"{variable} = {variable}.transpose(0, -1).contiguous().transpose(0, -1)"
+    if "expanded" in words and axis is not None:
+        yield f"{variable} = {variable}.narrow({axis}, 0, 1).expand({variable}.shape)"
+
+
+def _key(value: TensorValue) -> tuple[Any, ...]:
+    return value.dtype, tuple(value.shape), value.data
+
+
+def _difference(changed: torch.Tensor, before: torch.Tensor) -> tuple[int, int] | None:
+    """Return the axis and the index along which alone two tensors differ; None if they differ elsewhere too."""
+    if changed.shape != before.shape:
+        return None
+    for axis in range(changed.dim()):
+        off = (changed != before).movedim(axis, 0).reshape(changed.size(axis), -1).any(1)
+        if int(off.sum()) == 1 and changed.size(axis) > 1:
+            return axis, int(off.nonzero()[0])
+    return None
+
+
+def _as_change(variable: str, name: str, tensor: torch.Tensor, first: torch.Tensor) -> list[str]:
+    """Return the lines that make a tensor of another; none if there is no short way."""
+    if tensor.shape != first.shape:
+        for axis in range(min(tensor.dim(), first.dim())):
+            for start in range(first.size(axis) - tensor.size(axis) + 1):
+                part = first.narrow(axis, start, tensor.size(axis)) if tensor.size(axis) <= first.size(axis) else None
+                if part is not None and part.shape == tensor.shape and torch.equal(part, tensor):
+                    return [f"{variable} = {name}.narrow({axis}, {start}, {tensor.size(axis)})"]
+        return []
+    for axis in range(tensor.dim()):
+        if torch.equal(first.flip(axis), tensor):
+            return [f"{variable} = {name}.flip({axis})"]
+    place = _difference(tensor, first)
+    if place is None:
+        return []
+    axis, index = place
+    where = ", ".join([":"] * axis + [str(index)])
+    return [f"{variable} = {name}.clone()", f"{variable}[{where}] = {literal(tensor.select(axis, index))}"]
+
+
+def literal(tensor: torch.Tensor) -> str:
+    """Return an expression of a tensor, with the fewest digits that give each number."""
+    is_usual = tensor.dtype in (torch.float32, torch.int64, torch.bool) and tensor.numel() > 0
+    dtype = "" if is_usual else f", dtype={tensor.dtype}"
+    if tensor.numel() > FEW and bool((tensor == tensor.flatten()[0]).all()):
+        value = tensor.flatten()[0].item()
+        return f"torch.full({tuple(tensor.shape)}, {value!r}{dtype})"
+    return f"torch.tensor({_listed(tensor)}{dtype})"
+
+
+def _listed(tensor: torch.Tensor) -> str:
+    if tensor.dim():
+        return f"[{', '.join(map(_listed, tensor))}]"
+    value = tensor.item()
+    if not isinstance(value, float):
+        return repr(value)
+    if not math.isfinite(value):
+        return f'float("{value}")'
+    if tensor.dtype is torch.float64:
+        return repr(value)
+    return next(text for digits in range(1, 18) if _single(float(text := f"{value:.{digits}g}")) == _single(value))
+
+
+def _single(value: float) -> bytes:
+    return struct.pack("f", value)
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Hide what the student's code prints in the block, and let `breakpoint()` and `input()` not wait."""
+    hook, stdin = sys.breakpointhook, sys.stdin
+    sys.breakpointhook = lambda *_arguments, **_keywords: None
+    with contextlib.redirect_stdout(io.StringIO()), open(os.devnull, encoding="utf-8") as nothing:
+        sys.stdin = nothing
+        try:
+            yield
+        finally:
+            sys.breakpointhook, sys.stdin = hook, stdin
