@@ -46,6 +46,12 @@ WRONG_NUMBERS = _signatures(FailureKind.VALUES, FailureKind.NONFINITE)
 """Kinds of failure by wrong numbers. Whether a number is finite may depend on the size."""
 
 
+MEASURED_WRONG = WRONG_NUMBERS | _signatures(
+    FailureKind.LEAK, FailureKind.MIXING, FailureKind.SUM, FailureKind.SUM_NEARLY
+)
+"""Failures by numbers, whether compared with the reference's or not."""
+
+
 class DefectStatus(StrEnum):
     """The status of a defect in a verdict."""
 
@@ -178,7 +184,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         if not self.differing:
             return self.is_mostly_right
         if self.reading in STANDING:
-            return self.is_mostly_right or self.is_right_beside_another_fault
+            return (self.is_mostly_right and not self.fails_alone) or self.is_right_beside_another_fault
         return self.is_mostly_right and not (self.reading is Reading.CHANGED and self.fails_alone)
 
 
@@ -402,7 +408,7 @@ class VariantComparison:
         excused |= self._examination.partial_fixes.keys()
         excused |= self._explained_by_unfixed(set(self._readings) - set(fixed))
         if self._edited - self._stretch - set(fixed):
-            excused |= {check for check, kind in self.failed.items() if kind in WRONG_NUMBERS}
+            excused |= {check for check, kind in self.failed.items() if kind in MEASURED_WRONG}
         broken = [check for check in self.unexplained if check not in excused]
         not_run = {outcome.check for outcome in self._examination.outcomes if outcome.status is Status.NOT_RUN}
         return [check for check in broken if check not in not_run] or broken

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from grader.checks.outcome import REFERENCE, Examination, FailureKind, Key, Outcome, Status, variant_name
 from grader.spec.exercise import Exercise
-from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, VariantComparison
+from grader.verdict.attribution import AFTER_VALUES, STANDING, WITH_GRADIENTS, Reading, VariantComparison
 
 RELATIVE, ABSOLUTE = 1e-3, 1.0
 """Tolerance for treating two errors as the same fault, in units of the comparison tolerance; rewordings round
@@ -76,8 +76,8 @@ def find_partial_fixes(
                     continue
                 if not _may_fail_after_values(outcome, key.signatures[name]):
                     continue  # the submission returned right values there, and the variant does not
-                stands = comparison.reading(each) in STANDING
-                if _fails_equally(failures[outcome.check], examination, outcome, variant, fix_stands=stands):
+                reading = comparison.reading(each)
+                if _fails_equally(failures[outcome.check], examination, outcome, variant, reading):
                     partial_fixes.setdefault(outcome.check, set()).add(each)
         if len(defects) > 1 or name not in uncertain:
             compared -= partial_fixes.keys()  # more defects explain less precisely
@@ -120,20 +120,20 @@ def _fails_equally(
     examination: Examination,
     other: Outcome,
     others: Examination,
-    *,
-    fix_stands: bool,
+    reading: Reading,
 ) -> bool:
     """Return whether a variant fails a check like the submission: with the same kind of failure and the same numbers.
 
-    If the submission contains the fix, a crash in the same operation, or only some equal numbers, may be another fault.
+    If the submission contains the fix, a crash in the same operation may be another fault. If it contains the fix as a
+    whole statement, only some equal numbers may be another fault, too.
     """
     if outcome.signature() != other.signature():
         return False
     if outcome.check in examination.deviations:
-        same = is_same_or_fewer if fix_stands else is_part
+        same = is_same_or_fewer if reading is Reading.FIXED else is_part
         return same(examination.deviations[outcome.check], others.deviations.get(outcome.check))
     if outcome.status is Status.CRASHED:
-        return not fix_stands
+        return reading not in STANDING
     return str(outcome.finding) == str(other.finding)
 
 
