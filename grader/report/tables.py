@@ -12,6 +12,7 @@ from rich.text import Text
 from grader.report.console import Line, beside, printable, render_page
 from grader.report.view import Attempt, Hint, HostState, PastVerdict, Progress
 from grader.spec.exercise import SEALED_TITLE, Exercise
+from grader.spec.paths import exercise_number
 from grader.verdict.verdict import Result
 
 BAR_WIDTH = 30
@@ -128,16 +129,17 @@ def _counted(number: int, noun: str) -> str:
 
 def _grouped(entries: list[OverviewLine], title_width: int) -> Iterator[Text]:
     """Yield the themes in the order of their first exercises; exercises without a theme come last."""
-    firsts = {entry.theme: entry.exercise for entry in sorted(entries, key=lambda entry: entry.exercise, reverse=True)}
+    numbers = [(exercise_number(entry.exercise), entry.theme) for entry in entries]
+    firsts = {theme: number for number, theme in sorted(numbers, reverse=True)}
     for place, theme in enumerate(sorted(firsts, key=lambda theme: (not theme, firsts[theme]))):
         yield from [Text()] * (place > 0) + [Text(theme, "bold")] * bool(theme)
         chosen = [entry for entry in entries if entry.theme == theme]
         yield from (_line(entry, title_width) for entry in sorted(chosen, key=_difficulty))
 
 
-def _difficulty(entry: OverviewLine) -> tuple[int, str]:
+def _difficulty(entry: OverviewLine) -> tuple[int, int]:
     """Return the sort key that puts easy exercises first and those of unknown difficulty last."""
-    return entry.difficulty or HARDEST + 1, entry.exercise
+    return entry.difficulty or HARDEST + 1, exercise_number(entry.exercise)
 
 
 def _line(entry: OverviewLine, title_width: int) -> Text:

@@ -1,6 +1,7 @@
 """Tricks of one student against a class of forty: they cost nobody else a grade, and the report names each one."""
 
 import contextlib
+import io
 import os
 import resource
 import shutil
@@ -510,24 +511,18 @@ def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_
         put(submitted / name / "attention.py")
         put(root / name / "s101" / EXERCISE / "attention.py", reference())
 
-    path = tmp_path / "class.sqlite"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with local_engine(course, 1, is_strict=True) as engine:
-        options = Options(layout=LayoutOptions(exercise=EXERCISE))
-        report = grade_submissions(
-            course, root, path, contextlib.nullcontext(engine), options, lambda _: lambda _: None
-        )
-    with sqlite3.connect(path) as book:
-        scores = dict(book.execute("SELECT student, score FROM current").fetchall())
+    scores, skipped = graded(course, root, tmp_path / "class.sqlite")
     assert {f"s{number}": scores.get(f"s{number}") for number in STUDENTS} == {
         f"s{number}": 0.0 if number % 2 else 10.0 for number in STUDENTS
     }
     assert all(score in (None, 0.0) for student, score in scores.items() if student.startswith("eve"))
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) < 512 << 10
-    skipped = report.skipped
     assert skipped.counts["a time that is none, left out"] == len(STAMPS) + 4
     assert skipped.counts["an archive that is too large"] >= 40
     lines = "\n".join(skipped.lines())
+    for trick in (*STAMPS, "stamp-folder", "stamp-pipe", "stamp-link", "stamp-sparse", "bombs", "names"):
+        assert f"eve-{trick}/exercise_03/" in lines, trick
     for trick in ("zip-pipe", "zip-link", "zip-sparse"):
         assert f"eve-{trick}/exercise_03/more.zip" in lines
     for name in ("exercises", "submission_metadata.yml", "exercise_03"):
@@ -535,3 +530,55 @@ def test_a_class_of_forty_with_every_trick_has_the_right_grades_and_every_trick_
         assert f"no submission: submitted/{name}/attention.py" in lines
     assert "eve-deep" in lines
     assert "File name too long" in lines
+
+
+def graded(course, path: Path, gradebook: Path) -> tuple[dict[str, float], SkippedFiles]:
+    """Grade a class; return the students' scores, and what was skipped."""
+    options = Options(layout=LayoutOptions(exercise=EXERCISE))
+    with local_engine(course, 1, is_strict=True) as engine:
+        report = grade_submissions(
+            course, path, gradebook, contextlib.nullcontext(engine), options, lambda _: lambda _: None
+        )
+    with sqlite3.connect(gradebook) as book:
+        return dict(book.execute("SELECT student, score FROM current").fetchall()), report.skipped
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [moodle, gradescope], ids=lambda each: each.__name__)
+def test_a_class_in_an_archive_has_the_right_grades_and_every_trick_is_named(tmp_path, course, monkeypatch, place):
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 3_000)
+    monkeypatch.setattr(archives, "MAX_BYTES", 40_000_000)
+    names = {f"class/{place(Path(), number)}/attention.py": source_of(number).encode() for number in STUDENTS}
+
+    def eve(number: int, files: dict[str, bytes]) -> None:
+        names.update({f"class/{place(Path(), number)}/{name}": content for name, content in files.items()})
+
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_BZIP2) as file:
+        file.writestr("attention.py", bytes(30_000_000))
+    right = reference().encode()
+    eve(901, {"a.zip": bomb.getvalue()})
+    eve(902, {f"{number}/attention.py": bytes(9_000_000) for number in range(9)})
+    eve(903, {f"{number}/attention.py": b"" for number in range(4_000)})
+    eve(904, {f"{'n' * 300}.py": b"x"})
+    eve(905, {"attention.py": right, "attention.py/x.py": b"x"})
+    eve(906, {"../../attention.py": b"x"})
+    eve(907, {"notes.docx": b""})
+    eve(908, {"exercises/exercise_03/attention.py": right, "submitted/s101/exercise_03/attention.py": b"x"})
+    eve(909, {"attention.py": right})
+    if place is moodle:
+        names["class/Eve_910_assignsubmission_file_Student 102_102_assignsubmission_file_attention.py"] = right
+        names["class/Eve_909_assignsubmission_file_/attention.py"] = right
+    else:
+        people = {number: submitter(number) for number in (*STUDENTS, *range(901, 911))}
+        people[910] = submitter(910, sid="909")
+        eve(910, {"attention.py": right})
+        names["class/submission_metadata.yml"] = ("---\n" + "".join(people.values())).encode()
+    scores, skipped = graded(course, zipped(tmp_path / "class.zip", names), tmp_path / "class.sqlite")
+    assert {str(number): scores.get(str(number)) for number in STUDENTS} == {
+        str(number): 0.0 if number % 2 else 10.0 for number in STUDENTS
+    }
+    lines = "\n".join(skipped.lines())
+    assert [number for number in range(901, 908) if str(number) not in lines] == []
+    assert "several students under one id, each graded under an id of its own: 909: " in lines
+    assert "909" not in scores

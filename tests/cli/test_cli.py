@@ -145,6 +145,15 @@ def test_a_path_elsewhere_and_a_number_that_is_not_there_mean_no_exercise(course
         assert exercise_called(course, name) is None
 
 
+def test_exercises_and_their_themes_are_listed_by_number():
+    entries = [
+        OverviewLine(exercise=f"exercise_{number}", title="", progress=Progress(), theme=theme)
+        for number, theme in (("100", "late"), ("101", "early"), ("12", "late"), ("09", "early"))
+    ]
+    listed = render_overview(entries, width=60)
+    assert re.findall(r"exercise_(\d+)  ", listed) == ["09", "101", "12", "100"]
+
+
 def test_the_list_fits_a_narrow_terminal():
     titles = ("The model that knew how the sentence ends", "Bags of words")
     entries = [

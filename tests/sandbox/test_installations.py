@@ -56,7 +56,10 @@ def in_the_user_site(folder: Path) -> tuple[Path, dict[str, str]]:
     return base, {"PYTHONUSERBASE": str(folder / "user"), "PYTHONPATH": str(ROOT)}
 
 
-@pytest.fixture(params=[on_the_path, in_a_pth_file, in_the_user_site], ids=lambda place: place.__name__)
+SLOW = [pytest.param(place, marks=pytest.mark.slow) for place in (on_the_path, in_a_pth_file)]
+
+
+@pytest.fixture(params=[*SLOW, in_the_user_site], ids=lambda place: place.__name__)
 def run_there(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
     """Run `python -m grader ...` with an interpreter whose torch lies elsewhere."""
     python, places = request.param(tmp_path)

@@ -23,7 +23,7 @@ MAX_EXAMPLES = 10
 """How many files of one kind are named among those of students; the remaining ones are counted."""
 
 MAX_NAMES = 1_000
-"""How many files and folders of one kind are named that belong to no student, or to one without any submission."""
+"""How many files of one kind are named if they are unusual, or if they may be somebody's only submission."""
 
 MAX_EXAMPLES_OF_STUDENT = 2
 """How many of the named files may belong to one student, so that nobody can hide others' files behind their own."""
@@ -41,6 +41,11 @@ TOO_MUCH = "an archive that is too large"
 TOO_MANY = "more than is read of one student"
 NO_TIME = "a time that is none, left out"
 SAME_ID = "several students under one id, each graded under an id of its own"
+
+USUAL_KINDS = (UNKNOWN, STRAY, TWICE, NO_EXERCISE, RENAMED)
+"""Kinds of files that many students hand in beside a submission."""
+
+LINE_KINDS = (BROKEN, TOO_LONG)
 
 UNREAD_KINDS = (BROKEN, TOO_LONG, CLOSED, TOO_MUCH, TOO_MANY)
 """Kinds of files that may contain submissions and could not be read."""
@@ -109,16 +114,19 @@ class SkippedFiles:
         self.student = ""
         """The student whose files are being read. If empty, a name may stand for somebody without a submission."""
         self._named: dict[tuple[str, str], int] = {}
+        self._total: dict[tuple[str, bool], int] = {}
+        """How many are named of each kind, of students and of nobody."""
 
     def add(self, kind: str, text: str, reason: str = "") -> None:
         """Count one file of a kind. `text` comes from a submission or a student, and may be long."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         examples = self.examples.setdefault(kind, [])
         named = self._named.get((kind, self.student), 0)
-        of_students = sum(count for (each, student), count in self._named.items() if each == kind and student)
-        is_named = named < MAX_EXAMPLES_OF_STUDENT and of_students < MAX_EXAMPLES if self.student else named < MAX_NAMES
-        if is_named and kind != LEFT_BEHIND:
+        most = MAX_EXAMPLES if kind in LINE_KINDS or (self.student and kind in USUAL_KINDS) else MAX_NAMES
+        is_one_too_many = bool(self.student) and named >= MAX_EXAMPLES_OF_STUDENT
+        if kind != LEFT_BEHIND and not is_one_too_many and self._total.get((kind, bool(self.student)), 0) < most:
             self._named[kind, self.student] = named + 1
+            self._total[kind, bool(self.student)] = self._total.get((kind, bool(self.student)), 0) + 1
             examples.append(printable(text) + (f" ({printable(reason)})" if reason else ""))
 
     def lines(self) -> list[str]:
