@@ -109,7 +109,7 @@ class PackageFiles:
     def files(self) -> dict[Path, bytes]:
         """Return every file by its path."""
         home = Path(self._platform.kit_folder)
-        files = {home / path: content for path, content in (_kit_files() | self._course_files()).items()}
+        files = {home / path: content for path, content in (kit_files() | self._course_files()).items()}
         files[home / "requirements.txt"] = "".join(f"{pin}\n" for pin in pins()).encode()
         folder = TEMPLATES / self._platform.name
         for template in sorted(folder.rglob(f"*{TEMPLATE_SUFFIX}")):
@@ -148,7 +148,8 @@ class PackageFiles:
         return {path.relative_to(course.root): path.read_bytes() for path in paths}
 
 
-def _kit_files() -> dict[Path, bytes]:
+def kit_files() -> dict[Path, bytes]:
+    """Return the kit's own files by their paths in a package, which contains the folder `grader`."""
     paths = [path for path in sorted(KIT.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
     return {path.relative_to(KIT.parent): path.read_bytes() for path in paths}
 

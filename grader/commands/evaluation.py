@@ -1,4 +1,4 @@
-"""Commands for teams that train and evaluate models: make fresh hunts, audit the verdicts."""
+"""Commands for teams that train and evaluate models: fresh hunts, the audit, task folders."""
 
 import itertools
 import time
@@ -70,4 +70,34 @@ def audit(folder: Path, exercise_ids: tuple[str, ...], seeds: int, jobs: int | N
     click.echo(f"Wrote {folder / 'index.html'} and {folder / 'audit.json'}.")
 
 
-EVALUATION_COMMANDS = (fresh, audit)
+@click.command(name="export-tasks")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@course_option
+@click.option("--to", "framework", type=click.Choice(["harbor"]), required=True, help="The framework that runs them.")
+@click.option("--exercise", "exercise_ids", metavar="EXERCISE", multiple=True, help="Export this one; by default all.")
+@click.option(
+    "--scheme",
+    type=click.Choice(["points", "all_or_nothing", "per_defect", "dense"]),
+    default="all_or_nothing",
+    show_default=True,
+    help="How a verdict becomes a reward.",
+)
+@click.option("--with-solutions", is_flag=True, help="Add the references, for the framework's oracle.")
+def export_tasks(
+    folder: Path,
+    framework: str,  # noqa: ARG001 - one so far
+    exercise_ids: tuple[str, ...],
+    scheme: str,
+    with_solutions: bool,
+) -> None:
+    """Write exercises as task folders in which an agent repairs the file and the kit judges it."""
+    from grader.evaluation.harbor.exporting import export_tasks as write_tasks  # a student edition does not have it
+    from grader.evaluation.rewards import Scheme
+
+    course = current_course()
+    tasks = write_tasks(course, folder, exercise_ids, scheme=Scheme(scheme), with_solutions=with_solutions)
+    noun = "task" if len(tasks) == 1 else "tasks"
+    click.echo(f"Wrote {len(tasks):,} {noun} to {folder}.")
+
+
+EVALUATION_COMMANDS = (fresh, audit, export_tasks)

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.errors import UsageError
-from grader.spec.exercise import Exercise
+from grader.spec.exercise import Announcement, Exercise
 from grader.spec.kinds import KindName
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
@@ -40,7 +40,7 @@ class Hunt(Struct, frozen=True, kw_only=True):
     file_name: str
     """The name of the module, such as `attention.py`."""
     counted_defects: int | None
-    """How many defects count for the score; None if it is part of the hunt to find out whether there are any."""
+    """How many defects count for the score; None if the exercise does not announce the number."""
     max_score: float
     source: str
     """The public document that the code comes from."""
@@ -98,7 +98,7 @@ def open_course(folder: str | Path | None) -> Course:
 
 
 def _counted_defects(exercise: Exercise) -> int | None:
-    if exercise.decoy:
+    if exercise.announces is not Announcement.COUNT:
         return None
     described = exercise.with_placeholders().defects
     return sum(1 for defect in described if not defect.stretch)

@@ -11,6 +11,7 @@ from grader.errors import UsageError
 from grader.evaluation.catalogue import exercises
 from grader.evaluation.rewards import Scheme, reward
 from grader.evaluation.seeds import COUNT, Split, seed_of
+from grader.spec.exercise import Announcement
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
@@ -112,6 +113,6 @@ def test_hunts_contain_what_a_student_may_read_and_nothing_else():
         assert hunt.entry in hunt.starter
         assert "python -m grader" not in hunt.prompt
         counted = sum(1 for defect in exercise.defects if not defect.stretch)
-        assert hunt.counted_defects == (None if exercise.decoy else counted)
+        assert hunt.counted_defects == (counted if exercise.announces is Announcement.COUNT else None)
     with pytest.raises(UsageError, match="no exercises/ in"):
         exercises(course=ROOT / "grader")

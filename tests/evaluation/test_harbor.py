@@ -1,0 +1,121 @@
+"""Harbor task folders: what each side contains, and the rewards of right, wrong, hostile and missing files."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from grader.errors import UsageError
+from grader.evaluation.harbor.exporting import export_tasks
+from grader.evaluation.rewards import Scheme
+from grader.spec.loading import load_exercise
+from grader.spec.paths import Course
+from tests.support.paths import ROOT
+
+COURSE = Course(root=ROOT)
+EXERCISE = "exercise_29"
+REFERENCE = COURSE.reference(EXERCISE).read_text(encoding="utf-8")
+FILE = COURSE.module_name(EXERCISE)
+HOSTILE = "import os\nos._exit(0)\n"
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory) -> Path:
+    """The task folder of one exercise."""
+    (folder,) = export_tasks(COURSE, tmp_path_factory.mktemp("tasks"), [EXERCISE])
+    return folder
+
+
+def test_the_agents_side_has_the_starter_and_no_part_of_the_answer(task):
+    environment = {path.name for path in (task / "environment").iterdir()}
+    assert environment == {"Dockerfile", FILE}
+    shown = "\n".join(
+        path.read_text(encoding="utf-8") for path in [*(task / "environment").iterdir(), task / "instruction.md"]
+    )
+    for defect in load_exercise(COURSE.description(EXERCISE)).defects:
+        assert defect.id not in shown
+        assert defect.title not in shown
+        for was, fix in defect.edits():
+            assert was.strip() in shown
+            assert fix.strip() not in shown
+    assert not (task / "solution").exists()
+
+
+def test_the_settings_name_a_separate_verifier_and_the_one_file_that_it_gets(task):
+    settings = tomllib.loads((task / "task.toml").read_text(encoding="utf-8"))
+    assert settings["artifacts"] == [f"/app/{FILE}"]
+    assert settings["verifier"]["environment_mode"] == "separate"
+    assert settings["verifier"]["environment"]["allow_internet"] is False
+    canary = settings["metadata"]["canary"]
+    assert canary in (task / "instruction.md").read_text(encoding="utf-8")
+    assert subprocess.run(["bash", "-n", str(task / "tests/test.sh")], check=False).returncode == 0
+    assert os.access(task / "tests/test.sh", os.X_OK)
+
+
+def test_settings_of_every_exercise_can_be_read(tmp_path):
+    for folder in export_tasks(COURSE, tmp_path, ["exercise_03", "exercise_05", "exercise_34"]):
+        settings = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))
+        assert settings["task"]["name"] == f"grader/{folder.name}"
+
+
+def verified(task: Path, folder: Path, file: Path) -> tuple[int, str | None]:
+    """Run the verifier as its container does. Return its exit code and the reward that it wrote."""
+    verifier = task / "tests" / "verifier"
+    module = "grader.evaluation.harbor.verifying"
+    command = [sys.executable, "-m", module, verifier / "course", EXERCISE, file, folder, "all_or_nothing"]
+    done = subprocess.run(command, cwd=verifier, capture_output=True, text=True, timeout=120, check=False)
+    reward = folder / "reward.txt"
+    return done.returncode, reward.read_text(encoding="utf-8").strip() if reward.exists() else None
+
+
+def test_the_reference_earns_everything_and_a_hostile_file_nothing(task, tmp_path):
+    file = tmp_path / FILE
+    file.write_text(REFERENCE, encoding="utf-8")
+    assert verified(task, tmp_path / "logs", file) == (0, "1.000000")
+    assert (tmp_path / "logs/verdict.json").is_file()
+    file.write_text(HOSTILE, encoding="utf-8")
+    assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
+
+
+def test_a_missing_file_and_a_link_to_the_reference_earn_nothing(task, tmp_path):
+    file = tmp_path / FILE
+    assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
+    file.symlink_to(task / "tests/verifier/course/solutions" / EXERCISE / FILE)
+    assert verified(task, tmp_path / "logs", file) == (0, "0.000000")
+
+
+def test_a_fault_of_the_kit_leaves_no_reward_not_even_a_forged_one(task, tmp_path):
+    file, logs = tmp_path / FILE, tmp_path / "logs"
+    file.write_text(REFERENCE, encoding="utf-8")
+    logs.mkdir()
+    (logs / "reward.txt").write_text("1", encoding="utf-8")
+    description = task / "tests/verifier/course/solutions" / EXERCISE / "exercise.yaml"
+    right = description.read_text(encoding="utf-8")
+    description.write_text("title: [", encoding="utf-8")
+    try:
+        assert verified(task, logs, file) == (3, None)
+    finally:
+        description.write_text(right, encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_starter_earns_nothing_in_any_scheme_but_the_dense_one(task, tmp_path):
+    verifier = task / "tests" / "verifier"
+    for scheme in Scheme:
+        command = [sys.executable, "-m", "grader.evaluation.harbor.verifying", verifier / "course", EXERCISE]
+        subprocess.run([*command, task / "environment" / FILE, tmp_path, scheme], cwd=verifier, timeout=120, check=True)
+        earned = float((tmp_path / "reward.txt").read_text(encoding="utf-8"))
+        assert (0 < earned < 1) if scheme is Scheme.DENSE else earned == 0
+
+
+def test_solutions_are_added_if_asked_for_and_nothing_is_overwritten(tmp_path):
+    (folder,) = export_tasks(COURSE, tmp_path, [EXERCISE], with_solutions=True)
+    assert (folder / "solution" / FILE).read_text(encoding="utf-8") == REFERENCE
+    assert os.access(folder / "solution/solve.sh", os.X_OK)
+    with pytest.raises(UsageError, match="exists, and nothing is overwritten"):
+        export_tasks(COURSE, tmp_path, [EXERCISE])
+    with pytest.raises(UsageError, match="there is no exercise_99"):
+        export_tasks(COURSE, tmp_path, ["exercise_99"])
