@@ -150,7 +150,7 @@ def _softmax_as_method(node: ast.AST) -> ast.expr | None:
 
 
 def _fused_attention(node: ast.AST) -> ast.expr | None:
-    """`softmax(s, dim=-1) @ v` -> `scaled_dot_product_attention`, with the scores as its mask and nothing else."""
+    """`softmax(s, dim=-1) @ v` -> `scaled_dot_product_attention` of zeros, with the scores as its mask."""
     weights, values = _factors(node) or (None, None)
     if values is None or not (isinstance(weights, ast.Call) and name_of(weights) == "softmax"):
         return None

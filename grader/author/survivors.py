@@ -112,7 +112,7 @@ def _passes_all(runner: Runner, text: str, checks: list[str]) -> bool:
 
 
 def missing_checks(source: str, exercise: Exercise, line: int, mutant: str = "") -> list[CheckFields]:
-    """Return checks that would reach a line of the reference that depends on an argument no check varies.
+    """Return checks that vary an argument on which the mutant's line depends and which no check varies yet.
 
     If the mutant changed a default in a signature, only that argument counts.
     """

@@ -74,7 +74,7 @@ def declared_output(exercise: Exercise, check: Property, case: Case, value: Any,
 def has_form(value: Any, shapes: list[list[int | str]]) -> bool:
     """Return whether a value consists of floating-point tensors with as many dimensions as these shapes.
 
-    A single tensor must not be in a tuple, several must be.
+    A single tensor must not be in a tuple; several tensors must be.
     """
     is_several = isinstance(value, tuple | list)
     values = value if is_several else [value]

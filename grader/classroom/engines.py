@@ -52,7 +52,8 @@ class _PendingCall(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class _ExerciseExecutor(Executor):
-    """Threads with one examiner each. A thread prefers exercises that it has opened, then those that no thread has.
+    """Threads with one examiner each. A thread prefers an exercise that it has opened, and then an exercise that no
+    thread has opened.
 
     Opening an exercise takes as long as judging a submission. A thread that would be idle takes the first call.
     """

@@ -156,7 +156,7 @@ def _engine_options(command: Command) -> Command:
             help="Use a scheduler without TLS: anybody who can reach it can decide verdicts.",
         ),
         click.option("--allow-open", is_flag=True, help="Grade even if a submission could reach files or the network."),
-        click.option("--no-share", is_flag=True, help="Grade every submission, also copies of another one."),
+        click.option("--no-share", is_flag=True, help="Grade every submission, even if it is a copy of another one."),
     ):
         command = option(command)
     return command

@@ -26,7 +26,7 @@ CONSTRUCTOR = yaml.constructor.SafeConstructor()
 
 
 class RefusedError(Exception):
-    """The file cannot be read at all, or not any further."""
+    """The file, or the rest of it, cannot be read."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.found)

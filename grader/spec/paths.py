@@ -21,7 +21,7 @@ EXERCISE_ID = re.compile(r"exercise_\d{2,}")
 
 
 def exercise_number(exercise_id: str) -> int:
-    """Return the number in an exercise's id: the sort key by which exercise_100 follows exercise_11."""
+    """Return the number in an exercise's id. As a sort key, it puts exercise_100 after exercise_11."""
     return int(exercise_id.removeprefix("exercise_"))
 
 

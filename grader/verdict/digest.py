@@ -8,9 +8,9 @@ A verdict depends on
   tests.
 
 Code is digested by its meaning, which is its syntax tree without docstrings and messages. Comments and layout are not
-in the tree. A message is a string in the kit's code that reads as a phrase: two words with a space between them
-(in an f-string: one word beside a space) and none of the characters that patterns and programs are made of. The values
-in an f-string count, because computing a value can fail.
+in the tree. A message is a string in the kit's code that looks like a phrase. It has two words with a space between
+them (in an f-string: one word beside a space), and none of the characters that are typical of patterns and programs.
+The values in an f-string count, because computing a value can fail.
 
 No code of the kit reads its own messages. Strings that code does read count, even if they look like phrases: operands
 of a comparison, keys, arguments of functions such as `startswith` or `re.search` (`READERS`), and constants of a module

@@ -122,7 +122,7 @@ class Gradebook(GradebookConnection):
         return not is_regraded and row["digest"] == submission.digest and recorded == versions
 
     def attempt(self, submission: SubmissionRecord) -> int:
-        """Return how many other sources the student handed in for the exercise before this one."""
+        """Return how many different sources the student handed in for the exercise before this source."""
         found = self.rows(
             "SELECT digest FROM verdicts WHERE submission ="
             " (SELECT id FROM submissions WHERE student = ? AND exercise = ?) ORDER BY id",

@@ -99,7 +99,7 @@ class UnitLayout(Protocol):
         """The layout's name, as `--layout` takes it."""
 
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield the students' files in order. `names` are those in the root."""
+        """Yield the students' files in order. `names` are the names in the root."""
 
 
 class UnitSubmissions:

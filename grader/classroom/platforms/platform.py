@@ -37,7 +37,7 @@ class SubmissionLayout(Platform):
 
     @abstractmethod
     def units(self, root: Path, names: list[str], skipped: SkippedFiles) -> Iterator[Unit]:
-        """Yield the students' files in order. `names` are those in the root."""
+        """Yield the students' files in order. `names` are the names in the root."""
 
     def is_shown_by_landmark(self, root: Path, names: list[str]) -> bool:
         """Return whether a name in the root shows the layout although most names do not fit it."""

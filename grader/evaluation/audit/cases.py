@@ -131,7 +131,7 @@ def _variants(exercise: Exercise, reference: str) -> Iterator[Case]:
 
 
 def attacks_of(course: Course) -> Iterator[Case]:
-    """Yield the attacks that are files. Those that tests make when they run are left out."""
+    """Yield the attacks that are files, without the attacks that tests generate."""
     folder = course.root / "tests" / "corpus" / "attacks"
     shared = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
     for page in sorted(folder.glob("*/expected.yaml")):

@@ -33,7 +33,7 @@ def _root(function: Callable[[float], float]) -> float:
 
 
 def _at_least(count: int, total: int, share: float) -> float:
-    """Return the probability of at least `count` of `total`, each with the probability `share`."""
+    """Return the probability of at least `count` successes in `total` trials, if `share` is the probability of each."""
     if share <= 0 or share >= 1:
         return float(share >= 1 or count == 0)
     logs = (

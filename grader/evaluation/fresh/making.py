@@ -296,7 +296,7 @@ def _variant(reference: str, exercise: Exercise, subset: frozenset[str]) -> str:
 
 
 def _defect(fault: Fault, number: int, alone: Examination) -> Defect:
-    """Describe a fault as a defect, with hints made from what the checks observe if it is the only one."""
+    """Describe a fault as a defect. Its hints are made from the findings of checks on the fault alone."""
     first = next(each for each in alone.outcomes if each.finding is not None)
     assert first.finding is not None
     check = in_words(first.check)

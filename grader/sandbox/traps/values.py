@@ -48,9 +48,7 @@ class Writer:
         self._size = 0
 
     def place(self, tensor: torch.Tensor) -> int:
-        """Return the place of a tensor, which is added unless it is there already. Raise `ValueError` for one that
-        cannot be sent.
-        """
+        """Return the place of a tensor. Add the tensor if it is new. Raise `ValueError` for one that cannot be sent."""
         if id(tensor) not in self._places:
             self._size += tensor.numel() * tensor.element_size()
             if self._size > MOST_BYTES:

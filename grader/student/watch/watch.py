@@ -147,7 +147,7 @@ class Watch:
             return None
 
     def _press(self, followed: FollowedExercise, key: str) -> Iterator[Event]:
-        """Yield the event that a key asks for. An error becomes a text event."""
+        """Yield the event that a key requests. An error becomes a text event."""
         exercise = followed.exercise
         try:
             if key == HINT:
