@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from enum import StrEnum
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -228,7 +229,12 @@ class _Process:
         self._calls = 0
         self._seed: int | None = None
         self._deadline = 0.0
-        self._started, self._waited, self._replies_waited = 0.0, 0.0, 0.0
+        self._waited = 0.0
+        """How long the test worker had waited for a processor when the current run began."""
+        self._mark = 0.0
+        """The reading of `_moment` then."""
+        self._preparing = 0.0
+        """The seconds of the current run in which the subject was loaded."""
 
     def run(self, seeds: list[int], runs: list[TestRun], noisy: int | None) -> None:
         """Relay until the end."""
@@ -286,8 +292,8 @@ class _Process:
 
     def _start(self, message: Started) -> None:
         self._current, self._calls = message, 0
-        self._replies_waited = self._replies.waited()
-        self._started, self._waited = time.monotonic(), self._worker.processor_time().waited
+        self._waited, self._preparing = self._worker.processor_time().waited, 0.0
+        self._mark = self._moment(self._waited)
         self._digest.update(f"test {message.test} seed {message.seed}".encode())
         self._deadline = time.monotonic() + min(TEST_SECONDS, max(self._clock.left, LEAST_WAIT))
 
@@ -300,9 +306,8 @@ class _Process:
     def _finish(self, ending: Ending, report: Finished) -> None:
         if self._current is None:
             return
-        waited = 0.0 if ending is Ending.DIED else self._worker.processor_time().waited - self._waited
-        waited += self._replies.waited() - self._replies_waited
-        self._clock.left -= max(0.0, time.monotonic() - self._started - max(0.0, waited))
+        waited = self._waited if ending is Ending.DIED else self._worker.processor_time().waited
+        self._clock.left -= max(0.0, self._moment(waited) - self._mark - self._preparing)
         outcome = TestOutcome(
             test=self._current.test,
             seed=self._current.seed,
@@ -315,15 +320,21 @@ class _Process:
         self._session.outcomes.append(outcome)
         self._deadline = time.monotonic() + TEST_SECONDS
 
+    def _moment(self, waited: float) -> float:
+        """Return the time, without the examiner's own and without waiting for a processor. `waited` is the test's."""
+        return time.monotonic() - waited - self._replies.waited() - own_seconds()
+
     def _answer(self, message: Ask, noisy: int | None) -> None:
         self._calls += 1
         self._bytes += len(message.payload)
         if self._current is None or len(self._exchanges) >= MOST_REQUESTS or self._bytes > MOST_TRANSCRIPT_BYTES:
             raise MalformedError("sent too many requests to the subject")
         started = time.monotonic()
-        if self._current.seed != self._seed:
+        if self._current.seed != self._seed or (self._calls == 1 and self._replies.is_lost()):
             self._seed = self._current.seed
+            before = self._moment(self._waited)
             self._replies.begin()
+            self._preparing += self._moment(self._waited) - before
         reply = self._replies.reply(message.payload, noise=self._seed == noisy)
         self._bytes += len(reply)
         self._exchanges.append(Exchange(request=message.payload, reply=reply))
@@ -331,6 +342,15 @@ class _Process:
             self._digest.update(len(part).to_bytes(8, "big") + part)
         _wait_for_grid(started)
         self._worker.answer_test(reply, time.monotonic() + TEST_SECONDS)
+
+
+def own_seconds() -> float:
+    """Return how long this process has run, and waited to run."""
+    try:
+        waited = int(Path("/proc/self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        waited = 0.0
+    return time.process_time() + waited
 
 
 def _wait_for_grid(started: float) -> None:
@@ -346,16 +366,20 @@ class _Subject:
     """Replies of a subject in its own worker, which is loaded anew for each seed."""
 
     def __init__(self, source: WorkerSource, exercise: Exercise, subject: Submission, *, strict: bool) -> None:
-        self._exercise, self._subject = exercise, subject
-        self._worker: Worker | None = source.start(exercise.limits)
-        isolation = self._worker.wait_until_confined()
-        if strict:
-            require_closed(isolation)
+        self._source, self._exercise, self._subject, self._strict = source, exercise, subject, strict
+        self._worker: Worker | None = None
+
+    def is_lost(self) -> bool:
+        """Return whether the worker has ended, so that the next test needs another."""
+        return self._worker is None
 
     def begin(self) -> None:
         """Load the subject anew."""
         if self._worker is None:
-            return
+            self._worker = self._source.start(self._exercise.limits)
+            isolation = self._worker.wait_until_confined()
+            if self._strict:
+                require_closed(isolation)
         chunks = [protocol.Source(label=chunk.label, text=chunk.text) for chunk in self._subject.chunks]
         request = protocol.Load(chunks=chunks, entry=self._exercise.interface.entry())
         reply = self._worker.request(request, time.monotonic() + self._exercise.limits.seconds.load)
@@ -390,6 +414,10 @@ class _Recorded:
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
         self._exchanges = iter(exchanges)
+
+    def is_lost(self) -> bool:
+        """Return False: recorded replies do not end."""
+        return False
 
     def begin(self) -> None:
         """Do nothing: the replies go on in their order."""
