@@ -24,6 +24,7 @@ from grader.report.trap import render_trap
 from grader.spec.loading import load_exercise
 from grader.spec.paths import Course, find_course
 from grader.student.changes import changes
+from grader.student.claims import withhold
 from grader.student.explanations import load_explained
 from grader.student.hints import next_hint, uncounted_on_error
 from grader.student.progress import remember_verdict
@@ -254,6 +255,7 @@ def _judged(course: Course, exercise_id: str, submission: Submission, *, is_atte
             line = chunk.text.count("\n", 0, surrogate.start()) + 1
             raise UsageError(f"{chunk.label}, line {line}: half a character (a lone surrogate) is not text; delete it")
     verdict = PooledJudge(_pool, course).judge(exercise_id, submission, submission.name, _seed)
+    verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
     remember_verdict(course, verdict, is_attempt=is_attempt)
     return verdict
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from grader.checks.outcome import Status
 from grader.commands.arguments import course_option, current_course, exercise_argument, require_file, seed_option
 from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.report.console import (
@@ -83,6 +84,8 @@ def grade(
 ) -> None:
     """Grade an exercise: show which defects are fixed and what your module does wrong."""
     from grader.processes.worker_source import CAN_FORK
+    from grader.spec.loading import load_exercise
+    from grader.student.claims import withhold
     from grader.student.progress import load_progress, remember_verdict
     from grader.submission.choice import choice_of, choose_file
     from grader.verdict.judge import judging_file
@@ -103,9 +106,11 @@ def grade(
     is_spawned = spawn or not CAN_FORK
     with (
         judging_note(choice.path.name) as clear,
-        judging_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict) as verdict,
+        judging_file(course, exercise_id, choice, seed=seed, spawn=is_spawned, strict=strict) as judged,
     ):
         clear()
+        exercise = load_exercise(course.description(exercise_id))
+        verdict = judged if path else withhold(course, exercise, judged)
         _print_verdict(course, exercise_id, choice, verdict, as_json=as_json, names=names)
     if path is None:
         was_solved = load_progress(course, exercise_id).is_solved()
@@ -137,6 +142,8 @@ def _print_completed(course: Course, exercise_id: str) -> None:
 
 def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -> int:
     """Grade every exercise and show the list. Return the largest exit code."""
+    from grader.spec.loading import load_exercise
+    from grader.student.claims import withhold
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
     from grader.verdict.judge import judge_file
@@ -151,6 +158,7 @@ def _grade_all(course: Course, seed: int | None, *, strict: bool, spawn: bool) -
             click.echo(printable_lines(f"{exercise_id} was skipped: {error}"), err=True)
             codes.append(error.exit_code)
             continue
+        verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
         remember_verdict(course, verdict)
         codes.append(verdict.exit_code())
     list_exercises()
@@ -224,6 +232,8 @@ def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
 
 def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
     """Grade the student's file and store the verdict, which does not count as an attempt."""
+    from grader.spec.loading import load_exercise
+    from grader.student.claims import withhold
     from grader.student.explanations import load_explained
     from grader.student.progress import remember_verdict
     from grader.submission.choice import choose_file
@@ -235,6 +245,7 @@ def _graded_now(exercise_id: str) -> "tuple[Course, Exercise, Choice, Verdict]":
         click.echo(choice.remark, err=True)
     with judging_note(choice.path.name):
         verdict = judge_file(course, exercise_id, choice)
+    verdict = withhold(course, load_exercise(course.description(exercise_id)), verdict)
     remember_verdict(course, verdict, is_attempt=False)
     return course, load_explained(course, exercise_id, choice.read, verdict), choice, verdict
 
@@ -279,6 +290,37 @@ def _own_fix(course: Course, exercise_id: str) -> Submission | None:
     read = choose_file(course, exercise_id).read
     is_right = progress.is_solved() or 0 < progress.checks == progress.passed
     return read if is_right and isinstance(read, Submission) else None
+
+
+@click.command()
+@exercise_argument()
+@click.argument("claimed", metavar="sound", type=click.Choice(["sound"]))
+@click.option("--line", type=click.IntRange(1), required=True, help="The line that looked wrong and is right.")
+@course_option
+@click.pass_context
+def claim(ctx: click.Context, exercise_id: str, claimed: str, line: int) -> None:
+    """Claim that nothing is wrong with an exercise, or nothing any more: `claim exercise_03 sound --line 40`."""
+    from grader.spec.loading import load_exercise
+    from grader.student.claims import record_claim
+    from grader.student.progress import remember_verdict
+    from grader.submission.choice import choose_file
+    from grader.verdict.judge import judge_file
+
+    assert claimed == "sound", "click accepts nothing else"
+    course = current_course()
+    choice = choose_file(course, exercise_id)
+    with judging_note(choice.path.name):
+        verdict = judge_file(course, exercise_id, choice)
+    made = record_claim(course, load_exercise(course.description(exercise_id)), verdict, line)
+    if not made.is_right:
+        failed = sum(outcome.status is not Status.PASSED for outcome in verdict.checks)
+        found = f"{failed} of {len(verdict.checks)} checks fail" if verdict.checks else "it cannot be graded"
+        click.echo(f"Something is wrong: {found}. python -m grader {exercise_id} shows what.")
+        ctx.exit(1)
+    click.echo(f"Your claim is right. You named line {line}.\n")
+    _print_verdict(course, exercise_id, choice, verdict, as_json=False, names=False)
+    remember_verdict(course, verdict)
+    _print_completed(course, exercise_id)
 
 
 @click.command("try")
@@ -401,4 +443,4 @@ def help_(ctx: click.Context) -> None:
 ALIASES = {"ls": "list", "status": "list", "progress": "list", "next": "list", "hints": "hint", "check": "grade"}
 """Words that people type, and the command that each of them means."""
 
-STUDENT_COMMANDS = (start, list_, help_, grade, watch, hint, trap, try_, diff, reset, solution, report)
+STUDENT_COMMANDS = (start, list_, help_, grade, watch, hint, claim, trap, try_, diff, reset, solution, report)

@@ -63,7 +63,9 @@ class _NumberedCause(Struct, frozen=True, kw_only=True):
 def render_section(verdict: Verdict, exercise: Exercise) -> str:
     """Return the verdict as one HTML element that contains its style."""
     style = f"<style>\n{_template('style.css')}</style>\n"
-    return style + _environment().get_template("section.html.j2").render(view=_view(verdict, exercise))
+    return style + _environment().get_template("section.html.j2").render(
+        view=_view(verdict, exercise, in_notebook=True)
+    )
 
 
 def render_report(
@@ -127,7 +129,7 @@ def _descriptions(exercise: Exercise) -> dict[str, str]:
     return {check.id: (type(check).__doc__ or "").split("\n\n")[0] for check in exercise.checks}
 
 
-def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dict[str, Any]:
+def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True, in_notebook: bool = False) -> dict[str, Any]:
     """Return the texts and lists that the templates show."""
     shown = shown_causes(verdict)
     crash = hiding_crash(shown)
@@ -139,7 +141,7 @@ def _view(verdict: Verdict, exercise: Exercise, *, has_seed: bool = True) -> dic
         "title": exercise.title,
         "result": result,
         "tone": "good" if verdict.outcome is Result.FIXED else "bad",
-        "next": _next_steps(verdict, exercise),
+        "next": _magics(verdict, exercise) if in_notebook else _next_steps(verdict, exercise),
         "score": score,
         "run": " · ".join([*([f"seed {verdict.seed}"] if has_seed else []), f"{verdict.seconds:.2f} s"]),
         "file": printable(verdict.file),
@@ -177,6 +179,16 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
     tone = {"✓": "good", "✗": "bad"}.get(last.mark, "open")
     rest = {"what": "everything else", "mark": last.mark, "tone": tone, "state": last.state}
     return [*rows, {**rest, "earned": last.earned, "note": last.note}]
+
+
+def _magics(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
+    """Return what a student can do now in a notebook, each step with its magic."""
+    if verdict.outcome is Result.FIXED:
+        return []
+    steps = [{"text": "Show what you changed in the exercise's file", "command": f"%diff {exercise.id}"}]
+    if exercise.has_hints():
+        steps.insert(0, {"text": "Ask for a hint", "command": f"%hint {exercise.id}"})
+    return steps
 
 
 def _next_steps(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from grader.report.findings import reason_words
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.verdict.attribution import DefectStatus, UnknownReason
 from grader.verdict.causes import Cause, group_causes, hiding_crash, shown_causes
-from grader.verdict.verdict import DefectVerdict, Result, Verdict
+from grader.verdict.verdict import DefectVerdict, Result, Verdict, awaits_claim
 
 OPEN_LAYERS = {
     "process": "the examiner's process",
@@ -100,6 +100,8 @@ def result_words(verdict: Verdict) -> tuple[str, str]:
     """Return the result in words, and its style on a terminal."""
     if verdict.is_right_so_far():
         return "Nothing wrong found here", "bold green"
+    if awaits_claim(verdict):
+        return "Every check passes", "bold yellow"
     return {
         Result.FIXED: ("Fixed", "bold green"),
         Result.NOT_FIXED: ("Not yet", "bold yellow"),
@@ -256,6 +258,12 @@ def misspelt_name(verdict: Verdict, exercise: Exercise) -> str:
     return next(iter(difflib.get_close_matches(exercise.interface.entry(), finding.names_found, 1, SIMILARITY)), "")
 
 
+def claim_invitation(exercise_id: str) -> str:
+    """Return how to claim that nothing is wrong."""
+    command = f"python -m grader claim {exercise_id} sound --line N"
+    return f"do you think that nothing is wrong? Say so, with the line that looked wrong: {command}"
+
+
 def _remedy(verdict: Verdict, exercise: Exercise) -> str:
     """Return the remedy for a file that cannot be graded."""
     at = verdict.unloadable.location if verdict.unloadable else None
@@ -283,6 +291,8 @@ def _next(verdict: Verdict, exercise: Exercise, hint: Text) -> list[Line]:
         return [Text(f"Next: {_remedy(verdict, exercise)}", "dim")]
     if verdict.is_right_so_far():
         return [Text("Next: hand it in; the checks that run then decide the rest.", "dim")]
+    if awaits_claim(verdict):
+        return [Text(f"Next: {claim_invitation(verdict.exercise)}", "dim")]
     if verdict.outcome is not Result.FIXED and remaining and exercise.has_hints():
         return [hint]
     if verdict.outcome is not Result.FIXED:

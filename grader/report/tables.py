@@ -41,7 +41,7 @@ class OverviewLine(Struct, frozen=True, kw_only=True):
         """Return whether every check passes here, although only the hand-in can tell whether the exercise is fixed."""
         progress = self.progress
         all_passed = 0 < progress.checks == progress.passed
-        return not self.is_done() and progress.outcome is Result.NOT_FIXED and all_passed
+        return not self.is_done() and progress.outcome is Result.NOT_FIXED and all_passed and bool(progress.statuses)
 
 
 def render_overview(entries: list[OverviewLine], *, width: int = 100, color: bool = False) -> str:
@@ -162,12 +162,12 @@ def _state(entry: OverviewLine) -> tuple[str, str, str]:
         return "·", "green", "nothing wrong found here"
     if not entry.announces_count:
         return "✗", "yellow", f"{best.score:g} of {progress.max_score:g} points"
-    return "✗", "yellow", f"{best.fixed} of {best.defects} fixed" if best.defects else "something broke"
+    return "✗", "yellow", f"{best.fixed} of {best.defects} fixed"
 
 
 def _solved(progress: Progress, best: Attempt) -> str:
     """Return the state of a solved exercise, with the date if its file has changed for the worse since."""
-    word = "fixed" if best.defects else "nothing to fix"
+    word = "fixed"
     if progress.outcome is Result.FIXED:
         return word
     return f"{word} on {time.strftime('%Y-%m-%d', time.localtime(best.at))}; not as it is now"

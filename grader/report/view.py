@@ -29,6 +29,14 @@ class Attempt(Struct, frozen=True, kw_only=True):
         return self.outcome is Result.FIXED, self.score, self.fixed, self.extras
 
 
+class Claim(Struct, frozen=True, kw_only=True):
+    """A student's claim that nothing is wrong, with the line that looked wrong."""
+
+    at: Annotated[float, Meta(ge=0, le=LAST_SECOND)]
+    line: int
+    is_right: bool
+
+
 class Progress(Struct, frozen=True, kw_only=True):
     """The stored state of one exercise. `statuses`, `passed` and `checks` are from the last grading.
 
@@ -46,6 +54,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     first_seen: dict[str, str] = {}
     attempts: list[Attempt] = []
     best: Attempt | None = None
+    claims: list[Claim] = []
 
     def is_solved(self) -> bool:
         """Return whether the exercise was fixed once, whatever its file contains now."""

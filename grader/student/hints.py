@@ -10,14 +10,14 @@ from grader.checks.outcome import FailureKind
 from grader.errors import UsageError
 from grader.report.check_names import check_names
 from grader.report.findings import reason_words, sentence
-from grader.report.phrases import misspelt_name, points_with_unit
+from grader.report.phrases import claim_invitation, misspelt_name, points_with_unit, shown_defects
 from grader.report.view import Hint, Progress
 from grader.spec.exercise import Announcement, Defect, Exercise
 from grader.spec.paths import Course
 from grader.student.progress import load_progress, save_progress
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.causes import Cause, group_causes, hiding_crash
-from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict
+from grader.verdict.verdict import STATUS_WORDS, DefectVerdict, Result, Verdict, awaits_claim
 
 REMEDIES = {
     (FailureKind.CRASH, "SyntaxError"): (
@@ -68,7 +68,8 @@ def next_hint(
     count = _count_step(course, exercise, progress, defect, only_given=only_given)
     worth = [points_with_unit(defect)] if exercise.announces is Announcement.COUNT else []
     command = f"python -m grader hint {exercise.id}"
-    others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id]
+    listed = [each.id for each in shown_defects(verdict, exercise)]
+    others = [exercise.numbers()[each.id] for each in remaining if each.id != defect.id and each.id in listed]
     if count < len(defect.hints):
         upcoming = "The next one" if count else "None has been given yet; the first one"
         next_action = f"{upcoming}: {command} {label}"
@@ -114,6 +115,8 @@ def _instead_of_steps(
     if verdict.is_right_so_far() and not has_number:
         message = f"The checks here find nothing wrong in {name}: hand it in, and the other checks decide."
         return _without_steps(exercise, message)
+    if awaits_claim(verdict):
+        return _without_steps(exercise, f"Every check passes: {claim_invitation(name)}")
     if crash is not None and not crash.defects and not has_number:
         at = f" ({crash.finding.location})" if crash.finding.location else ""
         step = f"It stops with {sentence(crash.finding)}{at}. Follow the call there: python -m grader try {name}"

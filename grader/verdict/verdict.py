@@ -92,6 +92,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return self.outcome is Result.NOT_FIXED and has_unknown and all_passed
 
 
+def awaits_claim(verdict: Verdict) -> bool:
+    """Return whether every check passes, but the student has yet to claim that nothing is wrong."""
+    all_passed = all(outcome.status is Status.PASSED for outcome in verdict.checks)
+    return verdict.outcome is Result.NOT_FIXED and not verdict.defects and bool(verdict.checks) and all_passed
+
+
 def make_verdict(exercise: Exercise, key: Key, examination: Examination, file: str, seed: int) -> Verdict:
     """Return the verdict on an examined submission; `file` is its name in the verdict."""
     if examination.unloadable is not None:

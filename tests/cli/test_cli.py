@@ -13,14 +13,14 @@ import pytest
 
 import grader
 from grader.cli import command_line
-from grader.commands.arguments import exercise_called
+from grader.commands.arguments import exercise_called, exercise_titled
 from grader.report.tables import OverviewLine, render_overview
 from grader.report.view import Progress
 from grader.student.progress import save_progress
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(name for name, command in command_line.commands.items() if not command.hidden)
+COMMANDS = [name for name, each in command_line.commands.items() if not each.hidden]
 
 
 def test_every_command_has_help_that_says_what_each_option_does(run_cli):
@@ -178,6 +178,25 @@ def test_a_mistyped_name_gets_the_nearest_one(run_cli, arguments, meant):
     done = run_cli(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"did you mean {meant}? The exercises are " in done.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("word", ["list", "status", "next", "progress"])
+def test_words_that_people_type_print_the_list(run_cli, word):
+    assert run_cli(word).stdout == run_cli().stdout
+
+
+def test_help_lists_the_commands_and_start_the_steps_of_the_first_hunt(run_cli, own_course):
+    assert "For students:" in run_cli("help").stdout
+    first = run_cli("start", cwd=own_course.root).stdout
+    assert first.startswith("Your first hunt: exercise_02 · It never took its first step\n")
+    assert "✓" not in first
+
+
+def test_an_exercise_may_be_called_by_words_of_its_title(course):
+    assert exercise_titled(course, "circled in red") == "exercise_35"
+    assert exercise_titled(course, "how the sentence ends") == "exercise_03"
+    assert exercise_titled(course, "the") is None
+    assert exercise_titled(course, "no such title") is None
 
 
 def test_outside_a_course_no_other_one_is_used_in_silence(run_cli, tmp_path):

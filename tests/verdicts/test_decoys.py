@@ -2,11 +2,12 @@
 
 import pytest
 
-from grader.checks.outcome import in_words
+from grader.report.check_names import check_name, check_names
 from grader.report.tables import OverviewLine, render_overview
 from grader.report.terminal import render_terminal
 from grader.report.view import Progress
 from grader.spec.loading import load_exercise
+from grader.student.progress import load_progress
 from grader.verdict.verdict import Result
 from tests.support.paths import ROOT
 from tests.support.sampling import of_parts, sampled_in_parts
@@ -42,7 +43,32 @@ def test_a_change_that_breaks_a_right_starter_is_told_what_it_broke_and_not_that
         shown = " ".join(render_terminal(verdict, exercise, width=200).split())
         assert " ".join(exercise.decoy.split())[:40] not in shown, fix.name
         for check in fix.expect.broken or verdict.regressions[:1]:
-            assert in_words(check) in shown, fix.name
+            assert check_name(check, check_names(exercise)) in shown, fix.name
+
+
+def test_points_and_the_explanation_come_with_the_claim_that_nothing_is_wrong(own_course, run_cli):
+    decoy = load_exercise(own_course.description(DECOYS[0]))
+    explanation = " ".join(decoy.decoy.split())[:40]
+    first = run_cli(DECOYS[0], cwd=own_course.root)
+    assert (first.returncode, explanation in " ".join(first.stdout.split())) == (1, False)
+    assert "Every check passes · 0 of 10 points" in first.stdout
+    assert f"python -m grader claim {DECOYS[0]} sound" in " ".join(first.stdout.split())
+    line = next(each for each in run_cli(cwd=own_course.root).stdout.splitlines() if DECOYS[0] in each)
+    assert line.endswith("0 of 10 points")
+    claimed = run_cli("claim", DECOYS[0], "sound", "--line", "12", cwd=own_course.root)
+    assert claimed.returncode == 0
+    assert "You named line 12." in claimed.stdout
+    assert explanation in " ".join(claimed.stdout.split())
+    assert load_progress(own_course, DECOYS[0]).is_solved()
+    assert run_cli(DECOYS[0], cwd=own_course.root).returncode == 0
+
+
+def test_a_claim_about_a_defective_starter_is_wrong_and_recorded(own_course, run_cli):
+    answer = run_cli("claim", "exercise_03", "sound", "--line", "12", cwd=own_course.root)
+    assert answer.returncode == 1
+    assert "Something is wrong: " in answer.stdout
+    assert [claim.is_right for claim in load_progress(own_course, "exercise_03").claims] == [False]
+    assert not load_progress(own_course, "exercise_03").is_solved()
 
 
 def test_a_decoy_that_nobody_tried_looks_like_any_other_in_the_list():

@@ -11,6 +11,7 @@ from grader.processes.examiner_process import CancelledError
 from grader.processes.pool import ExaminerPool
 from grader.spec.exercise import Exercise
 from grader.spec.paths import Course
+from grader.student.claims import withhold
 from grader.student.explanations import load_explained
 from grader.student.progress import load_progress, remember_verdict
 from grader.student.watch.events import NO_VERDICT_YET, Event, TextEvent, VerdictEvent, compare
@@ -226,6 +227,7 @@ class FollowedExercise:
 
     def _verdict_event(self, verdict: Verdict) -> VerdictEvent:
         """Store the verdict and return its event."""
+        verdict = withhold(self._course, self.exercise, verdict)
         is_first = not self._statuses and self._graded is None
         change = None if is_first else compare(self._statuses, self._graded, verdict)
         before = load_progress(self._course, self.exercise.id)

@@ -296,6 +296,13 @@ def test_attempts_are_a_chart_and_a_folded_table(exercise) -> None:
     assert "points of the last" not in render_report(verdict_saying("x", exercise), exercise, attempts[:1])
 
 
+def test_a_notebook_names_magics_as_the_next_steps_and_a_page_commands(exercise) -> None:
+    verdict = verdict_saying("x", exercise)
+    assert f"%hint {exercise.id}" in render_section(verdict, exercise)
+    assert "python -m grader" not in render_section(verdict, exercise)
+    assert f"python -m grader hint {exercise.id}" in render_report(verdict, exercise)
+
+
 def test_checks_that_pass_are_folded_and_the_others_are_not(exercise) -> None:
     checks = [Outcome(check="values", status=Status.PASSED), Outcome(check="full-context", status=Status.TIMED_OUT)]
     page = render_report(msgspec.structs.replace(verdict_saying("x", exercise), checks=checks), exercise)
