@@ -34,7 +34,7 @@ class Model(torch.nn.Module):
 
 
 class Adapter(torch.nn.Module):
-    """Returns the model's state, the step's return values, the modes and the next random numbers, stacked over steps."""
+    """Returns the model's state, the step's return values, the modes and the next random numbers, by step."""
 
     def __init__(
         self,
