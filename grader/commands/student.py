@@ -188,7 +188,7 @@ def _print_verdict(
         color=has_color(),
         names=names,
         known=before.fixed(),
-        first_seen=before.first_seen,
+        failing_sizes=before.failing_sizes,
     )
     print_report(page)
 

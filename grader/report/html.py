@@ -177,8 +177,8 @@ def _rows(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:
         )
     last = regression_row(verdict, exercise)
     tone = {"✓": "good", "✗": "bad"}.get(last.mark, "open")
-    rest = {"what": "everything else", "mark": last.mark, "tone": tone, "state": last.state}
-    return [*rows, {**rest, "earned": last.earned, "note": last.note}]
+    others = {"what": "everything else", "mark": last.mark, "tone": tone, "state": last.state}
+    return [*rows, {**others, "earned": last.earned, "note": last.note}]
 
 
 def _magics(verdict: Verdict, exercise: Exercise) -> list[dict[str, str]]:

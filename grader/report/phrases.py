@@ -116,12 +116,12 @@ def points(value: float) -> str:
 
 
 def lessons(
-    verdict: Verdict, exercise: Exercise, defect_ids: Collection[str], first_seen: Mapping[str, str] = {}
+    verdict: Verdict, exercise: Exercise, defect_ids: Collection[str], failing_sizes: Mapping[str, str] = {}
 ) -> list[str]:
     """Return why each of these defects mattered, and which usual tests passed in spite of it.
 
-    Usual tests that several defects share are named once. `first_seen` maps defects to the sizes at which they showed.
-    A fixed exercise that has no defects gets its own explanation.
+    Usual tests that several defects share are named once. `failing_sizes` maps defects to the sizes at which they
+    failed. A fixed exercise that has no defects gets its own explanation.
     """
     numbers = exercise.numbers()
     defects = [defect for defect in exercise.defects if defect.id in defect_ids and defect.why]
@@ -131,7 +131,7 @@ def lessons(
     lines = []
     for defect in defects:
         parts = [" ".join(defect.why.split())]
-        parts += [f"It showed {first_seen[defect.id]}."] if defect.id in first_seen else []
+        parts += [f"It showed {failing_sizes[defect.id]}."] if defect.id in failing_sizes else []
         parts += [f"It passes the usual tests: {defect.missed()}."] if defect.missed() and not is_shared else []
         lines.append(f"{defect_label(defect, exercise)}: {' '.join(parts)}")
     if is_shared and all(tests):

@@ -107,16 +107,16 @@ def _titles(exercise: Exercise) -> list[str]:
 
 def render_completed_course(entries: Sequence[OverviewLine], *, width: int = 100, color: bool = False) -> str:
     """Render the page after the last hunt of the course: a summary of all hunts."""
-    solved = [entry.progress.best for entry in entries if entry.progress.best]
+    bests = [entry.progress.best for entry in entries if entry.progress.best]
     attempts = sum(len(entry.progress.attempts) for entry in entries)
     steps = sum(sum(entry.progress.hints_given.values()) for entry in entries)
     facts = [
         _counted(len(entries), "hunt") + " solved",
-        _counted(sum(each.fixed + each.extras for each in solved), "defect") + " fixed",
+        _counted(sum(each.fixed + each.extras for each in bests), "defect") + " fixed",
         _counted(attempts, "attempt"),
         _counted(steps, "hint"),
     ]
-    days = sorted(time.strftime("%Y-%m-%d", time.localtime(each.at)) for each in solved)
+    days = sorted(time.strftime("%Y-%m-%d", time.localtime(each.at)) for each in bests)
     lines = [Text(), Text("Course complete", "bold green"), Text(" · ".join(facts))]
     lines += [Text(f"Solved between {days[0]} and {days[-1]}.", "dim")] if days else []
     lines.append(Text("Your progress and explanations stay here: grade any hunt again to read its page.", "dim"))

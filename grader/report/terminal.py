@@ -66,14 +66,14 @@ def render_terminal(
     height: int = SCREEN_LINES,
     names: bool = False,
     known: Collection[str] = (),
-    first_seen: Mapping[str, str] = {},
+    failing_sizes: Mapping[str, str] = {},
     has_head: bool = True,
     has_seed: bool = True,
 ) -> str:
     """Return the verdict as lines of text, with as many causes as `height` lines hold, and at least one.
 
-    `names` adds the ids of the defects. `known` are defects whose lessons were shown before; `first_seen` maps the
-    other defects to the sizes at which they showed. `has_seed` is false if the next submissions get the same seed.
+    `names` adds the ids of the defects. `known` are defects whose lessons were shown before; `failing_sizes` maps the
+    other defects to the sizes at which they failed. `has_seed` is false if the next submissions get the same seed.
     """
 
     def rendered(lines: list[Line]) -> str:
@@ -83,7 +83,7 @@ def render_terminal(
     top: list[Line] = [*([_head(verdict, exercise, width)] if has_head else []), *checks_note(verdict)]
     top += [Text()] if top else []
     head = rendered([*top, *parts.table(verdict)])
-    lessons_text = rendered(parts.lessons(verdict, known, first_seen))
+    lessons_text = rendered(parts.lessons(verdict, known, failing_sizes))
     bottom = foot_lines(verdict, exercise, width, has_seed=has_seed)[: SHORT_FOOT if height < SCREEN_LINES else None]
     foot = rendered([*advice_lines(verdict), Text(), *bottom, *open_layers_lines(verdict)])
     blocks = [rendered(lines) for lines in parts.causes(verdict)]
@@ -147,11 +147,11 @@ class _PageParts:
         last = regression_row(verdict, self._exercise)
         return [*rows, self._row((last.mark, last.style), last.state, last.earned, last.note)]
 
-    def lessons(self, verdict: Verdict, known: Collection[str], first_seen: Mapping[str, str]) -> list[Line]:
+    def lessons(self, verdict: Verdict, known: Collection[str], failing_sizes: Mapping[str, str]) -> list[Line]:
         """Return why each newly fixed defect mattered; once the exercise is fixed, why each fixed one did."""
         fixed = {defect.id for defect in verdict.defects if defect.status is DefectStatus.FIXED}
         chosen = fixed if verdict.outcome is Result.FIXED else fixed - {*known}
-        lines = [Text(line) for line in lessons(verdict, self._exercise, chosen, first_seen)]
+        lines = [Text(line) for line in lessons(verdict, self._exercise, chosen, failing_sizes)]
         return [Text(), *lines] if lines else []
 
     def causes(self, verdict: Verdict) -> list[list[Line]]:

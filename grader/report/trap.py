@@ -47,9 +47,9 @@ def render_trap(result: TrapResult, *, width: int = 100, color: bool = False) ->
     if result.half_mended.of:
         words = f"{result.half_mended.caught} of {result.half_mended.of} caught; they are extra"
         lines.append(_row("half-mended", Text(words)))
-    if result.told_apart.of > 1:
-        words = f"{result.told_apart.caught} of {result.told_apart.of} defects have a test of their own; extra"
-        lines.append(_row("told apart", Text(words)))
+    if result.with_own_test.of > 1:
+        words = f"{result.with_own_test.caught} of {result.with_own_test.of} defects have a test of their own; extra"
+        lines.append(_row("own tests", Text(words)))
     lines += [Text(words) for words in _notes(result)]
     lines.append(_total(result))
     return render_page(lines, width, color=color)
@@ -87,7 +87,7 @@ def render_trap_json(result: TrapResult) -> str:
         ],
         "subsets": msgspec.structs.asdict(result.subsets),
         "half_mended": msgspec.structs.asdict(result.half_mended),
-        "told_apart": msgspec.structs.asdict(result.told_apart),
+        "with_own_test": msgspec.structs.asdict(result.with_own_test),
         "isolation": result.isolation,
         "seed": result.seed,
         "seconds": round(result.seconds, 3),

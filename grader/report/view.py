@@ -40,7 +40,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 class Progress(Struct, frozen=True, kw_only=True):
     """The stored state of one exercise. `statuses`, `passed` and `checks` are from the last grading.
 
-    `best` is the best grading of all, and the earliest if several are equally good. `first_seen` maps each defect to
+    `best` is the best grading of all, and the earliest if several are equally good. `failing_sizes` maps each defect to
     the sizes at which it last showed, in words.
     """
 
@@ -51,7 +51,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     hints_given: dict[str, int] = {}
     passed: int = 0
     checks: int = 0
-    first_seen: dict[str, str] = {}
+    failing_sizes: dict[str, str] = {}
     attempts: list[Attempt] = []
     best: Attempt | None = None
     claims: list[Claim] = []

@@ -48,7 +48,7 @@ def remember_verdict(course: Course, verdict: Verdict, *, is_attempt: bool = Tru
             statuses={defect.id: defect.status for defect in verdict.defects},
             passed=sum(outcome.status is Status.PASSED for outcome in verdict.checks),
             checks=len(verdict.checks),
-            first_seen={**before.first_seen, **first_seen(verdict)},
+            failing_sizes={**before.failing_sizes, **failing_sizes(verdict)},
         )
     save_progress(course, verdict.exercise, progress)
 
@@ -65,7 +65,7 @@ def _attempt(verdict: Verdict) -> Attempt:
     )
 
 
-def first_seen(verdict: Verdict) -> dict[str, str]:
+def failing_sizes(verdict: Verdict) -> dict[str, str]:
     """Map each defect that explains a failed check to the smallest failing sizes, in words."""
     smallest: dict[str, tuple[int, str]] = {}
     for outcome in verdict.checks:

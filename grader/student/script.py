@@ -52,7 +52,7 @@ class _Script:
         """The variables of inputs."""
         self._stream: torch.Tensor | None = None
         """The state of the generator after the draws so far; None unless the check's seed gave them."""
-        self._drawn: list[torch.Tensor] = []
+        self._random_inputs: list[torch.Tensor] = []
         """The inputs that the check's seed gave."""
         self._modules: dict[int, str] = {}
         self._calls = [each for each in replay.steps if isinstance(each, MadeCall)]
@@ -109,11 +109,11 @@ class _Script:
         if isinstance(first, TensorValue) and (lines := _as_change(variable, name, tensor, to_python(first))):
             yield from lines
             return
-        drawn = self._draw(tensor)
-        if drawn is None:
+        call = self._draw(tensor)
+        if call is None:
             yield f"{variable} = {literal(tensor)}"
             return
-        seed, code = drawn
+        seed, code = call
         if seed is not None:
             yield f"torch.manual_seed({seed})"
         yield f"{variable} = {code}"
@@ -136,11 +136,11 @@ class _Script:
                 generator.set_state(self._stream)
             else:
                 generator.manual_seed(seed)
-            drawn = torch.randn(tensor.shape, generator=generator)
+            random = torch.randn(tensor.shape, generator=generator)
             for factor in (1, 60, 400):
-                if torch.equal((drawn * factor).to(tensor.dtype), tensor):
+                if torch.equal((random * factor).to(tensor.dtype), tensor):
                     self._stream = generator.get_state()
-                    self._drawn.append(tensor)
+                    self._random_inputs.append(tensor)
                     times = f" * {factor}" if factor != 1 else ""
                     code = f"torch.randn({', '.join(map(str, tensor.shape))})"
                     return seed, f"({code}{times}){dtype}" if dtype and times else f"{code}{times}{dtype}"
@@ -189,7 +189,7 @@ class _Script:
 
     def _further_draws(self, step: BuiltModule) -> Iterator[str]:
         """Draw the inputs of calling variants too if the check did so before it built this module."""
-        shapes = [tuple(each.shape) for each in self._drawn]
+        shapes = [tuple(each.shape) for each in self._random_inputs]
         if self._stream is None or step.parameters is None or not shapes:
             return
         generator, before = torch.Generator(), self._stream

@@ -155,17 +155,17 @@ def count_caught(tests: Sequence[TestResult], observations: Iterable[Observation
     return Count(caught=sum(any(_fails_always(each, test) for test in counting) for each in wanted), of=len(wanted))
 
 
-def count_told_apart(tests: Sequence[TestResult], observations: Sequence[Observation]) -> Count:
+def count_with_own_test(tests: Sequence[TestResult], observations: Sequence[Observation]) -> Count:
     """Return for how many defects some test fails on exactly the implementations that have the defect."""
     counting = [number for number, test in enumerate(tests) if test.standing is Standing.COUNTS]
     variants = [each for each in observations if each.implementation.role in (Role.DEFECTIVE, Role.COMBINED)]
     defects = sorted({defect for each in variants for defect in each.implementation.defects})
     fails: Mapping[int, list[bool]] = {test: [_fails_always(each, test) for each in variants] for test in counting}
-    told = [
+    have_own_test = [
         any(fails[test] == [defect in each.implementation.defects for each in variants] for test in counting)
         for defect in defects
     ]
-    return Count(caught=sum(told), of=len(defects))
+    return Count(caught=sum(have_own_test), of=len(defects))
 
 
 def score_of(exercise: Exercise, defects: Sequence[DefectResult], subsets: Count) -> tuple[float, float, float]:

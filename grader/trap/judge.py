@@ -20,7 +20,7 @@ from grader.trap.counting import (
     count_caught,
     count_defects,
     count_tests,
-    count_told_apart,
+    count_with_own_test,
     score_of,
 )
 from grader.trap.implementations import Implementation, Role, implementations_at_home, implementations_of
@@ -131,7 +131,7 @@ class _Judgement:
             defects=tuple(defects),
             subsets=subsets,
             half_mended=count_caught(tests, self._observations, (Role.HALF_MENDED,)),
-            told_apart=count_told_apart(tests, self._observations),
+            with_own_test=count_with_own_test(tests, self._observations),
             is_at_home=not self._exercise.edition.HAS_REFERENCE,
             right=sum(each.role is Role.RIGHT for each in self._implementations),
             score=score,
@@ -164,9 +164,9 @@ class _Judgement:
         if is_first or (implementation.role is Role.DEFECTIVE and any(not each.passed for each in session.outcomes)):
             runs = [TestRun(test=each.test, seed=each.seed) for each in session.outcomes]
             if not any(each.ending in (Ending.TIMED_OUT, Ending.DIED) for each in session.outcomes):
-                again = self._relay.replay(session, runs)
-                self._is_time_up = self._is_time_up or again.is_time_up
-                replayed = again.outcomes
+                rerun = self._relay.replay(session, runs)
+                self._is_time_up = self._is_time_up or rerun.is_time_up
+                replayed = rerun.outcomes
         self._observations.append(
             Observation(implementation=implementation, outcomes=session.outcomes, replayed=replayed)
         )

@@ -95,7 +95,7 @@ class TrapResult(Struct, frozen=True, kw_only=True):
     defects: tuple[DefectResult, ...] = ()
     subsets: Count = Count()
     half_mended: Count = Count()
-    told_apart: Count = Count()
+    with_own_test: Count = Count()
     """The defects that some test catches exactly where they are present."""
     right: int = 0
     """The number of right implementations."""

@@ -44,7 +44,7 @@ def test_a_trap_earns_the_points_of_the_defects_that_it_catches(traps: Traps) ->
     assert (result.score, result.max_score, result.extra) == (8.0, 8.0, 1.0)
     assert result.catches_all()
     assert (result.subsets.caught, result.subsets.of) == (3, 3)
-    assert (result.told_apart.caught, result.told_apart.of) == (2, 2)
+    assert (result.with_own_test.caught, result.with_own_test.of) == (2, 2)
     page = render_trap(result)
     assert "defect 1  caught by test_the_past_does_not_see_the_future" in page
     assert "mask" not in page  # the defect has no name here

@@ -151,7 +151,7 @@ class Maker:
         digest = hashlib.sha256(meaning(starter).encode("utf-8", "surrogatepass")).hexdigest()
         if digest in self._known:
             raise Dropped("another hunt is the same")
-        signatures, methods = _told_apart(examined, exercise)
+        signatures, methods = _identified(examined, exercise)
         self._known.add(digest)
         return Made(
             base=origin.base,
@@ -265,7 +265,7 @@ def _starter(reference: str, defects: list[Defect]) -> str:
     return starter
 
 
-def _told_apart(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+def _identified(examined: _Examined, exercise: Exercise) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
     """Return the signatures and the methods of every variant; raise `Dropped` unless each one is identified exactly."""
     signatures: dict[str, dict[str, str]] = {}
     methods: dict[str, dict[str, str]] = {}

@@ -31,9 +31,9 @@ def export_tasks(
 ) -> list[Path]:
     """Write a task folder for each exercise, and return the folders.
 
-    `environment/` is the agent's side: the starter and nothing else of the exercise. `tests/` is the verifier's side,
-    an image of its own with the kit, the reference and the checks. `with_solutions` adds `solution/` for Harbor's oracle.
-    Raise `UsageError` for an unknown exercise, a course without references or a folder in use.
+    `environment/` is the agent's side, with only the starter. `tests/` is the verifier's side, an image of its own with
+    the kit, the reference and the checks. `with_solutions` adds `solution/` for Harbor's oracle. Raise `UsageError` for
+    an unknown exercise, a course without references or a folder in use.
     """
     chosen = list(dict.fromkeys(exercise_ids)) or course.exercise_ids()
     for exercise_id in chosen:

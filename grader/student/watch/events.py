@@ -77,8 +77,8 @@ class VerdictEvent(Struct, frozen=True, kw_only=True):
     """A verdict on the current content of the file.
 
     `at` is the time of day. `is_brief` is true for the first verdict on an exercise that the watch moved on to,
-    `is_repeated` if the student asked for the last verdict again. `known` are the defects fixed before; `first_seen`
-    maps defects to the sizes at which they showed.
+    `is_repeated` if the student asked for the last verdict again. `known` are the defects fixed before; `failing_sizes`
+    maps defects to the sizes at which they failed.
     """
 
     exercise: Exercise
@@ -89,7 +89,7 @@ class VerdictEvent(Struct, frozen=True, kw_only=True):
     is_brief: bool = False
     is_repeated: bool = False
     known: frozenset[str] = frozenset()
-    first_seen: dict[str, str] = {}
+    failing_sizes: dict[str, str] = {}
 
 
 class WaitingEvent(Struct, frozen=True, kw_only=True):
@@ -171,7 +171,7 @@ def _report(event: VerdictEvent, screen: Screen) -> str:
         color=screen.color,
         height=screen.height - other_lines if screen.clears and not event.is_repeated else ANY_HEIGHT,
         known=event.known,
-        first_seen=event.first_seen,
+        failing_sizes=event.failing_sizes,
         has_head=False,
     )
     return (CLEAR if screen.clears else "\n") + head + "\n" + report + (foot if screen.has_keys else "")

@@ -245,7 +245,7 @@ class FollowedExercise:
             at=at,
             is_brief=self._is_brief,
             known=known,
-            first_seen=before.first_seen,
+            failing_sizes=before.failing_sizes,
         )
         self._is_brief = False
         return self._last_event

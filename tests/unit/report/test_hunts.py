@@ -51,8 +51,8 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
     before = None
     for verdict in verdicts:
         progress = load_progress(course, exercise.id)
-        known, seen = progress.fixed(), progress.first_seen
-        page = render_terminal(verdict, exercise, width=width, color=color, known=known, first_seen=seen)
+        known, sizes = progress.fixed(), progress.failing_sizes
+        page = render_terminal(verdict, exercise, width=width, color=color, known=known, failing_sizes=sizes)
         show(exercise.id, page)
         if before is not None:
             change = compare(progress.statuses, before, verdict)
@@ -63,7 +63,7 @@ def screens(course, exercise, verdicts, width: int, *, color: bool) -> str:
                 remark="",
                 at="12:00:00",
                 known=frozenset(known),
-                first_seen=seen,
+                failing_sizes=sizes,
             )
             screen = Screen(width=width, height=LINES_OF_A_WATCH, color=color, clears=True, has_keys=True)
             watched = render_event(event, screen).replace("\x1b[H\x1b[2J\x1b[3J", "")
