@@ -14,7 +14,12 @@ MAX_VALUES = 5_000
 MAX_DEPTH = 20
 """The most levels of lists and mappings. Much deeper files would overflow PyYAML's stack."""
 
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff"
+    r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+"""Characters that no text needs, among them those that change the direction of the text around them."""
+
 BARE_EXPONENT = re.compile(r"[-+]?\d[\d_]*(\.\d*)?[eE][-+]?\d+")
 """A number with an exponent. YAML 1.1 reads it as text unless it has both a dot and a sign in the exponent."""
 
@@ -94,6 +99,8 @@ class Document:
         kind, is_plain = node.tag.removeprefix(TAG), not node.style
         key = f"{path[-1]}: " if path and isinstance(path[-1], str) else ""
         description = missing_from_blank(raw)
+        if control := CONTROL.search(raw):  # written as an escape
+            self._note(node, path, "printable text", f"the control character {_named(control)}", "remove it")
         if description is not None:
             self._note(node, path, description, "a blank", "fill it in")
         elif is_plain and kind == "str" and BARE_EXPONENT.fullmatch(raw):
@@ -179,10 +186,14 @@ def _decode(content: bytes) -> str:
         raise RefusedError(_at(*_place_after(before), "text in UTF-8", found, "save the file as UTF-8")) from error
     control = CONTROL.search(text)
     if control:
-        found = f"the control character U+{ord(control.group()):04X}"
+        found = f"the control character {_named(control)}"
         place = _place_after(text[: control.start()])
         raise RefusedError(_at(*place, "printable text", found, "remove it"))
     return text
+
+
+def _named(character: re.Match[str]) -> str:
+    return f"U+{ord(character.group()):04X}"
 
 
 def _place_after(text: str) -> tuple[int, int]:

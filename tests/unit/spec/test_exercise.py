@@ -144,6 +144,9 @@ def test_a_description_that_is_no_yaml_is_refused(tmp_path):
         b"": ":1:1: expected a mapping",
         b"title: \xe9": ":1:8: expected text in UTF-8, got the byte 0xe9",
         b"a: \0": r":1:4: expected printable text, got the control character U\+0000",
+        "title: a\u202eb".encode(): r":1:9: expected printable text, got the control character U\+202E",
+        b'title: "a\\u2066b"': r":1:8: title: expected printable text, got the control character U\+2066; remove it",
+        b'title: "a\\e[2J"': r":1:8: title: expected printable text, got the control character U\+001B; remove it",
     }
     for content, refusal in refusals.items():
         path.write_bytes(content)
