@@ -107,7 +107,7 @@ def _fits(axes: dict[str, Sequence[Any]]) -> Callable[[int, int, int, int], bool
                 return two in one.places
             case _, Sharing() if axis == 1:
                 return two is Sharing.SEPARATE or any(place == one for _, place in sharing)
-            case History.INFERENCE_FIRST, Gradients.RECORDED:
+            case History.INFERENCE_FIRST, Gradients() if two is Gradients.RECORDED:  # "" equals other axes' values
                 return any(check.trains_after_inference for check in axes["check"])
             case History.CONVERTED, Dtype():
                 return two is Dtype.FLOAT64

@@ -47,7 +47,7 @@ def size_cases_of(check: Property, exercise: Exercise, seed: int) -> SizeCasePla
     """Plan the size cases of a check."""
     fixed, random = _sizes_of(check, exercise, f"{seed}/{check.id}")
     is_varied = _is_varied(check, exercise)
-    chosen = choose_calling_variants(_varied_checks(exercise)) if is_varied else {}
+    chosen = choose_calling_variants(varied_checks(exercise)) if is_varied else {}
     run = [fixed[0], fixed[-1]] if runs_only_ends(check) else fixed
     with_grad = [each for number, each in enumerate([*run, *random]) if is_varied or number % 2 == _parity(check)]
 
@@ -135,7 +135,7 @@ def _is_varied(check: Property, exercise: Exercise) -> bool:
     return bool(is_tried) and exercise.interface.kind.has_calling_variants
 
 
-def _varied_checks(exercise: Exercise) -> tuple[VariedCheck, ...]:
+def varied_checks(exercise: Exercise) -> tuple[VariedCheck, ...]:
     """Return the checks of an exercise that call its module in calling variants."""
     return tuple(_varied_check(check, exercise) for check in exercise.checks if _is_varied(check, exercise))
 

@@ -151,6 +151,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     fails_alone: bool
     """Whether `fails_otherwise` has a check that only variants with the defect fail, and no partial fix of another
     defect may be the reason."""
+    fails_alone_by_values: bool
+    """Whether such a check fails by wrong values."""
     fails_own_checks: bool
     """Whether a check fails as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
@@ -184,7 +186,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         if not self.differing:
             return self.is_mostly_right
         if self.reading in STANDING:
-            return (self.is_mostly_right and not self.fails_alone) or self.is_right_beside_another_fault
+            return (self.is_mostly_right and not self.fails_alone_by_values) or self.is_right_beside_another_fault
         return self.is_mostly_right and not (self.reading is Reading.CHANGED and self.fails_alone)
 
 
@@ -331,6 +333,8 @@ class VariantComparison:
         only = own - self._failed_without(defect)
         with_defect = [name for name in self.matching_variants if has_defect(name, defect)]
         plainly = self._in_plain_calls if self.reading(defect) in STANDING else {*differing}
+        alone = [check for check in differing if check in only and self._fails_similarly(check, defect)]
+        alone = [] if self._is_beside_partial_fix(defect) else alone
         in_training = any(self._fails_similarly(check, defect) for check in own & self._fails_in_training)
         is_right_of_most = own and 2 * len(plainly.intersection(differing)) <= len(own) and not in_training
         return Evidence(
@@ -339,8 +343,8 @@ class VariantComparison:
             with_equal_methods=self._with_equal_methods(defect),
             differing=differing,
             fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
-            fails_alone=not self._is_beside_partial_fix(defect)
-            and any(self._fails_similarly(check, defect) for check in only.intersection(differing)),
+            fails_alone=bool(alone),
+            fails_alone_by_values=any(self.failed[check] in WRONG_NUMBERS for check in alone),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),

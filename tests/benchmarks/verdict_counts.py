@@ -13,7 +13,7 @@ from grader.spec.loading import load_exercise
 from grader.spec.paths import Course
 from grader.verdict.attribution import DefectStatus
 from grader.verdict.verdict import Result
-from tests.support.judging import Judge
+from tests.support.judging import AMPLE, Judge
 from tests.support.paths import ROOT
 from tests.support.wrong_fixes import expected_statuses, is_refused, load_wrong_fixes
 
@@ -27,7 +27,7 @@ def counted(judge: Judge, exercise_id: str) -> Counter[str]:
     subsets = [*load_exercise(judge.course.description(exercise_id)).subsets()]
     texts = [path.read_text(encoding="utf-8") for path in right] + [fix.text for fix in wrong]
     texts += [judge.variant(exercise_id, subset) for subset in subsets]
-    verdicts = judge.many(exercise_id, texts)
+    verdicts = judge.many(exercise_id, texts, limits=AMPLE)
     found: Counter[str] = Counter()
     for path, verdict in zip(right, verdicts, strict=False):
         is_accepted = (verdict.outcome, verdict.score) == (Result.FIXED, verdict.max_score)
