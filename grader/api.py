@@ -408,7 +408,7 @@ def _not_judged_finding(reason: str) -> Finding:
 
 
 def _read(source: Source, name: str) -> Submission | Unreadable:
-    """Read a submission. `name` is its name in findings if it came as text."""
+    """Read a submission. `name` is the name of a text in findings."""
     if isinstance(source, Path):
         if not source.is_file():
             raise UsageError(f"there is no file {source}; name the .py or .ipynb file to grade")

@@ -64,7 +64,7 @@ FIXED_OF_ROLE = {
 }
 """The values in the first and in the last size case for the first, second, ... keyword of a role.
 
-No number occurs twice among them, the batches and the tokens. Neither do the quotients by the number of heads.
+These values, the batches and the tokens all differ, and so do the quotients by the number of heads.
 """
 
 LENGTHS = ((1, 4, 8), (1, 9, 7), (2, 8, 9))

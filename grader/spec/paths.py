@@ -74,7 +74,7 @@ class Course:
         return self.root / "exercises" / exercise_id
 
     def module_name(self, exercise_id: str) -> str:
-        """Return the name of the exercise's module, such as `attention.py`: it is the name of the starter."""
+        """Return the file name of the exercise's module and starter, such as `attention.py`."""
         starters = sorted(self.starters(exercise_id).glob("*.py"))
         return starters[0].name if starters else USUAL_MODULE
 

@@ -22,7 +22,7 @@ class Made(Struct, frozen=True, kw_only=True):
     signatures: dict[str, dict[str, str]]
     methods: dict[str, dict[str, str]]
     symptoms: list[str]
-    """What the checks observed of the starter, in sentences."""
+    """The checks' findings on the starter, in sentences."""
 
     def starter(self) -> str:
         """Return the reference with every defect put back."""

@@ -62,7 +62,7 @@ class Remote:
         path: str = "",
         name: str = "",
     ) -> Any:
-        """Ask the subject's worker and return the value; raise what the subject raised."""
+        """Ask the subject's worker and return the value; raise the subject's exception."""
         models: list[Any] = []
         writer = Writer(lambda value: self._special(value, models))
         sent_arguments = [writer.value(each) for each in arguments]
