@@ -11,7 +11,7 @@ from grader.spec.paths import Course
 from grader.spec.wrong_fixes import load_wrong_fixes
 from grader.submission import Submission, read_submission, submission_from_text
 
-MOST_HALF_MENDED = 12
+MOST_HALF_MENDED = 6
 """The most half-mended implementations on which a trap runs, so that a trap stays fast."""
 
 
