@@ -49,6 +49,15 @@ def doctor(ctx: click.Context) -> None:
 
 
 @click.command()
+def stop() -> None:
+    """End the processes that stay warm for the next command."""
+    from grader.processes.warm_server import stop_all
+
+    stopped = stop_all()
+    click.echo(f"Stopped {len(stopped)}." if stopped else "No process was warm.")
+
+
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
@@ -67,7 +76,7 @@ UNEXPECTED_ERROR = 3
 INTERRUPTED = 130
 """The exit code that shells give a program ended by Ctrl-C."""
 
-MACHINE_COMMANDS = (doctor, completion)
+MACHINE_COMMANDS = (doctor, stop, completion)
 SECTIONS = {
     "For students": STUDENT_COMMANDS,
     "For instructors": INSTRUCTOR_COMMANDS,
@@ -150,8 +159,8 @@ for _command in (*STUDENT_COMMANDS, *INSTRUCTOR_COMMANDS, *EVALUATION_COMMANDS, 
     command_line.add_command(_command)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+def main(arguments: list[str] | None = None, *, is_warm: bool = False) -> int:
+    """Run a command and return its exit code. In a warm process, raise what is no fault of the user."""
     accept_all_characters()
     try:
         return command_line.main(arguments, "python -m grader", COMPLETE_VARIABLE, standalone_mode=False) or 0
@@ -161,11 +170,15 @@ def main(arguments: list[str] | None = None) -> int:
         error.show()
         return UsageError.exit_code
     except KitError as error:
+        if is_warm and error.exit_code != UsageError.exit_code:
+            raise
         click.echo(wrapped(f"grader: {printable_lines(str(error))}"), err=True)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the one place that turns unexpected errors into a message
+    except Exception as error:
+        if is_warm:
+            raise
         text = printable_lines(f"{type(error).__name__}: {error}")
         click.echo(f"grader: unexpected {text}; the details are in {keep_traceback()}", err=True)
         return UNEXPECTED_ERROR

@@ -83,6 +83,13 @@ course_option = click.option(
 )
 
 
+def warm_options(command: Command) -> Command:
+    """Add the options that `__main__.py` reads before any command runs: they choose where the command runs."""
+    warm = click.option("--warm", is_flag=True, expose_value=False, help="Use a warm process without a terminal, too.")
+    cold = click.option("--cold", is_flag=True, expose_value=False, help="Neither use nor leave a warm process.")
+    return warm(cold(command))
+
+
 def exercise_called(course: Course, name: str) -> str | None:
     """Return the id of the exercise with this id, number, folder or file; None if there is none."""
     ids, name = course.exercise_ids(), name.rstrip("/")

@@ -10,6 +10,8 @@ from importlib import metadata
 from packaging.requirements import Requirement
 
 from grader.errors import KitError
+from grader.processes.memory import memory_of
+from grader.processes.warm_server import warm_processes
 from grader.processes.worker_source import open_worker_source
 from grader.processes.workers import DiedError, protections
 from grader.report.view import HostState
@@ -50,7 +52,7 @@ def examine_machine(course: Course) -> list[HostState]:
 
     Start a worker and try to break out of it, so that a protection is reported only if it works.
     """
-    states = [_python(), *_packages(), _disk(course), _exercises(course)]
+    states = [_python(), *_packages(), _disk(course), _exercises(course), _warm_processes()]
     try:
         isolation, problem = _try_worker(course)
     except KitError as error:
@@ -134,6 +136,13 @@ def _disk(course: Course) -> HostState:
         observed=f"{free / 1e9:.0f} GB free, {'writable' if is_writable else 'read-only'}",
         remedy="free some space, or make the course's folder writable",
     )
+
+
+def _warm_processes() -> HostState:
+    """Return the processes that wait for the next command."""
+    found = [f"process {process}, {memory_of(process) / 1e6:.0f} MB" for process in warm_processes().values()]
+    observed = f"{'; '.join(found)}; python -m grader stop ends it" if found else "none"
+    return HostState(name="warm", is_met=True, observed=observed)
 
 
 def _exercises(course: Course) -> HostState:

@@ -6,7 +6,14 @@ from pathlib import Path
 import click
 
 from grader.checks.outcome import Status
-from grader.commands.arguments import course_option, current_course, exercise_argument, require_file, seed_option
+from grader.commands.arguments import (
+    course_option,
+    current_course,
+    exercise_argument,
+    require_file,
+    seed_option,
+    warm_options,
+)
 from grader.errors import BrokenExerciseError, SpecError, UsageError
 from grader.report.console import (
     ended_by_signals,
@@ -63,6 +70,7 @@ def _overview(course: Course) -> list[OverviewLine]:
 @click.command()
 @exercise_argument(required=False)
 @course_option
+@warm_options
 @click.option("--all", "every", is_flag=True, help="Grade every exercise and show the list.")
 @click.option("--file", "path", type=click.Path(path_type=Path), help="Grade this file instead of the exercise's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON object, and nothing else.")
@@ -219,6 +227,7 @@ def watch(exercise_id: str | None) -> None:
 @click.argument("number", metavar="[DEFECT]", type=click.IntRange(1), required=False)
 @click.option("--all", "only_given", is_flag=True, help="Show the hints given so far, and no new one.")
 @course_option
+@warm_options
 def hint(exercise_id: str, number: int | None, only_given: bool) -> None:
     """Give the next hint for the first defect that is not fixed, or for defect number DEFECT."""
     from grader.report.tables import render_hint
@@ -394,6 +403,7 @@ def reset(exercise_id: str) -> None:
 @click.command()
 @exercise_argument(or_last=True)
 @course_option
+@warm_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The file to write; the default is report-EXERCISE.html."
 )

@@ -58,6 +58,10 @@ class Spawner:
     def settle(self) -> None:
         """Do nothing: `kill` already waits for the worker to end."""
 
+    def is_alive(self) -> bool:
+        """Return True: nothing is needed to spawn a worker."""
+        return True
+
     def close(self) -> None:
         """Do nothing: no state is kept between workers."""
 

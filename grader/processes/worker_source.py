@@ -81,6 +81,7 @@ class Forker:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         theirs.close()
+        self._handle = os.pidfd_open(self._process)
         self._ahead: _PendingWorker | None = None
         self._pending: collections.deque[_PendingRequest] = collections.deque()
 
@@ -110,17 +111,24 @@ class Forker:
         if self._pending:
             self.wait_for(self._pending[-1])
 
+    def is_alive(self) -> bool:
+        """Return whether the nursery is running."""
+        return not select.select([self._handle], [], [], 0)[0]
+
     def close(self) -> None:
         """End the nursery and all its workers; kill it if it does not end in time."""
         if self._ahead is not None:
             self._worker_ahead().kill()
         self._control.close()
         self._stderr.close()
-        handle = os.pidfd_open(self._process)
-        if not select.select([handle], [], [], NURSERY_END_SECONDS)[0]:
-            os.kill(self._process, signal.SIGKILL)  # its first child dies with it, and so do all others
-        os.close(handle)
-        os.waitpid(self._process, 0)
+        if not select.select([self._handle], [], [], NURSERY_END_SECONDS)[0]:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(
+                    self._handle, signal.SIGKILL
+                )  # its first child dies with it, and so do all others
+        os.close(self._handle)
+        with contextlib.suppress(ChildProcessError):  # a warm process is a fork of the nursery's parent
+            os.waitpid(self._process, 0)
 
     def reap(self, process: int) -> "_PendingRequest":
         """Reap a killed worker and the processes it started; the answer is its wait status."""

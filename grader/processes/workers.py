@@ -267,6 +267,9 @@ class WorkerSource(Protocol):
     def settle(self) -> None:
         """Wait until killed workers are gone."""
 
+    def is_alive(self) -> bool:
+        """Return whether it can still start workers."""
+
     def close(self) -> None:
         """End all workers."""
 

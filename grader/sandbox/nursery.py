@@ -82,6 +82,7 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_
         control_process(PR_SET_DUMPABLE, 0)
         control_process(PR_SET_CHILD_SUBREAPER, 1)
         forget_environment()
+        _leave_terminal()
         close_descriptors(keep=control.fileno())
         layers = Layers(secret_folders)
         if leave_namespaces(layers.problems):
@@ -98,6 +99,14 @@ def run_nursery(control: socket.socket, secret_folders: tuple[str, ...], *, for_
         _complain()
         status = EXIT_FAILED_START
     os._exit(status)
+
+
+def _leave_terminal() -> None:
+    """Close the terminal, whose end would also end this process; a warm process outlives its terminal."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
 
 
 def _complain() -> None:

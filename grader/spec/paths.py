@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import UsageError
+from grader.spec.course_folder import course_folder
 
 PACKAGE = Path(__file__).resolve().parents[1]
 """The folder of the kit's own modules."""
@@ -133,12 +134,7 @@ class Course:
 
     def stamps(self, exercise_id: str) -> tuple[tuple[str, int, int], ...]:
         """Return the names, sizes and times of the files of `judged_by`; any change to the files changes the result."""
-        found = []
-        for path in self.judged_by(exercise_id):
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                found.append((str(path), status.st_size, status.st_mtime_ns))
-        return tuple(found)
+        return tuple(stamp for path in self.judged_by(exercise_id) if (stamp := stamp_of(path)))
 
     def alternatives(self, exercise_id: str) -> Path:
         """Return the folder of correct solutions that are written differently from the reference."""
@@ -161,15 +157,23 @@ class Course:
         return self.root / ".grader"
 
 
+def stamp_of(path: Path) -> tuple[str, int, int] | None:
+    """Return a file's name, size and time, which show whether it has changed; None if it cannot be read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return str(path), status.st_size, status.st_mtime_ns
+
+
 def find_course(start: Path) -> Course:
     """Return the course that contains `start`, or else the course from which this package was installed.
 
     Raise `UsageError` if there is neither.
     """
-    beside_package = PACKAGE.parent
-    for folder in (start, *start.parents, beside_package):
-        if (folder / "exercises").is_dir():
-            return Course(root=folder)
+    root = course_folder(str(start))
+    if root is not None:
+        return Course(root=Path(root))
     raise UsageError(f"no exercises/ in {start} or above it; run this inside the course's folder")
 
 

@@ -2,19 +2,20 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Self
 
 from msgspec import structs
 
 from grader.checks.outcome import REFERENCE, Examination, Key, Status, has_defect
 from grader.checks.tape import FailedCheck
-from grader.errors import WorkerKilledError
+from grader.errors import KitError, WorkerKilledError
+from grader.processes.memory import free_memory
 from grader.processes.worker_source import CAN_FORK, open_worker_source
 from grader.processes.workers import Fingerprinter, WorkerSource
 from grader.spec.exercise import Exercise
 from grader.spec.loading import load_exercise
-from grader.spec.paths import Course
+from grader.spec.paths import Course, stamp_of
 from grader.submission import Submission
 from grader.submission.choice import Choice
 from grader.verdict.attribution import matching_variants
@@ -64,6 +65,9 @@ def judging_file(
         yield refused
         return
     assert isinstance(choice.read, Submission)
+    if _kept:
+        yield _kept[0].judge(course, exercise_id, choice.read, name, seed, spawn=spawn, strict=strict)
+        return
     with open_judge(course, spawn=spawn, strict=strict, first=exercise_id) as judge:
         yield judge(exercise_id, choice.read, name, seed)
 
@@ -107,6 +111,69 @@ def open_judge(
             source.start_ahead(load_exercise(course.description(first)).limits)  # while the checks are imported
         with Judge(course, source, strict=strict) as judge:
             yield judge
+
+
+class KeptJudge:
+    """The judge of a process that answers several commands about one course, one after the other.
+
+    At most one exercise is open, with its reference and its answers.
+    """
+
+    def __init__(self) -> None:
+        self._opened = ExitStack()
+        self._judge: Judge | None = None
+        self._course: Course | None = None
+        self._state: tuple[object, ...] = ()
+        self._verdict: Verdict | None = None
+
+    def judge(
+        self,
+        course: Course,
+        exercise_id: str,
+        submission: Submission,
+        name: str,
+        seed: int,
+        *,
+        spawn: bool,
+        strict: bool,
+    ) -> Verdict:
+        """Return the verdict on a submission. Open the exercise anew if one of its files has changed."""
+        if self._judge is None:
+            self._judge = self._opened.enter_context(open_judge(course, spawn=spawn, strict=strict, first=exercise_id))
+            self._course = course
+        elif course != self._course or spawn or strict:
+            raise KitError("this process judges another course; run the command with --cold")
+        state = (exercise_id, course.stamps(exercise_id), stamp_of(course.key(exercise_id)))
+        if self._state and state != self._state:
+            self._judge.forget()
+        self._state = state
+        self._verdict = None  # an error leaves the judge in doubt
+        self._verdict = self._judge(exercise_id, submission, name, seed)
+        return self._verdict
+
+    def prepare(self) -> None:
+        """Clean up after the last worker and start the next one."""
+        if self._judge is not None and self._verdict is not None:
+            self._judge.prepare(self._verdict.exercise)
+
+    def is_usable(self) -> bool:
+        """Return whether the judge can answer the next command: its last verdict is sound, and no host was open."""
+        if self._judge is None or self._course is None or self._verdict is None:
+            return False
+        return (
+            all(self._verdict.isolation.values())
+            and self._judge.is_alive()
+            and (self._course.root / "exercises").is_dir()
+        )
+
+
+_kept: list[KeptJudge] = []
+
+
+def keep_judge() -> KeptJudge:
+    """From now on, judge every file in one judge, which stays open when its command ends."""
+    _kept[:] = [KeptJudge()]
+    return _kept[0]
 
 
 class Judge:
@@ -192,6 +259,17 @@ class Judge:
         """Run a check that failed once more, and return the requests of its failing size case."""
         self.open(exercise_id)
         return self._runners[exercise_id].record(submission, seed, check)
+
+    def forget(self) -> None:
+        """Close every exercise; it is opened anew when it is needed."""
+        for runner in self._runners.values():
+            runner.close()
+        self._runners, self._keys, self._variants = {}, {}, {}
+        free_memory()
+
+    def is_alive(self) -> bool:
+        """Return whether workers can be started."""
+        return self._source.is_alive()
 
     def prepare(self, exercise_id: str) -> None:
         """Clean up after the last worker and start the next one, between two requests."""

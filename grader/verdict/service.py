@@ -1,7 +1,5 @@
 """The program of an examiner process: `python -m grader.verdict.service ROOT [--strict]` answers requests on stdin."""
 
-import ctypes
-import gc
 import os
 import sys
 from pathlib import Path
@@ -12,6 +10,7 @@ import msgspec
 from grader import errors
 from grader.errors import KitError
 from grader.processes.examiner_process import Requests
+from grader.processes.memory import free_memory
 from grader.spec.paths import Course
 from grader.verdict.judge import Judge, open_judge
 from grader.verdict.pooled_judge import Answer, JudgeRequest
@@ -31,7 +30,7 @@ def _serve(course: Course, *, strict: bool) -> None:
             requests.answer(msgspec.msgpack.encode(_answer(judge, request)))
             judge.prepare(request.exercise)
             if count % COLLECT_EVERY == 0:
-                _free_memory()
+                free_memory()
 
 
 def _answer(judge: Judge, request: JudgeRequest) -> Answer:
@@ -41,15 +40,6 @@ def _answer(judge: Judge, request: JudgeRequest) -> Answer:
         raise  # this process cannot judge any more; its owner starts another
     except KitError as error:
         return Answer(error=type(error).__name__, error_message=str(error))
-
-
-def _free_memory() -> None:
-    """Collect reference cycles and return free memory to the system; the collector is off during judging."""
-    gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not every C library has it
-        if trim is not None:
-            trim(0)
 
 
 def _main() -> NoReturn:

@@ -31,6 +31,7 @@ ROOMS = [
     "commands",
     "notebook",
     "cli",
+    "warm",
     "__main__",
 ]
 """From the top down, as DESIGN.md lists them."""

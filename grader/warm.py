@@ -1,0 +1,52 @@
+"""What a warm process does for its clients: it runs the commands of the command line, and keeps one judge open."""
+
+import os
+
+from grader.cli import main
+from grader.errors import KitError
+from grader.processes.memory import free_memory
+from grader.processes.warm_client import is_answered_warm
+from grader.processes.warm_server import stay_warm
+from grader.verdict.judge import keep_judge
+
+__all__ = ["CommandService", "inherited_descriptors", "stay_warm"]
+
+LOWEST_INHERITED = 3
+"""The first descriptor that is no standard stream."""
+
+
+def inherited_descriptors() -> set[int]:
+    """Return the descriptors that this process got from its caller, apart from the standard streams."""
+    listed = {int(each) for each in os.listdir("/proc/self/fd")}
+    return {each for each in listed if each >= LOWEST_INHERITED and _is_open(each)}
+
+
+def _is_open(descriptor: int) -> bool:
+    """Return whether a descriptor is open; the one that listed the others is closed."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+class CommandService:
+    """Runs commands, and judges in the judge that the first command opens. Make it before the first command."""
+
+    def __init__(self) -> None:
+        self._judge = keep_judge()
+
+    def run(self, arguments: list[str]) -> int:
+        """Run a command and return its exit code; raise what is no fault of the user."""
+        if not is_answered_warm(arguments):
+            raise KitError("a warm process does not answer this command")
+        return main(arguments, is_warm=True)
+
+    def rest(self) -> None:
+        """Start the next worker, and free memory."""
+        self._judge.prepare()
+        free_memory()
+
+    def is_usable(self) -> bool:
+        """Return whether the next command can be answered."""
+        return self._judge.is_usable()
