@@ -59,6 +59,7 @@ def test_every_fault_is_whole_lines_that_occur_once_and_can_be_put_back():
         changed = "\n".join([*lines[: fault.first], *fault.was.split("\n"), *lines[fault.end :]])
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(REFERENCE))
         assert put_back(REFERENCE, [defect_of(fault)]) == changed
+        assert "pass" not in fault.was.split()
         assert _starter(REFERENCE, [defect_of(fault)]) == changed
 
 

@@ -24,8 +24,8 @@ RULE_SHARE = 0.4
 NAMES = ("_out", "_t", "_now", "_value", "_x", "_cur", "_res", "_part")
 """Ends of names that replace the rewriting rules' own."""
 
-CRASHING_OPERATORS = ("None assigned", "argument dropped")
-"""Operators whose mutants nearly always crash, which leaves little to hunt."""
+UNFIT_OPERATORS = ("None assigned", "argument dropped", "statement removed")
+"""Operators whose mutants nearly always crash, or leave a `pass` that names the place: there is little to hunt."""
 
 LIKELY_FACTOR = 4
 """How much more often a fault is one of attention or modules than one of any code."""
@@ -70,7 +70,7 @@ OWN_OPERATORS: dict[str, Operator] = {
 }
 """Patterns of documented defects that no operator of the proofs makes."""
 
-USED = {name: each for name, each in (OPERATORS | OWN_OPERATORS).items() if name not in CRASHING_OPERATORS}
+USED = {name: each for name, each in (OPERATORS | OWN_OPERATORS).items() if name not in UNFIT_OPERATORS}
 LIKELY = (ATTENTION_OPERATORS | MODULE_OPERATORS | OWN_OPERATORS).keys()
 
 
