@@ -152,7 +152,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """Whether `fails_otherwise` has a check that only variants with the defect fail, and no partial fix of another
     defect may be the reason."""
     fails_alone_by_values: bool
-    """Whether such a check fails by wrong values."""
+    """Whether such a check fails by wrong values, and more than a third of its own checks differ."""
     fails_own_checks: bool
     """Whether a check fails as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
@@ -344,7 +344,8 @@ class VariantComparison:
             differing=differing,
             fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
             fails_alone=bool(alone),
-            fails_alone_by_values=any(self.failed[check] in WRONG_NUMBERS for check in alone),
+            fails_alone_by_values=3 * len(differing) > len(own)
+            and any(self.failed[check] in WRONG_NUMBERS for check in alone),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),
