@@ -1,6 +1,6 @@
 """Group failed checks by cause. Pages show each cause once, with its most specific finding."""
 
-from math import inf, prod
+from math import prod
 
 from msgspec import Struct
 
@@ -65,11 +65,11 @@ def group_causes(verdict: Verdict) -> list[Cause]:
     return sorted(causes, key=_position)
 
 
-def _position(cause: Cause) -> tuple[bool | float, ...]:
+def _position(cause: Cause) -> tuple[bool | int, ...]:
     """Sort key: the simplest call first, missing errors after values, causes of one defect before ambiguous ones."""
     finding = cause.finding
     refuses = bool(finding.named_sizes)
-    return *_simplicity(cause.status, finding), refuses, len(cause.defects) > 1, *_generality(finding), _size(finding)
+    return *_simplicity(cause.status, finding), refuses, len(cause.defects) > 1, *_generality(finding), *_size(finding)
 
 
 def shown_causes(verdict: Verdict) -> list[Cause]:
@@ -121,9 +121,9 @@ def _similarity(status: Status, finding: Finding) -> tuple[object, ...]:
     return status, finding.signature(), finding.calling_variant, *fields, *finding.named_sizes.items()
 
 
-def _rank(status: Status, finding: Finding) -> tuple[bool | float, ...]:
+def _rank(status: Status, finding: Finding) -> tuple[bool | int, ...]:
     """Sort key: the finding of the simplest call first, then the most specific one, then that of the smallest sizes."""
-    return *_simplicity(status, finding), *_generality(finding), _size(finding)
+    return *_simplicity(status, finding), *_generality(finding), *_size(finding)
 
 
 def _simplicity(status: Status, finding: Finding) -> tuple[bool, ...]:
@@ -138,6 +138,6 @@ def _generality(finding: Finding) -> tuple[bool, bool]:
     return finding.kind in GENERAL_KINDS, finding.location is None
 
 
-def _size(finding: Finding) -> float:
-    """Return the product of the sizes at which the check failed; findings without sizes come last."""
-    return prod(finding.size_case.values()) if finding.size_case else inf
+def _size(finding: Finding) -> tuple[int, int]:
+    """Sort key: findings with more sizes first, then the smallest product; a long series of calls gives few sizes."""
+    return -len(finding.size_case), prod(finding.size_case.values())
