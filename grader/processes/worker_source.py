@@ -37,15 +37,19 @@ TOO_FEW_PROCESSES = (
 
 
 def open_worker_source(
-    secret_folders: tuple[str, ...] = (), *, spawn: bool = not CAN_FORK, for_tests: bool = False
+    secret_folders: tuple[str, ...] = (),
+    *,
+    spawn: bool = not CAN_FORK,
+    for_many: bool = False,
+    for_tests: bool = False,
 ) -> WorkerSource:
     """Open a source of workers. Call this before loading any description, reference or check: workers are copies.
 
-    Import torch, and keep other processes from reading this one's memory. With `for_tests`, workers that run a trap's
-    tests start faster. Each worker tries to read the secret folders and reports any success. The caller closes the
-    source.
+    Import torch, and keep other processes from reading this one's memory. With `for_many`, opening takes a little
+    longer and each worker starts faster. With `for_tests`, the same holds for workers that run a trap's tests. Each
+    worker tries to read the secret folders and reports any success. The caller closes the source.
     """
-    import_torch()
+    import_torch(for_many=for_many)
     control_process(PR_SET_DUMPABLE, 0)
     return Spawner(secret_folders) if spawn else Forker(secret_folders, for_tests=for_tests)
 

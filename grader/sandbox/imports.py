@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, Self
 
-from grader.sandbox.torch_import import Nothing
+from grader.sandbox.torch_import import LazyLoader, Nothing
 
 DRAWING = (
     "matplotlib",
@@ -120,34 +120,17 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-class _LazyModule(ModuleType):
-    """A module that runs when one of its names is first looked up."""
-
-    def __getattr__(self, name: str) -> object:
-        if (name.startswith("__") and name.endswith("__")) or "_waiting_loader" not in vars(self):
-            raise AttributeError(name)
-        vars(self).pop("_waiting_loader").run(self)
-        return getattr(self, name)
-
-
-class _LibraryLoader(importlib.abc.Loader):
-    """Loads a library when one of its names is first looked up, and the library's own imports normally."""
+class _LibraryLoader(LazyLoader):
+    """Loads a library lazily, but the library's own imports normally."""
 
     def __init__(self, loader: importlib.abc.Loader, finder: _Finder) -> None:
-        self._loader = loader
+        super().__init__(loader)
         self._finder = finder
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _LazyModule(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        vars(module)["_waiting_loader"] = self
-
     def run(self, module: ModuleType) -> None:
-        """Run the delayed module."""
         was_busy, self._finder.is_busy = self._finder.is_busy, True
         try:
-            self._loader.exec_module(module)
+            super().run(module)
         finally:
             self._finder.is_busy = was_busy
 

@@ -1,36 +1,156 @@
-"""Import torch once, single-threaded, with a stub in place of its compiler.
+"""Import torch once, single-threaded and without its slow parts: lazy imports, and a stub in place of the compiler.
 
-Importing the compiler takes a second and writes files, which a worker must not. Compiled code runs uncompiled, with
-the same values.
+Code for tensors without data (the meta device) takes a quarter of torch's import, and `torch.export` a fiftieth. Both
+are imported on first use: when one of their names is looked up, or when the first generator or the first tensor on the
+meta device is made. The kit's own kernels make these tensors until then. The compiler is never imported, because this
+takes a second and writes files, which a worker must not do. Code that asks for compilation runs uncompiled, with the
+same values.
 """
 
+import contextlib
 import copy
+import ctypes
 import gc
 import importlib.abc
 import importlib.machinery
+import inspect
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, ClassVar, Self
+
+LAZY = ("torch._meta_registrations", "torch.export")
+"""Modules that run when one of their names is first looked up."""
+
+META_FACTORIES = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices")
+"""The operators that make tensors on the meta device without using another tensor there."""
 
 STUBBED = ("torch._dynamo", "torch._inductor")
 """The compiler's packages."""
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+MADV_COLLAPSE = 25
+LARGE_PAGE = 2 << 20
+
+_undo: list[Callable[[], None]] = []
+"""Functions that restore torch's own kernels and names, while torch is incomplete."""
 
 
-def import_torch() -> None:
-    """Import torch, and run the operations that every worker uses once."""
+def import_torch(*, for_many: bool = False) -> None:
+    """Import torch except `LAZY`, and warm up the operations that every worker uses.
+
+    With `for_many`, spend 0.1 s to make forks of this process cheaper.
+    """
     for name in THREAD_SETTINGS:
         os.environ[name] = "1"
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     gc.disable()  # the collector takes a third of torch's import
-    import torch  # noqa: F401 - later imports are then fast
+    if "torch" not in sys.modules:
+        sys.meta_path.insert(0, _LazyFinder())
+    with _frames_looked_up_by_name():
+        import torch  # noqa: F401 - later imports are then fast
 
+    if not is_complete():
+        _complete_on_use()
     warm_up()
+    if for_many:
+        _gather_memory()
     gc.freeze()
+
+
+@contextlib.contextmanager
+def _frames_looked_up_by_name() -> Iterator[None]:
+    """Inside the block, `inspect.getmodule` finds the module of a frame by its name.
+
+    Torch calls it when it defines operators, and `inspect` would resolve the paths of a thousand modules.
+    """
+    getmodule: Any = inspect.getmodule
+
+    def find(of: Any, file: str | None = None) -> ModuleType | None:
+        return sys.modules.get(of.f_globals["__name__"]) if inspect.isframe(of) else getmodule(of, file)
+
+    vars(inspect)["getmodule"] = find
+    try:
+        yield
+    finally:
+        vars(inspect)["getmodule"] = getmodule
+
+
+def is_complete() -> bool:
+    """Return whether torch's meta device is imported."""
+    return "_waiting_loader" not in vars(sys.modules.get("torch._meta_registrations", sys))
+
+
+def complete_torch() -> None:
+    """Import the rest of the meta device."""
+    if is_complete():
+        return
+    import torch
+
+    _restore_names()
+    with torch._C.DisableTorchFunction(), _frames_looked_up_by_name():  # noqa: SLF001 - the caller may be in a mode
+        getattr(torch._meta_registrations, "activate_meta", None)  # noqa: SLF001 - looking up a name runs the module
+    gc.freeze()
+
+
+@contextlib.contextmanager
+def left_incomplete() -> Iterator[None]:
+    """Inside the block, the meta device stays incomplete; the code must handle missing kernels."""
+    was_waiting = bool(_undo)
+    _restore_names()
+    try:
+        yield
+    finally:
+        if was_waiting and not is_complete():
+            _complete_on_use()
+
+
+def _complete_on_use() -> None:
+    """Complete torch when its first generator or tensor on the meta device is made."""
+    if _undo:
+        return
+    import torch
+
+    make_library: Any = torch.library.Library
+    library = make_library("aten", "IMPL", "Meta")
+    for name in META_FACTORIES:
+        library.impl(name, _completing(name), allow_override=True)
+    _undo.append(library._destroy)  # noqa: SLF001 - the only way to restore the former kernels
+
+    names = vars(torch)
+    generator, find = names.pop("Generator"), names["__getattr__"]
+
+    def find_name(name: str) -> Any:
+        if name != "Generator":
+            return find(name)
+        if "torch._prims" not in sys.modules:  # generators need it, and it may be half imported
+            complete_torch()
+        return generator
+
+    names["__getattr__"] = find_name
+    _undo.append(lambda: names.update({"Generator": generator, "__getattr__": find}))
+
+
+def _restore_names() -> None:
+    while _undo:
+        _undo.pop()()
+
+
+def _completing(name: str) -> Callable[..., Any]:
+    """Return a kernel that completes torch and then calls torch's own kernel."""
+
+    def kernel(*arguments: Any, **options: Any) -> Any:
+        import torch
+
+        complete_torch()
+        operator: Any = torch.ops.aten
+        for part in name.split("."):
+            operator = getattr(operator, part)
+        return operator(*arguments, **options)
+
+    return kernel
 
 
 def warm_up() -> None:
@@ -49,6 +169,68 @@ def warm_up() -> None:
     torch.allclose(mixed, mixed)
     layers.load_state_dict(copy.deepcopy(layers).state_dict())
     layers.eval().double()(mixed.double())
+
+
+def _gather_memory() -> None:
+    """Move allocated memory to large pages, so that a fork copies a few hundred page table entries.
+
+    With small pages it would copy tens of thousands.
+
+    Do nothing if large pages are not available (before Linux 6.1, or if they are switched off).
+    """
+    if sys.platform != "linux":
+        return
+    advise = ctypes.CDLL(None).madvise
+    advise.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            areas = [line.split() for line in file]
+    except OSError:
+        return
+    for span, modes, _offset, _device, inode, *_name in areas:
+        if modes == "rw-p" and inode == "0":
+            start, end = (int(address, 16) for address in span.split("-"))
+            for page in range(-(-start // LARGE_PAGE) * LARGE_PAGE, end - LARGE_PAGE + 1, LARGE_PAGE):
+                advise(page, LARGE_PAGE, MADV_COLLAPSE)
+
+
+class _LazyModule(ModuleType):
+    """A module that runs when one of its names is first looked up."""
+
+    def __getattr__(self, name: str) -> object:
+        if (name.startswith("__") and name.endswith("__")) or "_waiting_loader" not in vars(self):
+            raise AttributeError(name)
+        vars(self).pop("_waiting_loader").run(self)
+        return getattr(self, name)
+
+
+class LazyLoader(importlib.abc.Loader):
+    """Delays running a module until one of its names is looked up."""
+
+    def __init__(self, loader: importlib.abc.Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _LazyModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["_waiting_loader"] = self
+
+    def run(self, module: ModuleType) -> None:
+        """Run the delayed module."""
+        self._loader.exec_module(module)
+
+
+class _LazyFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules in `LAZY` as usual, with a loader that delays running them."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in LAZY else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
 
 class Nothing:

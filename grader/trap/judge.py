@@ -44,7 +44,7 @@ def judge_trap(
     spawn: bool = not CAN_FORK,
 ) -> TrapResult:
     """Return the result of a trap, judged with new worker processes. `own` is for a sealed edition; see `TrapJudge`."""
-    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_tests=True)) as source:
+    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=True, for_tests=True)) as source:
         return TrapJudge(course, source, strict=strict)(exercise_id, trap, seed=seed, own=own)
 
 

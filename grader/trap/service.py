@@ -22,7 +22,7 @@ _requests = msgspec.msgpack.Decoder(TrapRequest)
 def _serve(course: Course, *, strict: bool) -> None:
     """Answer requests until stdin ends."""
     requests = Requests()
-    with closing(open_worker_source(course.secret_folders(), for_tests=True)) as source:
+    with closing(open_worker_source(course.secret_folders(), for_many=True, for_tests=True)) as source:
         judge = TrapJudge(course, source, strict=strict)
         for body in requests:
             requests.answer(msgspec.msgpack.encode(_answer(judge, _requests.decode(body))))

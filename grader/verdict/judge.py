@@ -100,13 +100,14 @@ def judge_and_record(
 
 @contextmanager
 def open_judge(
-    course: Course, *, spawn: bool = not CAN_FORK, strict: bool = False, first: str = ""
+    course: Course, *, spawn: bool = not CAN_FORK, strict: bool = False, first: str = "", for_many: bool = False
 ) -> Iterator["Judge"]:
     """Open a judge with its own worker source, before any description, check or reference is opened.
 
-    `first` names the exercise for which a worker is started ahead.
+    `first` names the exercise for which a worker is started ahead. A judge `for_many` submissions starts a little more
+    slowly and judges each submission faster.
     """
-    with closing(open_worker_source(course.secret_folders(), spawn=spawn)) as source:
+    with closing(open_worker_source(course.secret_folders(), spawn=spawn, for_many=for_many)) as source:
         if first:
             source.start_ahead(load_exercise(course.description(first)).limits)  # while the checks are imported
         with Judge(course, source, strict=strict) as judge:

@@ -24,7 +24,7 @@ _requests = msgspec.msgpack.Decoder(JudgeRequest)
 def _serve(course: Course, *, strict: bool) -> None:
     """Answer requests until stdin ends."""
     requests = Requests()
-    with open_judge(course, strict=strict) as judge:
+    with open_judge(course, strict=strict, for_many=True) as judge:
         for count, body in enumerate(requests, start=1):
             request = _requests.decode(body)
             requests.answer(msgspec.msgpack.encode(_answer(judge, request)))

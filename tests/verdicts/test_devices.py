@@ -1,9 +1,13 @@
 """The property of moving between devices: whatever a module computes with, its tensors must be where it went."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.support.hostile import reference
 from tests.support.judging import Judge
+from tests.support.paths import ROOT
 from tests.support.sampling import in_parts
 
 MASKING = "        attn_scores = attn_scores.masked_fill(self.causal_mask.bool()[:con_len, :con_len], -torch.inf)\n"
@@ -56,6 +60,41 @@ def test_a_module_that_takes_everything_along_passes(judge_text: Judge, right: d
 @pytest.mark.parametrize("stays", in_parts(STAYS, 2))
 def test_a_tensor_that_stays_behind_is_named(judge_text: Judge, stays: dict[str, str]) -> None:
     assert moving(judge_text, stays) == dict.fromkeys(stays, "failed")
+
+
+LATE = """
+import sys
+from pathlib import Path
+from grader.processes.worker_source import open_worker_source
+source = open_worker_source()
+
+import torch
+from grader.spec.loading import load_exercise
+from grader.spec.paths import find_course
+from grader.checks.proxies import Subject
+from grader.checks.session import Session
+from grader.sandbox.probes.devices import call_elsewhere
+from grader.submission import submission_from_text
+
+exercise = load_exercise(find_course(Path.cwd()).description("exercise_03"))
+session = Session(source, exercise, submission_from_text(sys.stdin.read()))
+session.begin_check()
+session.allow_all()
+sizes = {"input_dim": 4, "output_dim": 6, "context_length": 8, "dropout": 0.0}
+module = Subject(session).build(sizes, at_once=False)
+print(module.run_probe(call_elsewhere, {"x": torch.randn(2, 3, 4)})[1], module.attribute("late"))
+session.close()
+source.close()
+"""
+"""In a process of its own: where torch was imported before, nothing of it is late."""
+
+
+def test_the_probe_does_without_what_torch_imports_late() -> None:
+    looking = f"{FORWARD}        self.late = 'torch._prims' in sys.modules\n"
+    text = "import sys\n" + reference().replace(FORWARD, looking)
+    command = [sys.executable, "-W", "ignore", "-c", LATE]
+    done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['meta'] False\n", "")
 
 
 def test_what_stays_behind_cannot_be_hidden_by_catching_what_torch_says(judge_text: Judge) -> None:

@@ -23,7 +23,7 @@ def _serve(order: Order) -> None:
     """Make the hunts whose numbers are requested, until stdin ends."""
     requests = Requests()
     base_course, course = Course(root=Path(order.root)), Course(root=Path(order.folder))
-    source = open_worker_source(base_course.secret_folders())
+    source = open_worker_source(base_course.secret_folders(), for_many=True)
     maker = Maker(base_course, course, source, order.bases, order.seed)
     try:
         for body in requests:

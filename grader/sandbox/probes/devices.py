@@ -2,7 +2,8 @@
 
 A module that reads a tensor's elements fails there, which is not its fault. `Watch` is as strict as other devices,
 except for torch's own causal masks, which are made on the device where they are used. Every function also runs on the
-CPU with zeros, because torch raises fewer errors on the meta device.
+CPU with zeros. Torch raises fewer errors on the meta device, and it lacks some kernels there until its import is
+complete, which takes half a second.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from grader.sandbox.subject import Subject
+from grader.sandbox.torch_import import left_incomplete
 from grader.sandbox.values import outputs_of
 
 MAY_MIX = frozenset(
@@ -27,7 +29,11 @@ MOST_TEXT = 1000
 
 def call_elsewhere(subject: Subject, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
     """Return the outputs on the CPU, and for the meta device the outputs' devices, or the error."""
-    module = subject.module
+    with left_incomplete():
+        return _call_elsewhere(subject.module, inputs)
+
+
+def _call_elsewhere(module: torch.nn.Module, inputs: dict[str, Any]) -> tuple[Any, list[str] | str]:
     own = [(part, name) for part in module.modules() for name, value in vars(part).items() if _stays(value)]
     plain = module(**inputs)
     try:
@@ -61,8 +67,14 @@ class Watch(TorchFunctionMode):
             raise RuntimeError(f"{function}: Expected all tensors to be on the same device")
         if name == "__get__":
             return function(*arguments)
-        function(*_map_parts(arguments, _here), **_map_parts(keywords, _here))
-        return function(*arguments, **keywords)
+        value = function(*_map_parts(arguments, _here), **_map_parts(keywords, _here))
+        try:
+            return function(*arguments, **keywords)
+        except NotImplementedError as error:
+            is_missing = any(words in str(error) for words in ("Meta kernel", "not implemented"))
+            if not is_missing or not isinstance(value, torch.Tensor | list | tuple):
+                raise
+            return _map_parts(value, _there)
 
 
 def _map_parts(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -78,6 +90,10 @@ def _here(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.zeros(value.shape, dtype=value.dtype)
     return "cpu" if isinstance(value, str | torch.device) and str(value) == "meta" else value
+
+
+def _there(value: Any) -> Any:
+    return value.to("meta") if isinstance(value, torch.Tensor) else value
 
 
 def _stays(value: Any) -> bool:
