@@ -263,7 +263,7 @@ def test_a_verdict_comes_out_of_the_gradebook_as_it_went_in(gradebook, course):
     assert verdict.file == "cleo/exercise_03/attention.py"
     assert len(verdict.checks) == 16
     assert verdict.causes["values"] == ["mask-discarded"]
-    assert "expected 0.293, got 0.626" in sentence(verdict.checks[0].finding)
+    assert "expected 0.293, saw 0.626" in sentence(verdict.checks[0].finding)
     exercise = ExerciseLoader(course).get("exercise_03")
     assert [test.name for test in student_tests(verdict, exercise)] == [
         "Defect 1",

@@ -157,7 +157,7 @@ def test_a_forward_of_another_signature_is_told_what_it_is_called_with(grade, st
 @pytest.mark.parametrize(
     ("before", "after", "finding"),
     [
-        ("W_key", "W_k", "its parameters are not the interface's: there is no parameter W_key.weight"),
+        ("W_key", "W_k", "it has other parameters than the interface: there is no parameter W_key.weight"),
         ("        return context_vec\n", "", "expected a tensor, got None"),
         ("return context_vec", "return context_vec, attn_weights", "expected a tensor, got a tuple of 2"),
         ("        super().__init__()\n", "", "AttributeError: cannot assign module before Module.__init__() call"),

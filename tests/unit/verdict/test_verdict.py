@@ -493,7 +493,7 @@ def test_a_picture_of_another_check_than_the_one_told_is_told_as_that_checks():
     verdict = msgspec.structs.replace(read({}), checks=[crash, wrong], causes={"calls": ["mask"], "values": ["mask"]})
     [cause] = group_causes(verdict)
     assert (cause.finding, cause.picture, cause.pictured) == (crash.finding, picture, "values")
-    assert picture_title(cause) == 'in "values":'
+    assert picture_title(cause, EXERCISE) == 'in "values":'
     [own] = group_causes(msgspec.structs.replace(verdict, checks=[wrong]))
     assert (own.picture, own.pictured) == (picture, "")
 
