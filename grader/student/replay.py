@@ -4,7 +4,7 @@ This runs where the checks are. Its result is plain data for a process that hold
 (`student/script.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -101,7 +101,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 def plan_replay(exercise: Exercise, failed: FailedCheck, errors: list[str]) -> Replay:
     """Return what to repeat. `errors` are the exceptions that the check accepts, if it wants one."""
-    played = list(_play(failed.steps))
+    played = list(_play(failed.steps, exercise.interface.inputs))
     ending = _ending(failed, played, errors)
     adapter = adapter_of(exercise.interface)
     steps = _needed(played, ending)
@@ -116,8 +116,8 @@ class _Played(Struct, frozen=True, kw_only=True):
     gradients: dict[str, Any] = {}
 
 
-def _play(steps: list[Step]) -> Iterator[_Played]:
-    """Yield the modules and single calls of recorded requests."""
+def _play(steps: list[Step], inputs: Collection[str]) -> Iterator[_Played]:
+    """Yield the modules and single calls of recorded requests. A probe that calls nothing with `inputs` is left out."""
     number = 0
     values: Pairs = []
     built: set[int] = set()
@@ -129,7 +129,7 @@ def _play(steps: list[Step]) -> Iterator[_Played]:
             yield _Played(step=_built(build))
         if isinstance(request, Transfer):
             yield _Played(step=LoadedState(source=request.source, target=request.target))
-        if not isinstance(request, Call):
+        if not isinstance(request, Call) or (request.probe and not {*request.arguments} & {*inputs}):
             continue
         for call, value in _calls(request, step.values):
             made = structs.replace(

@@ -6,6 +6,7 @@ This runs in the student's own process. To find out what the seed gives, it buil
 
 import contextlib
 import io
+import itertools
 import math
 import os
 import re
@@ -30,6 +31,9 @@ from grader.student.replay import BuiltModule, Ending, LoadedState, MadeCall, Re
 
 FEW = 12
 """A tensor with at most this many elements is written out although a seed would give it."""
+
+MANY = 400
+"""A crash is shown with other numbers rather than with a literal of more elements than this."""
 
 FEW_CALLS = 3
 """More equal calls than this are made in a loop."""
@@ -110,6 +114,9 @@ class _Script:
             yield from lines
             return
         call = self._draw(tensor)
+        if call is None and self._replay.ending.relation is None and _is_long(tensor):
+            yield f"{variable} = torch.randn({', '.join(map(str, tensor.shape))})  # the check has other numbers"
+            return
         if call is None:
             yield f"{variable} = {literal(tensor)}"
             return
@@ -136,13 +143,15 @@ class _Script:
                 generator.set_state(self._stream)
             else:
                 generator.manual_seed(seed)
-            random = torch.randn(tensor.shape, generator=generator)
-            for factor in (1, 60, 400):
+            for before, factor in itertools.product(range(1 if seed is None else 3), (1, 60, 400)):
+                if factor == 1:
+                    random = torch.randn(tensor.shape, generator=generator)
                 if torch.equal((random * factor).to(tensor.dtype), tensor):
                     self._stream = generator.get_state()
                     self._random_inputs.append(tensor)
                     times = f" * {factor}" if factor != 1 else ""
                     code = f"torch.randn({', '.join(map(str, tensor.shape))})"
+                    code = f"[{code} for _ in range({before + 1})][-1]" if before else code
                     return seed, f"({code}{times}){dtype}" if dtype and times else f"{code}{times}{dtype}"
         return None
 
@@ -649,6 +658,10 @@ def _listed(tensor: torch.Tensor) -> str:
     if tensor.dtype is torch.float64:
         return repr(value)
     return next(text for digits in range(1, 18) if _single(float(text := f"{value:.{digits}g}")) == _single(value))
+
+
+def _is_long(tensor: torch.Tensor) -> bool:
+    return tensor.dtype is torch.float32 and tensor.numel() > MANY
 
 
 def _single(value: float) -> bytes:

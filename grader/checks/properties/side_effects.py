@@ -77,6 +77,7 @@ def try_prints(check: Prints, context: Context, case: Case) -> None:
 @runs(AttributeEquals)
 def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -> None:
     expected = _expected(check, case.sizes)
+    code = f"getattr(module, {check.name!r}, None) == {expected!r}"
     try:
         observed = context.ours(check, case).attribute(check.name)
     except SubjectRaisedError as error:
@@ -87,6 +88,7 @@ def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -
             item=f"the attribute {check.name}",
             expected=str(expected),
             observed="that there is none",
+            code=code,
         ) from None
     is_right_type = type(observed) is type(expected) or (check.any_number and isinstance(observed, int | float))
     if not is_right_type or observed != expected:
@@ -95,6 +97,7 @@ def try_attribute_equals(check: AttributeEquals, context: Context, case: Case) -
             item=f"the attribute {check.name}",
             expected=str(expected),
             observed=describe(observed),
+            code=code,
         )
 
 
@@ -109,17 +112,27 @@ def _expected(check: AttributeEquals, sizes: dict[str, int]) -> Literal:
 def try_has_layer(check: HasLayer, context: Context, case: Case) -> None:
     module = context.subject.build(case.arguments, at_once=False)
     wanted = f"an nn.{check.layer}" if check.layer else "one"
+    wanted_type = f"torch.nn.{check.layer or 'Module'}"
+    code = f"isinstance(dict(module.named_modules()).get({check.name!r}), {wanted_type})"
     try:
         observed = module.run_probe(layers.layer_type, {}, name=check.name, layer=check.layer)
     except SubjectRaisedError as error:
         if error.raised.type != "AttributeError":
             raise
         raise Failure(
-            FailureKind.LAYER, item=f"the attribute {check.name}", expected=wanted, observed="that there is none"
+            FailureKind.LAYER,
+            item=f"the attribute {check.name}",
+            expected=wanted,
+            observed="that there is none",
+            code=code,
         ) from None
     if observed != "":
         raise Failure(
-            FailureKind.LAYER, item=f"the attribute {check.name}", expected=wanted, observed=describe(observed)
+            FailureKind.LAYER,
+            item=f"the attribute {check.name}",
+            expected=wanted,
+            observed=describe(observed),
+            code=code,
         )
 
 
