@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,18 @@ def course() -> Course:
     return Course(root=ROOT)
 
 
+def _copy_unless_gone(source: str, target: str) -> None:
+    """Copy a file, unless another process has replaced this cache by a newer one."""
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, target)
+
+
 @pytest.fixture
 def own_course(tmp_path: Path) -> Course:
     """A copy of the course that a test may change."""
     for folder in ("exercises", "solutions", "tests/hidden", ".grader/proven", ".grader/meanings"):
         if (ROOT / folder).is_dir():
-            shutil.copytree(ROOT / folder, tmp_path / folder)
+            shutil.copytree(ROOT / folder, tmp_path / folder, copy_function=_copy_unless_gone)
     return Course(root=tmp_path)
 
 

@@ -151,8 +151,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     fails_alone: bool
     """Whether `fails_otherwise` has a check that only variants with the defect fail, and no partial fix of another
     defect may be the reason."""
-    fails_alone_by_values: bool
-    """Whether such a check fails by wrong values, and more than a third of its own checks differ."""
+    fails_alone_clearly: bool
+    """Whether such a check fails otherwise than by wrong values, or more than a third of its own checks differ."""
     fails_own_checks: bool
     """Whether a check fails as with the defect alone, perhaps with other numbers."""
     partial_fixes: list[str]
@@ -186,7 +186,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
         if not self.differing:
             return self.is_mostly_right
         if self.reading in STANDING:
-            return (self.is_mostly_right and not self.fails_alone_by_values) or self.is_right_beside_another_fault
+            return (self.is_mostly_right and not self.fails_alone_clearly) or self.is_right_beside_another_fault
         return self.is_mostly_right and not (self.reading is Reading.CHANGED and self.fails_alone)
 
 
@@ -344,8 +344,8 @@ class VariantComparison:
             differing=differing,
             fails_otherwise=[check for check in differing if self._fails_similarly(check, defect)],
             fails_alone=bool(alone),
-            fails_alone_by_values=3 * len(differing) > len(own)
-            and any(self.failed[check] in WRONG_NUMBERS for check in alone),
+            fails_alone_clearly=bool(alone)
+            and (3 * len(differing) > len(own) or any(self.failed[check] not in WRONG_NUMBERS for check in alone)),
             fails_own_checks=any(
                 self.failed.get(check) == kind for check, kind in self._key.signatures[defect].items()
             ),

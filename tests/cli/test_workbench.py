@@ -75,12 +75,19 @@ def graded(course, fixed: set[str], exercise_id: str = EXERCISE) -> None:
     remember_verdict(course, verdict_on(course, fixed, exercise_id))
 
 
+LAST = (
+    "That was the last one. What follows is yours: python -m grader try exercise_03 runs your file, "
+    "python -m grader diff exercise_03 shows your change."
+)
+"""The hunt announces no number of defects, so no other defect is named."""
+
+
 def test_each_call_gives_one_step_more_below_those_given(own_course, exercise, steps):
     starter = verdict_on(own_course, set())
     about = "exercise_03 · defect 1 · still there"
     more = "The next one: python -m grader hint exercise_03 1"
     for given in (1, 2, 3, 3):
-        after = more if given < 3 else "That was the last one. For defect 2: python -m grader hint exercise_03 2"
+        after = more if given < 3 else LAST
         assert next_hint(own_course, exercise, starter) == Hint(
             title=about, steps=steps(MASK)[:given], total=3, next_action=after
         )
@@ -123,12 +130,11 @@ def in_words_of(statuses: dict[str, DefectStatus], course) -> Verdict:
 
 def test_what_is_known_to_be_there_is_hinted_at_before_what_is_not_known(own_course, exercise, steps):
     verdict = in_words_of({MASK: DefectStatus.UNKNOWN, LONG: DefectStatus.PRESENT}, own_course)
-    number = exercise.numbers()[MASK]
     for given in (1, 2, 3, 3):
         hint = next_hint(own_course, exercise, verdict)
         assert (hint.title, hint.caveat) == ("exercise_03 · defect 2 · still there", "")
         assert hint.steps == steps(LONG)[:given]
-    assert hint.next_action == f"That was the last one. For defect {number}: python -m grader hint exercise_03 {number}"
+    assert hint.next_action == LAST
 
 
 def test_a_hint_says_of_a_defect_what_the_verdict_says_and_that_it_may_be_mended(own_course, exercise, steps):

@@ -9,6 +9,7 @@ import pytest
 
 from grader.errors import UsageError
 from grader.evaluation.answers import extract_code
+from grader.spec.paths import Course
 from tests.support.paths import ROOT
 
 REFERENCE = (ROOT / "solutions/exercise_03/attention.py").read_text(encoding="utf-8")
@@ -159,9 +160,10 @@ def test_one_change_that_does_not_apply_spoils_a_patch():
 
 
 def test_every_reference_comes_out_of_a_fence_as_it_is():
-    for path in sorted((ROOT / "solutions").glob("exercise_*/*.py")):
-        text = path.read_text(encoding="utf-8").rstrip("\n") + "\n"
-        assert extract_code(f"Fixed:\n\n```python\n{text}```\n", path.parent.name) == text.lstrip("\n")
+    course = Course(root=ROOT)
+    for exercise_id in course.exercise_ids():
+        text = course.reference(exercise_id).read_text(encoding="utf-8").rstrip("\n") + "\n"
+        assert extract_code(f"Fixed:\n\n```python\n{text}```\n", exercise_id) == text.lstrip("\n")
 
 
 def test_wrong_types_and_names_are_errors():

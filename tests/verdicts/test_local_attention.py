@@ -38,4 +38,4 @@ def test_a_window_that_sees_ahead_fails(judge_text: Judge, seen: str) -> None:
 def test_an_output_that_never_moves_fails(judge_text: Judge) -> None:
     check = check_of(judge_text, REFERENCE.replace("return self.wo(", "return 0 * self.wo("))
     assert check.status == "failed"
-    assert "left all outputs from token 1 on as they were" in sentence(check.finding)
+    assert "changed none of the outputs from token 1 on; expected a change" in sentence(check.finding)

@@ -27,7 +27,7 @@ CLASSICS = {
     "every element is 0": torch.zeros_like,
     "every element is 2.45 times what was expected": lambda x: 2.449 * x,
     "every element is -1 times what was expected": lambda x: -x,
-    "along axis 1 what was expected stands in another order: 1, 2, 3, 4, 0": lambda x: x.roll(-1, 1),
+    "along axis 1 the right values are in another order: 1, 2, 3, 4, 0": lambda x: x.roll(-1, 1),
     "it is the same at every index of axis 1, where it should differ": lambda x: x.mean(1, keepdim=True).expand_as(x),
     "the last axis is in another order: its 3 blocks of features are dealt out one by one": lambda x: (
         x.view(B, T, 3, 4).transpose(2, 3).reshape(B, T, E)
