@@ -56,9 +56,9 @@ def _flushed(code: int) -> int:
 
 def _forget_current_folder() -> None:
     """Import nothing from the current folder, which may contain students' files, unless it contains this package."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - importing pathlib is slow
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
-        here = os.getcwd()  # noqa: PTH109 - for the same reason
+        here = os.getcwd()
     except OSError:  # the folder was deleted
         here = ""
     if here != home:

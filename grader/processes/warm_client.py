@@ -57,7 +57,7 @@ def warm_path(arguments: list[str]) -> str | None:
     try:
         if "--warm" not in arguments and not os.isatty(1):
             return None
-        course, folder = course_folder(os.getcwd()), own_folder()  # noqa: PTH109 - pathlib takes its time
+        course, folder = course_folder(os.getcwd()), own_folder()
         return socket_path(folder, course) if course and folder else None
     except (OSError, ValueError):
         return None
@@ -112,7 +112,7 @@ def _ask(connection: socket.socket, process: int, handle: int, arguments: list[s
     umask = os.umask(0o077)
     os.umask(umask)
     try:
-        request = Request(arguments, os.getcwd(), os.environ, umask)  # noqa: PTH109
+        request = Request(arguments, os.getcwd(), os.environ, umask)
         send_message(connection, RUN_REQUEST, request.encode(), (0, 1, 2))
         kind, _, _ = receive_message(connection)
         if kind != ACCEPTED:

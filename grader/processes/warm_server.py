@@ -139,7 +139,7 @@ def _listening(path: str) -> Iterator["_Place | None"]:
 
     Remove the socket and the lock at the end.
     """
-    folder = os.path.dirname(path)  # noqa: PTH120 - as in `warm_socket`
+    folder = os.path.dirname(path)
     lock = _lock(path)
     if lock is None:
         yield None
@@ -147,7 +147,7 @@ def _listening(path: str) -> Iterator["_Place | None"]:
     try:
         with socket.socket(socket.AF_UNIX) as listener:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)  # noqa: PTH108 - left by a process that was killed
+                os.unlink(path)  # left by a process that was killed
             listener.bind(path)
             listener.listen(BACKLOG)
             place = _Place(path, listener)
@@ -155,21 +155,21 @@ def _listening(path: str) -> Iterator["_Place | None"]:
                 yield place
             finally:
                 if place.is_own():
-                    os.unlink(path)  # noqa: PTH108
+                    os.unlink(path)
     finally:
         if _is_at(lock_path(path), lock):
-            os.unlink(lock_path(path))  # noqa: PTH108
+            os.unlink(lock_path(path))
         os.close(lock)
         with contextlib.suppress(OSError):
-            os.rmdir(folder)  # noqa: PTH106 - if no other course has a warm process
+            os.rmdir(folder)  # if no other course has a warm process
 
 
 def _lock(path: str) -> int | None:
     """Lock the course for this process; end the former one if it listens at another socket. None if it does not end."""
-    place, folder, until = lock_path(path), os.path.dirname(path), time.monotonic() + TAKE_OVER_SECONDS  # noqa: PTH120
+    place, folder, until = lock_path(path), os.path.dirname(path), time.monotonic() + TAKE_OVER_SECONDS
     while time.monotonic() < until:
         with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)  # noqa: PTH102 - the former process removes it
+            os.mkdir(folder, 0o700)  # the former process removes it
         if not is_private(folder):
             return None
         try:
@@ -236,7 +236,7 @@ def _remove_sockets(lock: str, but: str) -> None:
     for path in _sockets_of(lock):
         if path != but:
             with contextlib.suppress(OSError):
-                os.unlink(path)  # noqa: PTH108
+                os.unlink(path)
 
 
 def stop_at(path: str, seconds: float = TAKE_OVER_SECONDS) -> int | None:
@@ -288,9 +288,9 @@ def stop_all() -> list[int]:
         for name in os.listdir(folder):
             if name.endswith((SOCKET_SUFFIX, LOCK_SUFFIX)):
                 with contextlib.suppress(OSError):
-                    os.unlink(f"{folder}/{name}")  # noqa: PTH108
+                    os.unlink(f"{folder}/{name}")
         with contextlib.suppress(OSError):
-            os.rmdir(folder)  # noqa: PTH106
+            os.rmdir(folder)
     return [process for process in stopped if process is not None]
 
 
@@ -400,6 +400,6 @@ def _renew_streams() -> None:
     encoding = sys.stdout.encoding
     streams = (("stdin", 0, "r", "strict"), ("stdout", 1, "w", "strict"), ("stderr", 2, "w", "backslashreplace"))
     for name, number, mode, errors in streams:
-        stream = open(number, mode, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+        stream = open(number, mode, encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115 - stays open
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

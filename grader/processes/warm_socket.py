@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 SETTINGS = ("PYTHON", "LD_", "LC_", "LANG", "GRADER_", "MALLOC_", "OMP_", "MKL_", "KMP_", "TORCH")
 """Beginnings of the names of variables that a process reads once, when it starts."""
 
-KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib takes its time
+KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COURSE_DIGITS = 16
 SOCKET_SUFFIX, LOCK_SUFFIX = ".socket", ".lock"
 LONGEST_PATH = 100
@@ -117,12 +117,12 @@ def peer_of(connection: socket.socket) -> tuple[int, int]:
 def own_folder() -> str | None:
     """Return the folder of this user's sockets, which may be missing; None if somebody else could enter it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(runtime) and is_private(runtime):  # noqa: PTH117
+    if os.path.isabs(runtime) and is_private(runtime):
         folder = f"{runtime}/grader"
     else:
         folder = f"{os.environ.get('TMPDIR') or '/tmp'}/grader-{os.getuid()}"  # noqa: S108 - only this user enters it
     is_absent = not os.path.lexists(folder)
-    return folder if os.path.isabs(folder) and (is_absent or is_private(folder)) else None  # noqa: PTH117
+    return folder if os.path.isabs(folder) and (is_absent or is_private(folder)) else None
 
 
 def is_private(folder: str) -> bool:
@@ -161,7 +161,7 @@ def _surroundings() -> Iterator[str]:
 def _stamps_of_torch() -> Iterator[str]:
     for entry in sys.path:
         try:
-            status = os.stat(f"{entry}/torch/version.py")  # noqa: PTH116
+            status = os.stat(f"{entry}/torch/version.py")
         except (OSError, ValueError):
             continue
         yield f"{entry} {status.st_size} {status.st_mtime_ns}"
