@@ -2,7 +2,7 @@
 
 import os
 
-PACKAGE_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+PACKAGE_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 """The folder from which this package was installed."""
 
 
@@ -13,10 +13,10 @@ def course_folder(start: str) -> str | None:
     """
     folder = start
     while True:
-        if os.path.isdir(os.path.join(folder, "exercises")):  # noqa: PTH112, PTH118 - pathlib takes its time
+        if os.path.isdir(os.path.join(folder, "exercises")):
             return folder
-        parent = os.path.dirname(folder)  # noqa: PTH120
+        parent = os.path.dirname(folder)
         if parent == folder:
             break
         folder = parent
-    return PACKAGE_HOME if os.path.isdir(os.path.join(PACKAGE_HOME, "exercises")) else None  # noqa: PTH112, PTH118
+    return PACKAGE_HOME if os.path.isdir(os.path.join(PACKAGE_HOME, "exercises")) else None

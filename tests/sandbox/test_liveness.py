@@ -18,7 +18,7 @@ from tests.support.judging import Judge
 from tests.support.notebooks import code, notebook
 from tests.support.paths import ROOT
 
-SMALL = Limits(memory_mb=256)
+SMALL = Limits(memory_mb=256, seconds=Seconds(load=20, check=20, total=60))
 QUICK = Limits(seconds=Seconds(load=1.2, check=0.4, total=1.2))
 """Small enough for tests that wait for them, and large beside the milliseconds that a well-behaved submission takes."""
 
