@@ -43,7 +43,7 @@ ENDINGS = {
     "200 MB of stdout": ("for _ in range(200): print('x' * 1_000_000)", "printed more than 1,000,000 bytes"),
     "200 MB of stdout, unbuffered": ("for _ in range(200): os.write(1, b'x' * 1_000_000)", "printed more than 1,000"),
     "recursion": ("def again(): again()\nagain()", "RecursionError"),
-    "a memory hog": ("hoard = []\nwhile True: hoard.append(bytearray(10_000_000))", "ran out of the memory"),
+    "a memory hog": ("hoard = []\nwhile True: hoard.append(torch.empty(10_000_000))", "ran out of the memory"),
     "a huge tensor": ("torch.ones(10 ** 11)", "ran out of the memory"),
     "an exception without a face": (
         "class Odd(Exception):\n    def __str__(self): raise Odd\nraise Odd",
@@ -140,12 +140,15 @@ FORWARD_SECONDS = 4.0
 LOADING_SECONDS = 8.0
 """Loading may take 6 s by itself; nothing is tried after it."""
 
+CHECK_ENDED = r"it was still running after [1-5]\.\d s"
+"""A check may take 1 s, or 50 times as long as the reference takes on this machine."""
+
 STUCK = {
-    "in forward": (in_forward(LOOP), FORWARD_SECONDS, "it was still running after 1.", "attention.py, line 3[01]"),
+    "in forward": (in_forward(LOOP), FORWARD_SECONDS, CHECK_ENDED, "attention.py, line 3[01]"),
     "in __init__": (
         starter().replace("super().__init__()\n", f"super().__init__()\n        {LOOP}\n"),
         FORWARD_SECONDS,
-        "it was still running after 1.",
+        CHECK_ENDED,
         "attention.py, line 1[56]",
     ),
     "at import": (at_import(LOOP), LOADING_SECONDS, "it was still running after 1.2 s", "attention.py, line [34]"),
@@ -176,10 +179,10 @@ def test_an_endless_loop_costs_seconds_and_the_sentence_says_where_it_is(judge_t
     assert isinstance(submission, Submission)
     verdict = judge_text("exercise_03", submission, limits=QUICK if " 1.2 s" in words else None)
     found = verdict.unloadable or next(each.finding for each in verdict.checks if each.finding)
-    assert sentence(found).startswith(words), found
+    assert re.match(words, sentence(found)), found
     assert re.fullmatch(line, str(found.location)), found
     assert verdict.outcome is (Result.NOT_GRADABLE if most == LOADING_SECONDS else Result.NOT_FIXED)
-    assert verdict.seconds <= most
+    assert verdict.seconds <= most + MARGIN
     assert verdict.score == 0
 
 

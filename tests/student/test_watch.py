@@ -165,7 +165,7 @@ def test_of_a_burst_of_saves_the_last_is_told_and_saving_the_same_again_tells_no
 
     save_within(watch, 0.08, take_back)
     time.sleep(SETTLED)
-    assert watch.new == ""
+    assert watch.verdicts() == 0
 
 
 def test_a_deleted_file_is_told_of_and_followed_when_it_is_back(watch, module, fix):
