@@ -4,7 +4,7 @@ import pytest
 
 from grader.errors import SpecError
 from grader.spec.paths import Course
-from tests.support.judging import Judge
+from tests.support.judging import AMPLE, Judge
 from tests.support.paths import CORPUS
 from tests.support.sampling import of_parts, sampled_in_parts
 from tests.support.wrong_fixes import differences, load_wrong_fixes, path_of
@@ -15,7 +15,7 @@ EXERCISES = sorted(path.stem for path in (CORPUS / "wrong_fixes").glob("*.yaml")
 @pytest.mark.parametrize(("exercise_id", "parts"), sampled_in_parts(EXERCISES))
 def test_no_wrong_fix_gets_full_marks(judge_text: Judge, exercise_id: str, parts: tuple[int, ...]) -> None:
     fixes = of_parts(load_wrong_fixes(judge_text.course, exercise_id), parts)
-    verdicts = judge_text.many(exercise_id, [fix.text for fix in fixes])
+    verdicts = judge_text.many(exercise_id, [fix.text for fix in fixes], limits=AMPLE)
     wrong = {
         fix.name: found
         for fix, verdict in zip(fixes, verdicts, strict=True)
